@@ -14,7 +14,7 @@ pub mod sinks;
 mod source;
 mod stage;
 pub mod text;
-pub mod trace;
+pub mod traces;
 pub mod workers;
 
 pub use error::AnalysisError;

@@ -1,11 +1,10 @@
 //! The records of one chunk on their way through the stages, and the receipt that goes with them.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use baler_common::container::DecodedChunk;
-use baler_common::record::RecordRef;
-use baler_common::transport::{ChunkIdentity, Delivery, Origin, Token, Verdict};
+use baler_common::container::{ChunkSummary, Compression, DecodedChunk};
+use baler_common::record::{RecordBatch, RecordRef};
+use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
 use crate::filters::Counts;
@@ -34,16 +33,36 @@ struct ParcelContent {
 #[derive(Debug)]
 struct Receipt {
     token: Token,
-    failed: AtomicBool,
-    done: Sender<(Token, Verdict)>,
+    failure: OnceLock<Box<str>>,
+    done: Sender<Processed>,
+}
+
+/// A delivery that the last stage has let go of.
+#[derive(Debug)]
+pub(crate) struct Processed {
+    pub(crate) token: Token,
+    pub(crate) verdict: Verdict,
+    /// Why it is given back, if it is.
+    pub(crate) failure: Option<Box<str>>,
 }
 
 impl Drop for Receipt {
     fn drop(&mut self) {
-        let failed = self.failed.load(Ordering::Acquire) || std::thread::panicking();
-        let verdict = if failed { Verdict::Retry } else { Verdict::Ack };
+        let panicked = || std::thread::panicking().then(|| "a stage panicked".into());
+        let failure = self.failure.take().or_else(panicked);
+        let verdict = match failure {
+            Some(_) => Verdict::Retry,
+            None => Verdict::Ack,
+        };
         // Nobody listens any more when the source is gone: the medium then delivers again.
-        self.done.send((self.token, verdict)).ok();
+        let token = self.token;
+        self.done
+            .send(Processed {
+                token,
+                verdict,
+                failure,
+            })
+            .ok();
     }
 }
 
@@ -60,11 +79,26 @@ impl Parcel {
         })
     }
 
+    /// A parcel of records that were in no chunk, those of a log for instance.
+    pub fn of_batch(batch: RecordBatch) -> Self {
+        let summary = ChunkSummary {
+            container: ContainerKind::Native,
+            format: "columnar",
+            compression: Compression::None,
+            bytes: 0,
+            checksum: 0,
+            records: Some(batch.len()),
+            time_span: batch.time_span(),
+            header: None,
+        };
+        Self::new(DecodedChunk { summary, batch })
+    }
+
     pub(crate) fn delivered(
         chunk: DecodedChunk,
         identity: Option<ChunkIdentity>,
         delivery: Delivery,
-        done: Sender<(Token, Verdict)>,
+        done: Sender<Processed>,
     ) -> Self {
         Self::with_content(ParcelContent {
             chunk,
@@ -73,7 +107,7 @@ impl Parcel {
             is_redelivered: delivery.redelivered,
             receipt: Some(Receipt {
                 token: delivery.token,
-                failed: AtomicBool::new(false),
+                failure: OnceLock::new(),
                 done,
             }),
         })
@@ -157,8 +191,14 @@ impl Parcel {
 
     /// Marks the delivery as not processed: it will be given back. For errors of a stage.
     pub fn fail(&self) {
+        self.fail_because("a stage did not process it");
+    }
+
+    /// As [`fail`](Self::fail), with the reason, which the quarantine shows when the chunk fails too
+    /// often. The first reason counts.
+    pub fn fail_because(&self, reason: impl Into<Box<str>>) {
         if let Some(receipt) = &self.chunk.receipt {
-            receipt.failed.store(true, Ordering::Release);
+            receipt.failure.set(reason.into()).ok();
         }
     }
 }

@@ -24,8 +24,8 @@ fn valgrind() {
     }
 }
 
-/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` behind it where files differ
-/// from it. Whoever builds without git may set the variable; else nothing is known.
+/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` after it where files differ
+/// from it. A build without git may set the variable; else the commit is unknown.
 fn commit() {
     println!("cargo::rerun-if-env-changed=BALER_COMMIT");
     if std::env::var_os("BALER_COMMIT").is_some() {
@@ -41,19 +41,21 @@ fn commit() {
     if let Some(commit) = git(&root, &describe) {
         println!("cargo::rustc-env=BALER_COMMIT={commit}");
     }
-    // The log grows with every commit and checkout; where none is kept, the other tells of branches.
+    // The log grows with every commit and checkout; where none is kept, `HEAD` changes with the branch.
     for file in ["logs/HEAD", "HEAD"] {
         let file = git(&root, &["rev-parse", "--git-path", file]);
-        // What does not exist would have this run at every build.
+        // A missing file would make this script run at every build.
         if let Some(file) = file.map(|it| root.join(it)).filter(|it| it.is_file()) {
             watch(&file);
         }
     }
-    // What makes a clean tree dirty; tests and documents are not in the program.
+    // A change there makes a clean tree dirty; tests and documents are not in the program.
     watch(&root.join("Cargo.lock"));
-    for sources in sources(&root, 3) {
-        watch(&sources);
-    }
+    let manifests = git(&root, &["ls-files", "*Cargo.toml"]).unwrap_or_default();
+    let sources = manifests
+        .lines()
+        .map(|it| root.join(it).with_file_name("src"));
+    sources.filter(|it| it.is_dir()).for_each(|it| watch(&it));
 }
 
 /// Whether this folder is the root of a work tree: the sources may lie, without their history, in
@@ -63,32 +65,11 @@ fn is_checkout(root: &Path) -> bool {
     top.and_then(|top| top.canonicalize().ok()).as_deref() == Some(root)
 }
 
-/// The folders `src` of the packages at most so many levels below.
-fn sources(folder: &Path, levels: u32) -> Vec<PathBuf> {
-    let own = folder.join("src");
-    let mut found = Vec::new();
-    if folder.join("Cargo.toml").is_file() && own.is_dir() {
-        found.push(own);
-    }
-    let Some(levels) = levels.checked_sub(1) else {
-        return found;
-    };
-    let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    for entry in inner {
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let name = entry.file_name();
-        if is_folder && name != "target" && !name.to_string_lossy().starts_with('.') {
-            found.extend(sources(&entry.path(), levels));
-        }
-    }
-    found
-}
-
 fn watch(path: &Path) {
     println!("cargo::rerun-if-changed={}", path.display());
 }
 
-/// What git prints, if it is there and succeeds.
+/// The output of git, if it is installed and succeeds.
 fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let mut git = Command::new("git");
     git.args(arguments)

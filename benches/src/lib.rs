@@ -4,4 +4,4 @@ pub mod codec;
 pub mod overhead;
 pub mod soak;
 
-pub use baler_rig::{Failure, exit_code};
+pub use baler_rig::{Failure, Outcome, exit_code};

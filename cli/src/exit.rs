@@ -1,5 +1,6 @@
 //! How the program ends: the exit codes, which are a contract, and the failures that lead to them.
 
+use std::any::Any;
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -9,71 +10,46 @@ use baler_common::transport::TransportError;
 
 /// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Code {
     /// Done, and everything is accounted for.
-    Done,
+    Done = 0,
     /// The command line is wrong. clap ends the program with it.
-    Usage,
+    Usage = 2,
     /// Input was refused, put into quarantine or is missing; the rest was processed.
-    Data,
+    Data = 65,
     /// A medium, a file or a folder cannot be reached, opened or read.
-    Unavailable,
+    Unavailable = 69,
     /// A fault of this program: totals that do not add up, a panic.
-    Internal,
+    Internal = 70,
     /// The output cannot be written.
-    Output,
-    /// `verify` saw a promise broken.
-    Broken,
+    Output = 74,
     /// Ended by a signal or a deadline before everything was delivered.
-    Incomplete,
+    Incomplete = 75,
+    /// `verify` saw a promise broken.
+    Broken = 76,
     /// A URI or a setting is wrong.
-    Configuration,
+    Configuration = 78,
 }
 
 impl Code {
-    /// Every code, in order of the numbers.
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Done,
-        Self::Usage,
-        Self::Data,
-        Self::Unavailable,
-        Self::Internal,
-        Self::Output,
-        Self::Incomplete,
-        Self::Broken,
-        Self::Configuration,
+    /// Every code in order of the numbers, and its meaning in one line.
+    #[rustfmt::skip]
+    pub(crate) const ALL: [(Self, &str); 9] = [
+        (Self::Done, "done, and everything is accounted for"),
+        (Self::Usage, "the command line is wrong"),
+        (Self::Data, "input was refused, put into quarantine or is missing; the rest was processed"),
+        (Self::Unavailable, "a medium, file or folder cannot be reached, opened or read"),
+        (Self::Internal, "a fault of this program: totals do not add up, or it panicked"),
+        (Self::Output, "the output cannot be written"),
+        (Self::Incomplete, "a signal or deadline came before everything was delivered"),
+        (Self::Broken, "verify saw a promise broken"),
+        (Self::Configuration, "a URI or a setting is wrong"),
     ];
 
     /// The number that the operating system gets.
     pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Done => 0,
-            Self::Usage => 2,
-            Self::Data => 65,
-            Self::Unavailable => 69,
-            Self::Internal => 70,
-            Self::Output => 74,
-            Self::Incomplete => 75,
-            Self::Broken => 76,
-            Self::Configuration => 78,
-        }
-    }
-
-    /// What it says, in one line.
-    pub(crate) const fn meaning(self) -> &'static str {
-        match self {
-            Self::Done => "done, and everything is accounted for",
-            Self::Usage => "the command line is wrong",
-            Self::Data => {
-                "input was refused, put into quarantine or is missing; the rest was processed"
-            }
-            Self::Unavailable => "a medium, file or folder cannot be reached, opened or read",
-            Self::Internal => "a fault of this program: totals do not add up, or it panicked",
-            Self::Output => "the output cannot be written",
-            Self::Incomplete => "a signal or deadline came before everything was delivered",
-            Self::Broken => "verify saw a promise broken",
-            Self::Configuration => "a URI or a setting is wrong",
-        }
+        self as u8
     }
 }
 
@@ -87,7 +63,7 @@ impl From<Code> for ExitCode {
 pub(crate) fn help() -> String {
     let lines: Vec<String> = Code::ALL
         .into_iter()
-        .map(|code| format!("  {:>2}  {}", code.number(), code.meaning()))
+        .map(|(code, meaning)| format!("  {:>2}  {meaning}", code.number()))
         .collect();
     format!(
         "Exit codes:\n{}\n\nThe first SIGINT or SIGTERM drains within --shutdown-timeout, a second one ends at once.",
@@ -121,6 +97,11 @@ impl Failure {
     /// The operating system refuses a thread.
     pub(crate) fn thread(error: impl fmt::Display) -> Self {
         Self::new(Code::Internal, format!("cannot start a thread: {error}"))
+    }
+
+    /// A thread panicked.
+    pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Self {
+        Self::new(Code::Internal, "a thread panicked")
     }
 
     /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.
@@ -173,8 +154,8 @@ mod tests {
     fn help_and_reference_name_every_code() {
         let help = help();
         let readme = include_str!("../README.md");
-        for code in Code::ALL {
-            let (number, meaning) = (code.number(), code.meaning());
+        for (code, meaning) in Code::ALL {
+            let number = code.number();
             assert!(help.contains(&format!("{number}  {meaning}")), "{help}");
             assert!(
                 readme.contains(&format!("| {number} | {meaning} |")),

@@ -10,6 +10,7 @@ mod observe;
 mod output;
 mod patience;
 mod quarantine;
+mod random;
 mod shipping;
 mod shutdown;
 

@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use baler_analysis::{Source, SourceReport, Stage, Stop};
 use baler_common::transport::{ChunkReader, Received, Waiting};
 use baler_spool::SpoolWatch;
 
@@ -107,6 +108,34 @@ impl Patience {
             }
         }
         Ok(())
+    }
+
+    /// Feeds a stage from a source until it is at its end or idle, `keep_going` says no, or the medium
+    /// is given up, and closes the source. Returns its figures, also after a failure.
+    pub(crate) fn run_source(
+        &mut self,
+        mut source: Source,
+        mut stage: impl Stage,
+        idle_timeout: Option<Duration>,
+        shutdown: &Shutdown,
+        mut keep_going: impl FnMut(&SourceReport) -> bool,
+    ) -> (SourceReport, Result<(), Failure>) {
+        let mut stop = Stop::default();
+        stop.idle_timeout = idle_timeout;
+        let mut given_up = None;
+        let ran = source.run(&mut stage, stop, |report| {
+            given_up = self.look(&report.waiting).err();
+            keep_going(report) && given_up.is_none()
+        });
+        // After an error the stage was not finished: what it holds goes back to the source.
+        drop(stage);
+        let before_close = source.report();
+        let (report, closed) = match source.close(shutdown.deadline().max(Instant::now())) {
+            Ok(report) => (report, Ok(())),
+            Err(error) => (before_close, Err(error)),
+        };
+        let result = ran.and(closed).map_err(Failure::from);
+        (report, given_up.map_or(result, Err))
     }
 
     /// What is to be told now.

@@ -3,7 +3,6 @@
 //! first signal -> [`Shutdown::request`], the deadline runs -> the command drains and ends
 //!              \-> a thread that tells what is left, and ends a process that hangs
 
-use std::fmt;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -27,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// Whether the program was asked to end, and by when.
 ///
 /// Cloning shares. Waiting on it is how a command waits for time to pass.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Shutdown {
     state: Arc<State>,
     timeout: Duration,
@@ -46,15 +45,6 @@ struct Draining {
     quiet: bool,
     /// How many chunks are left.
     left: Box<dyn Fn() -> u64 + Send>,
-}
-
-impl fmt::Debug for State {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
-            .field("requested", &self.requested)
-            .field("deadline", &self.deadline)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Shutdown {

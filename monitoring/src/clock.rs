@@ -1,15 +1,12 @@
 //! The time of records, and a clock that tests set by hand.
 
-#[cfg(feature = "enable")]
 mod mapping;
-mod system;
 pub(crate) mod ticks;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-#[cfg(feature = "enable")]
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
 /// Where a controller takes the time of records from.
@@ -27,9 +24,9 @@ pub enum Clock {
     /// second.
     #[default]
     Ticks,
-    /// The operating system's wall clock, read through its monotonic clock.
+    /// The operating system's wall clock.
     ///
-    /// It follows a wall clock that is set, also back, within a second.
+    /// A call during which the wall clock is set has a wrong duration, but never a negative one.
     System,
     /// A clock that stands still until a test moves it.
     Test(TestClock),
@@ -47,7 +44,7 @@ impl Clock {
     /// The time in nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> i64 {
         match self {
-            Self::Ticks | Self::System => system::unix_ns(),
+            Self::Ticks | Self::System => system_unix_ns(),
             Self::Test(clock) => clock.unix_ns(),
         }
     }
@@ -77,7 +74,6 @@ impl Clock {
 }
 
 /// Whether records in the queues with this key are timed in ticks.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn is_in_ticks(key: u64) -> bool {
     key & TICKS != 0
@@ -85,11 +81,9 @@ pub(crate) const fn is_in_ticks(key: u64) -> bool {
 
 /// Set in the words of a row for a time that is in nanoseconds since the Unix epoch; others are
 /// ticks, of which a processor has not counted so many in a century.
-#[cfg(feature = "enable")]
 const UNIX_NS: u64 = 1 << 63;
 
 /// A time in nanoseconds since the Unix epoch, as a row's word has it.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn marked(unix_ns: i64) -> u64 {
     unix_ns.cast_unsigned() | UNIX_NS
@@ -98,7 +92,6 @@ pub(crate) const fn marked(unix_ns: i64) -> u64 {
 /// The time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
 ///
 /// One bit is lost to the mark: times are those from 1823 to 2116.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     if time & UNIX_NS == 0 {
@@ -109,7 +102,6 @@ pub(crate) const fn unmarked(time: u64) -> Option<i64> {
 
 /// By which call sites know the queues with this key: [`short_of`], and negative as a signed number
 /// ([`NOT_IN_TICKS`]) if their records are not timed in ticks.
-#[cfg(feature = "enable")]
 #[inline]
 pub(crate) const fn tag_of(key: u64) -> u32 {
     if is_in_ticks(key) {
@@ -134,7 +126,6 @@ pub(crate) const fn short_of(key: u64) -> u32 {
 const TAG: u32 = 1 << COUNTED;
 
 /// The highest bit, set in tags of queues whose records are not timed in ticks.
-#[cfg(feature = "enable")]
 pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
 /// Whether the clock of the queues with this key shows the time of the operating system.
@@ -143,9 +134,15 @@ pub(crate) const fn has_wall_time(key: u64) -> bool {
     key & (TICKS | SYSTEM) != 0
 }
 
-/// Now, by the operating system, in nanoseconds since the Unix epoch.
+/// Now, by the operating system, in nanoseconds since the Unix epoch. A time outside the range of an
+/// `i64` (1677 to 2262) becomes the nearest one.
 pub(crate) fn system_unix_ns() -> i64 {
-    system::unix_ns()
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+        Err(before) => {
+            i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, i64::wrapping_neg)
+        }
+    }
 }
 
 /// A clock that stands still until a test moves it; its clones move with it.

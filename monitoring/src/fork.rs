@@ -34,7 +34,7 @@ impl Process {
     }
 }
 
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 mod handlers {
     #![expect(
         unsafe_code,
@@ -55,7 +55,6 @@ mod handlers {
     use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
     use super::FORKS;
-    use crate::clock;
     use crate::controller::{self, InstalledHold};
     use crate::probe::{self, CellsHold, RegistryHold};
     use crate::queue::{self, Inside};
@@ -87,8 +86,8 @@ mod handlers {
     /// Registers the handlers, once.
     pub(super) fn watch() {
         static ONCE: Once = Once::new();
-        // Miri does not know the function.
-        if cfg!(miri) {
+        // Miri does not know the function, and without the feature nothing is recorded.
+        if cfg!(miri) || !cfg!(feature = "enable") {
             return;
         }
         ONCE.call_once(|| {
@@ -102,7 +101,6 @@ mod handlers {
 
     /// Makes what is made once a process, as far as monitoring needs it.
     fn prepare_statics() {
-        clock::system_unix_ns();
         probe::no_session();
         DurationRecord::schema();
         AggregatedDurationRecord::schema();
@@ -164,9 +162,9 @@ mod handlers {
     }
 }
 
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 use handlers::watch;
 
 /// There is no fork, or nothing that a child could wait for.
-#[cfg(not(all(unix, feature = "enable")))]
+#[cfg(not(unix))]
 fn watch() {}

@@ -1,4 +1,13 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    not(feature = "enable"),
+    expect(
+        dead_code,
+        unreachable_pub,
+        unused_imports,
+        reason = "without `enable` probes and queues are compiled, but nothing calls them"
+    )
+)]
 
 mod adaptive;
 mod clock;
@@ -8,16 +17,17 @@ mod enter;
 mod fork;
 #[cfg(not(feature = "enable"))]
 mod off;
-#[cfg(feature = "enable")]
 mod probe;
 mod queue;
 #[cfg(feature = "samplers")]
 mod samplers;
-#[cfg(feature = "enable")]
 mod trace;
 mod traceparent;
 
 pub use adaptive::PatternNews;
+#[doc(hidden)]
+#[cfg(feature = "macros")]
+pub use baler_monitoring_macros::enter_with_options as __enter_with_options;
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::probe;
 pub use clock::{Clock, TestClock};
@@ -46,12 +56,6 @@ pub mod __private {
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedGuard, BusyCall, Call, CellSlot, DurationGuard, EventCall, Site, Turns, run,
-        run_events,
+        AggregatedGuard, AsyncCall, CellSlot, DurationGuard, Site, Turns, run, run_events,
     };
 }
-
-/// The program on the first screen of README.md compiles and runs.
-#[cfg(all(doctest, feature = "macros"))]
-#[doc = include_str!("../../README.md")]
-struct Readme;

@@ -8,7 +8,7 @@
 //! - **ess**, execution stack size: how many calls of the trace were open when this one began.
 //!
 //! Kieker keeps the three numbers with the thread.
-//! TracePosition they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
+//! Here they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
 //! which an asynchronous call takes along from poll to poll, whatever thread polls it.
 //!
 //! A synchronous trace costs no allocation and no atomic operation but one for its id.

@@ -11,6 +11,7 @@ mod tee;
 
 pub use count::{Count, Counts, TypeCount};
 pub use first::{First, Taken};
+pub(crate) use response_time::Durations;
 pub use response_time::{OperationTimes, ResponseTimes, Times};
 pub use select::{ByTime, ByType, TypePattern};
 pub use shared_stage::SharedStage;

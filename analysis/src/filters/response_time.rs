@@ -29,23 +29,25 @@ pub struct Times(Arc<Mutex<OperationTable>>);
 
 #[derive(Debug, Default)]
 struct OperationTable {
-    operations: HashMap<Box<str>, Operation>,
-    other: Option<Operation>,
+    operations: HashMap<Box<str>, Durations>,
+    other: Option<Durations>,
     ended_before_start: u64,
 }
 
+/// How long the calls of one operation took.
 #[derive(Debug)]
-struct Operation {
+pub(crate) struct Durations {
     histogram: Histogram<u64>,
     total_ns: u128,
 }
 
 /// The response times of one operation, in nanoseconds.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct OperationTimes {
     /// The operation's signature; `(other)` for the operations beyond the bound.
     pub operation: Box<str>,
     /// How many calls.
+    #[serde(rename = "count")]
     pub calls: u64,
     /// The exact mean.
     pub mean_ns: f64,
@@ -166,7 +168,7 @@ impl OperationTable {
             operation.add(nanos);
             return;
         }
-        let Some(mut operation) = Operation::new() else {
+        let Some(mut operation) = Durations::new() else {
             return;
         };
         if self.operations.len() < MAX_OPERATIONS {
@@ -178,9 +180,9 @@ impl OperationTable {
     }
 }
 
-impl Operation {
-    fn new() -> Option<Self> {
-        // `None` only for a number of digits above 5.
+impl Durations {
+    /// Without calls; `None` only for a number of digits above 5.
+    pub(crate) fn new() -> Option<Self> {
         let histogram = Histogram::new(SIGNIFICANT_DIGITS).ok()?;
         Some(Self {
             histogram,
@@ -188,7 +190,8 @@ impl Operation {
         })
     }
 
-    fn add(&mut self, nanos: u64) {
+    /// Adds a call.
+    pub(crate) fn add(&mut self, nanos: u64) {
         // The histogram grows as needed; only a value of 2^63 and more does not fit.
         if self.histogram.record(nanos).is_err() {
             self.histogram.saturating_record(nanos);
@@ -196,7 +199,28 @@ impl Operation {
         self.total_ns = self.total_ns.saturating_add(u128::from(nanos));
     }
 
-    fn times(&self, name: &str) -> OperationTimes {
+    /// How many calls.
+    pub(crate) fn calls(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// How many calls there are below each bound, in nanoseconds, and at or above the one before.
+    /// Bounds are powers of two.
+    pub(crate) fn buckets(&self) -> Vec<(u64, u64)> {
+        let first = self.histogram.min().checked_ilog2().unwrap_or(0);
+        let last = self.histogram.max().checked_ilog2().unwrap_or(0);
+        let buckets = (first..=last).map(|power| {
+            let from = if power == 0 { 0 } else { 1_u64 << power };
+            let to = 1_u64
+                .checked_shl(power.saturating_add(1))
+                .unwrap_or(u64::MAX);
+            (to, self.histogram.count_between(from, to.saturating_sub(1)))
+        });
+        buckets.collect()
+    }
+
+    /// The figures, under this name.
+    pub(crate) fn times(&self, name: &str) -> OperationTimes {
         let calls = self.histogram.len();
         #[expect(
             clippy::cast_precision_loss,

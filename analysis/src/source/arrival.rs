@@ -49,7 +49,7 @@ impl Source {
         }
         let known = identity.map(|identity| (identity, checksum));
         self.in_work.insert(delivery.token, known);
-        if let Some(reason) = self.begin_attempt(&delivery)? {
+        if let Some(reason) = self.begin_attempt(&delivery, known)? {
             self.poisoned(delivery, meta, &reason, true);
             return Ok(Step::Idle);
         }

@@ -9,15 +9,16 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use attempts::Failures;
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
-    ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError, Verdict,
+    ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use crate::error::AnalysisError;
 use crate::lanes::LaneTracker;
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, Processed};
 use crate::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
 use crate::quarantine_thread::QuarantineThread;
 use crate::report::{SourceReport, SourceWatch};
@@ -58,8 +59,8 @@ pub struct Source {
     /// Identity and checksum of the chunks in work, by token. Bounded by the demand.
     in_work: HashMap<Token, Option<(ChunkIdentity, u32)>>,
     // Bounded by the demand too: each delivery sends one message at most.
-    done: Sender<(Token, Verdict)>,
-    verdicts: Receiver<(Token, Verdict)>,
+    done: Sender<Processed>,
+    verdicts: Receiver<Processed>,
     demand: usize,
     /// How many chunks may be in work now: the demand, or one while the medium delivers chunks that
     /// may have crashed a consumer.
@@ -68,6 +69,8 @@ pub struct Source {
     max_attempts: Option<NonZeroU32>,
     /// Counts attempts; without it the medium's own count holds.
     in_work_on_disk: Option<ChunkInWork>,
+    /// Failed attempts of this process, by identity and checksum.
+    failures: HashMap<(ChunkIdentity, u32), Failures>,
     /// Whether a chunk was put aside because of the medium's count.
     has_put_suspect_aside: bool,
     /// Whether the last step received something, if only a copy or damage.
@@ -126,6 +129,7 @@ impl Source {
             pace: DEFAULT_DEMAND,
             max_attempts: None,
             in_work_on_disk: None,
+            failures: HashMap::new(),
             has_put_suspect_aside: false,
             heard: false,
             assigned: None,
@@ -156,7 +160,9 @@ impl Source {
     /// Sets after how many attempts a chunk goes to the quarantine instead of the next stage; `None`,
     /// the default, is never.
     ///
-    /// Such a chunk crashes its consumer again and again. The medium counts the attempts
+    /// Such a chunk crashes its consumer again and again, or is given back by it
+    /// ([`Parcel::fail_because`]). The source counts what it gives back; a copy without identity is not
+    /// counted. Of crashes the medium counts the attempts
     /// ([`Delivery::attempts`](baler_common::transport::Delivery::attempts)), or
     /// [`with_attempts`](Self::with_attempts) does.
     /// Set it only with a quarantine that keeps the chunk.
@@ -202,6 +208,15 @@ impl Source {
         self
     }
 
+    /// Settles at once what was processed. [`step`](Self::step) does so, too.
+    ///
+    /// # Errors
+    ///
+    /// As [`step`](Self::step).
+    pub fn settle_processed(&mut self) -> Result<(), AnalysisError> {
+        self.settle_done()
+    }
+
     /// Receives and decodes until there is a parcel, the end, or the deadline.
     ///
     /// Settles what was processed meanwhile.
@@ -240,8 +255,8 @@ impl Source {
             Err(error) => {
                 self.recoverable(error)?;
                 // A reader may fail at once, again and again: do not spin.
-                if let Ok((token, verdict)) = self.verdicts.recv_timeout(PAUSE_AFTER_ERROR) {
-                    self.conclude(token, verdict)?;
+                if let Ok(processed) = self.verdicts.recv_timeout(PAUSE_AFTER_ERROR) {
+                    self.processed(processed)?;
                 }
                 Ok(Step::Idle)
             }

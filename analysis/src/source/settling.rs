@@ -6,17 +6,24 @@ use baler_common::transport::{Settled, Token, TransportError, Verdict};
 
 use super::Source;
 use crate::error::AnalysisError;
+use crate::parcel::Processed;
 use crate::quarantine_thread::PoisonResult;
 
 impl Source {
     pub(super) fn settle_done(&mut self) -> Result<(), AnalysisError> {
-        while let Ok((token, verdict)) = self.verdicts.try_recv() {
-            self.conclude(token, verdict)?;
+        while let Ok(processed) = self.verdicts.try_recv() {
+            self.processed(processed)?;
         }
         while let Some(result) = self.aside.next() {
             self.quarantined(result)?;
         }
         Ok(())
+    }
+
+    /// Settles a delivery that the last stage has let go of.
+    pub(super) fn processed(&mut self, processed: Processed) -> Result<(), AnalysisError> {
+        self.note_failure(&processed);
+        self.conclude(processed.token, processed.verdict)
     }
 
     /// Waits until everything is settled that was put aside, `by` at most.
@@ -45,6 +52,9 @@ impl Source {
     /// Settles a delivery that was in work, and the copies that waited for it.
     pub(super) fn conclude(&mut self, token: Token, verdict: Verdict) -> Result<(), AnalysisError> {
         let known = self.in_work.remove(&token).flatten();
+        if let Some(known) = known.filter(|_| verdict != Verdict::Retry) {
+            self.failures.remove(&known);
+        }
         let copies = match known {
             Some((identity, _)) => self.lanes.settled(identity, verdict),
             None => Vec::new(),

@@ -8,4 +8,5 @@ mod schedules;
 mod sinks;
 mod source;
 mod support;
+mod traces;
 mod workers;

@@ -548,8 +548,13 @@ impl ChunkReader for CountingReader {
         }))
     }
 
-    fn settle(&mut self, token: Token, _verdict: Verdict) -> Result<Settled, TransportError> {
-        self.handed_out.retain(|(sequence, _)| *sequence != token.0);
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let mut entries = self.handed_out.iter();
+        let place = entries.position(|(sequence, _)| *sequence == token.0);
+        let entry = self.handed_out.remove(place.unwrap()).unwrap();
+        if verdict == Verdict::Retry {
+            self.queue.0.lock().unwrap().push_back(entry);
+        }
         Ok(Settled::Done)
     }
 
@@ -629,4 +634,38 @@ fn a_chunk_that_kills_its_consumer_is_put_aside_and_no_other_one() {
     assert_eq!(reasons[0].0, 20);
     assert!(reasons[0].1.contains("5 times before"), "{reasons:?}");
     assert!((0..20).chain(21..60).all(|it| processed.contains(&it)));
+}
+
+#[test]
+fn a_chunk_that_is_given_back_too_often_is_put_aside_with_the_last_reason() {
+    let queue = Counting::default();
+    queue.0.lock().unwrap().extend((0..6).map(|it| (it, 0)));
+    let reasons = Reasons::default();
+    let reader = Box::new(CountingReader {
+        queue,
+        capability: ReaderCapability::new("counting", Order::PerLane),
+        demand: 1,
+        handed_out: VecDeque::new(),
+    });
+    let mut source = Source::new(reader)
+        .with_quarantine(reasons.clone())
+        .with_max_attempts(NonZeroU32::new(3));
+    let mut attempts = 0;
+    loop {
+        match source.step(soon()).unwrap() {
+            Step::Chunk(parcel) if parcel.identity().unwrap().sequence == 4 => {
+                attempts += 1;
+                parcel.fail_because(format!("attempt {attempts}"));
+            }
+            Step::Chunk(_) | Step::Idle => {}
+            Step::End => break,
+        }
+    }
+    assert_eq!(attempts, 3);
+    let report = source.report();
+    assert_eq!((report.acknowledged, report.given_back), (5, 3));
+    assert_eq!(report.quarantined, 1);
+    let reasons = reasons.0.lock().unwrap();
+    let reason = "the consumer gave this chunk back 3 times; the last time: attempt 3";
+    assert_eq!(*reasons, [(4, reason.to_owned())]);
 }

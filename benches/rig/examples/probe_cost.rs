@@ -1,15 +1,10 @@
 //! `baler overhead` without the program around it: it builds in a fraction of the time.
 
-use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
-use baler_rig::{Failure, exit_code};
+use baler_rig::{Failure, Outcome, exit_code, process};
 use clap::Parser;
-
-/// The word by which a process of its own is told its order.
-const CHILD: &str = "child";
 
 /// What a probe costs the application.
 #[derive(Debug, Parser)]
@@ -22,25 +17,15 @@ fn main() -> ExitCode {
     exit_code("probe_cost", run())
 }
 
-fn run() -> Result<bool, Failure> {
+fn run() -> Result<Outcome, Failure> {
     let variants = overhead::variants();
-    let mut out = io::stdout().lock();
-    let mut words = std::env::args().skip(1);
-    if words.next().as_deref() == Some(CHILD) {
-        let answer = overhead::obey(&words.next().unwrap_or_default(), &variants)?;
-        writeln!(out, "{answer}").map_err(Failure::cannot("answer"))?;
-        return Ok(true);
+    if let Some(order) = process::order() {
+        overhead::obey(&order, &variants)?;
+        return Ok(Outcome::silent());
     }
     let origin = Origin {
         variants: &variants,
-        words: &[CHILD],
+        words: &[process::CHILD],
     };
-    let provenance = Provenance::this();
-    overhead::command(
-        &Args::parse().overhead,
-        &origin,
-        &provenance,
-        &mut |_| true,
-        &mut out,
-    )
+    overhead::command(&Args::parse().overhead, &origin, &mut |_| true)
 }

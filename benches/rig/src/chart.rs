@@ -18,9 +18,6 @@ const BAR: u32 = 24;
 /// Text of axes and labels, in pixels; a little less is drawn.
 const TEXT: (&str, u32) = ("sans-serif", 17);
 
-/// Text above the chart.
-const CAPTION: (&str, u32) = ("sans-serif", 21);
-
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
 /// Colours of lines and bars, which those who do not see all colours tell apart, too (Okabe and Ito,
@@ -65,12 +62,10 @@ impl Series {
     }
 }
 
-/// What a chart with lines shows.
+/// The contents of a chart with lines.
 #[derive(Debug, Clone, Copy)]
 pub struct Lines<'a> {
-    /// The text above it.
-    pub title: &'a str,
-    /// What is at the lower axis.
+    /// The name of the lower axis.
     pub x: &'a str,
     /// The lines.
     pub lines: &'a [Series],
@@ -91,7 +86,6 @@ fn failed<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
 /// Drawing fails.
 pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
     let Lines {
-        title,
         x,
         lines,
         levels,
@@ -117,7 +111,6 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
     let area = SVGBackend::with_string(&mut out, (WIDTH, HEIGHT)).into_drawing_area();
     area.fill(&WHITE).map_err(failed())?;
     let mut chart = ChartBuilder::on(&area)
-        .caption(title, CAPTION)
         .margin(10)
         .x_label_area_size(50)
         .y_label_area_size(80)
@@ -218,17 +211,16 @@ pub struct Bar {
 /// # Errors
 ///
 /// Drawing fails.
-pub fn bars(title: &str, bars: &[Bar]) -> Result<String, Failure> {
+pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
     let mut out = String::new();
     let count = u32::try_from(bars.len()).unwrap_or(u32::MAX);
-    let size = (WIDTH, count.saturating_mul(BAR) + 90);
+    let size = (WIDTH, count.saturating_mul(BAR) + 60);
     let area = SVGBackend::with_string(&mut out, size).into_drawing_area();
     area.fill(&WHITE).map_err(failed())?;
     let right_of = |bar: &Bar| bar.value.max(bar.quartiles[1]);
     let largest = bars.iter().map(right_of).fold(1.0, f64::max);
     let end = f64::from(count);
     let mut chart = ChartBuilder::on(&area)
-        .caption(title, CAPTION)
         .margin(10)
         .x_label_area_size(30)
         .y_label_area_size(215)

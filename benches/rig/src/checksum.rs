@@ -1,4 +1,4 @@
-//! Whether the records that came out are those that went in.
+//! A checksum of records: whether the same records arrived as were sent.
 
 use baler_common::record::{Column, Record, RecordBatch, Table};
 
@@ -14,7 +14,7 @@ use crate::workload::{Execution, PlainCall};
 pub struct Checksum {
     /// How many records.
     pub records: u64,
-    /// The sum of the hashes of those that are executions.
+    /// The sum of the hashes of all executions.
     pub hash: u64,
 }
 

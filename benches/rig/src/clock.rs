@@ -16,16 +16,6 @@ pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Nanoseconds without their fraction.
-pub fn whole(nanos: f64) -> i64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the conversion saturates, and a fraction of a nanosecond is nothing"
-    )]
-    let whole = nanos as i64;
-    whole
-}
-
 /// The CPU time of all threads of this process so far, ended ones included.
 ///
 /// POSIX `CLOCK_PROCESS_CPUTIME_ID`: the scheduler counts in nanoseconds, while `getrusage` may count

@@ -35,10 +35,36 @@ impl Failure {
     }
 }
 
-/// The exit code of a measuring program, which fails also where a row is not right. Prints a failure
-/// to standard error.
-pub fn exit_code(program: &str, result: Result<bool, Failure>) -> ExitCode {
-    match result {
+/// The end of a measurement.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// The text to print.
+    pub text: String,
+    /// Whether every row has its figures and nothing was wrong.
+    pub is_right: bool,
+}
+
+impl Outcome {
+    /// Nothing to print and nothing wrong.
+    pub fn silent() -> Self {
+        Self {
+            text: String::new(),
+            is_right: true,
+        }
+    }
+}
+
+/// Prints the outcome of a measuring program to standard output, or its failure to standard error;
+/// returns the exit code.
+pub fn exit_code(program: &str, result: Result<Outcome, Failure>) -> ExitCode {
+    let printed = result.and_then(|outcome| {
+        let mut out = io::stdout().lock();
+        let printed = out.write_all(outcome.text.as_bytes());
+        let flushed = printed.and_then(|()| out.flush());
+        flushed.map_err(Failure::cannot("print the results"))?;
+        Ok(outcome.is_right)
+    });
+    match printed {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
@@ -174,8 +200,8 @@ pub struct Results<'a, R> {
 }
 
 impl<R: Serialize> Results<'_, R> {
-    /// Prints the rows to `out`, and writes them with their provenance, the table and files of these
-    /// extensions and texts into a folder, if there is one.
+    /// Writes the rows with their provenance, the table and files of these extensions and texts into a
+    /// folder, if there is one; returns the text to print.
     ///
     /// # Errors
     ///
@@ -183,27 +209,19 @@ impl<R: Serialize> Results<'_, R> {
     pub fn write(
         &self,
         format: Format,
-        table: &str,
-        out: &mut dyn Write,
+        table: String,
         kept: Option<(&Path, &[(&str, &str)])>,
-    ) -> Result<(), Failure> {
-        match format {
-            Format::Json => print(&to_json(&self.rows)?, out)?,
-            Format::Table => print(table, out)?,
-        }
+    ) -> Result<String, Failure> {
         if let Some((folder, others)) = kept {
             let json = to_json(self)?;
-            let files = [&[("json", &*json), ("txt", table)], others].concat();
+            let files = [&[("json", &*json), ("txt", &table)], others].concat();
             keep(folder, self.name, &files)?;
         }
-        Ok(())
+        match format {
+            Format::Json => to_json(&self.rows),
+            Format::Table => Ok(table),
+        }
     }
-}
-
-/// Prints results.
-pub(crate) fn print(text: &str, out: &mut dyn Write) -> Result<(), Failure> {
-    let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
-    printed.map_err(Failure::cannot("print the results"))
 }
 
 /// Writes a file of this name for each extension and text.

@@ -7,10 +7,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 
-/// What a result depends on, beside the code.
+/// The machine on which a result was measured.
 ///
 /// It has no host name: results are published.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Machine {
     /// The processor, as it calls itself.
     pub cpu: String,
@@ -26,7 +27,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// This machine. What cannot be found out is left out.
+    /// This machine, without properties that cannot be read.
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).ok();
         let cpu = read("/proc/cpuinfo").and_then(|text| field(&text, "model name"));
@@ -48,6 +49,7 @@ impl Machine {
 
 /// How a result came about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Provenance {
     /// Where.
     pub machine: Machine,

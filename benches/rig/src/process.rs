@@ -25,7 +25,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts this very program with these arguments and an order after them.
+    /// Starts this very program with these arguments and an order after them; see [`order`].
     ///
     /// # Errors
     ///
@@ -165,6 +165,15 @@ impl Drop for Child {
         self.process.kill().ok();
         self.process.wait().ok();
     }
+}
+
+/// The word before an order to a program that has no other arguments for it.
+pub const CHILD: &str = "child";
+
+/// The order of the parent process, if this process was started with [`CHILD`].
+pub fn order() -> Option<String> {
+    let mut words = env::args().skip(1);
+    (words.next().as_deref() == Some(CHILD)).then(|| words.next().unwrap_or_default())
 }
 
 /// Prints a value to the parent process.

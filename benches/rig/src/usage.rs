@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::harness::Failure;
 
-/// What a process holds at one moment.
+/// Memory, descriptors and threads of a process at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Footprint {
     /// Resident memory, in bytes.

@@ -1,4 +1,4 @@
-//! What a process sends and receives over TCP, counted by the kernel.
+//! The bytes that a process sends and receives over TCP, counted by the kernel.
 //!
 //! Linux counts the bytes of each connection in `struct tcp_info`, and `NETLINK_SOCK_DIAG` returns them
 //! (sock_diag(7), as `ss -i` does). The counts are exact for every client library, and neither the
@@ -128,24 +128,24 @@ fn ask(asking: &OwnedFd, family: u8) -> Result<Vec<(u32, u64)>, Failure> {
         if rest.is_empty() {
             return Err(Failure::new("sock_diag does not answer"));
         }
-        while let Some((kind, body, behind)) = message(rest) {
+        while let Some((kind, body, after)) = message(rest) {
             match kind {
                 DONE => return Ok(found),
                 ERROR => return Err(Failure::new("sock_diag refuses the question")),
                 _ => found.extend(connection(body)),
             }
-            rest = behind;
+            rest = after;
         }
     }
 }
 
-/// The first netlink message: its type, its body and what is behind it.
+/// The first netlink message: its type, its body and the bytes after it.
 fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let kind = u16_at(bytes, 4)?;
     let body = bytes.get(MESSAGE_HEADER..length)?;
-    let behind = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
-    Some((kind, body, behind))
+    let after = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Some((kind, body, after))
 }
 
 /// The inode of a `struct inet_diag_msg` and the bytes in the `struct tcp_info` after it.

@@ -41,8 +41,6 @@ pub struct Call {
     pub operation: usize,
     /// In which session.
     pub session: usize,
-    /// On which host.
-    pub host: usize,
     /// In which trace.
     pub trace_id: i64,
     /// When it began, in nanoseconds since the Unix epoch.
@@ -98,7 +96,6 @@ impl Workload {
             names: Names {
                 operations,
                 sessions,
-                hosts: vec![HOSTNAME.to_owned()],
             },
             median_ns,
             zipf: zipf(),
@@ -180,7 +177,6 @@ impl Workload {
         let call = Call {
             operation,
             session,
-            host: 0,
             trace_id,
             tin,
             tout: walk.now,

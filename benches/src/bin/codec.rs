@@ -1,6 +1,5 @@
 //! What a record takes in every format, in bytes and nanoseconds; see the README.
 
-use std::io;
 use std::process::ExitCode;
 
 use baler_benches::codec::{Args, run};
@@ -8,6 +7,5 @@ use baler_benches::exit_code;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let result = run(&Args::parse(), &mut io::stdout().lock());
-    exit_code("codec", result)
+    exit_code("codec", run(&Args::parse()))
 }

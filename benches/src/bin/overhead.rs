@@ -1,17 +1,12 @@
 //! What a probe costs the application, beside rival libraries; see the README.
 
-use std::io;
 use std::process::ExitCode;
 
 use baler_benches::exit_code;
-use baler_benches::overhead::{Args, obeyed, run};
+use baler_benches::overhead::{Args, child, run};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let mut out = io::stdout().lock();
-    let result = match obeyed(&mut out) {
-        Some(done) => done,
-        None => run(&Args::parse(), &mut out),
-    };
+    let result = child().unwrap_or_else(|| run(&Args::parse()));
     exit_code("overhead", result)
 }

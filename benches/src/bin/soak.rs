@@ -1,6 +1,5 @@
 //! Whether memory, descriptors or threads grow; see the README.
 
-use std::io;
 use std::process::ExitCode;
 
 use baler_benches::exit_code;
@@ -8,9 +7,6 @@ use baler_benches::soak::{Args, child, run};
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    let result = match child() {
-        Some(done) => done.map(|()| true),
-        None => run(&Args::parse(), &mut io::stdout().lock()),
-    };
+    let result = child().unwrap_or_else(|| run(&Args::parse()));
     exit_code("soak", result)
 }

@@ -1,4 +1,4 @@
-//! What is measured: one case for each row.
+//! The measured cases, one for each row.
 
 use baler_common::container::Compression;
 use clap::ValueEnum;
@@ -25,17 +25,10 @@ pub enum Codec {
 }
 
 impl Codec {
-    /// Its name in tables and JSON.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Columnar => "columnar",
-            Self::Kieker => "kieker",
-            Self::Arrow => "arrow",
-            Self::Avro => "avro",
-            Self::Otlp => "otlp",
-            Self::Postcard => "postcard",
-            Self::Json => "json",
-        }
+    /// Its name in tables, JSON and flags.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value();
+        value.map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// Whether it has this compression: only Baler's own container chooses what to compress.
@@ -44,7 +37,7 @@ impl Codec {
     }
 }
 
-/// What is measured for one row.
+/// The case of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Case {
     /// Which format.

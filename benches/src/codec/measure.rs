@@ -1,6 +1,5 @@
 //! One case, checked or measured.
 
-use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -31,41 +30,8 @@ pub(super) struct Sample {
     pub(super) decode_ns: f64,
 }
 
-/// The load by number of records a chunk.
-pub(super) type Pieces = HashMap<usize, Vec<Piece>>;
-
-/// Encodes and decodes all records once, and compares; yields the bytes of all chunks.
-///
-/// # Errors
-///
-/// The decoded records are not those that were encoded.
-pub(super) fn check(case: &Case, pieces: &Pieces) -> Result<usize, Failure> {
-    Work::new(case)?.check(load(case, pieces)?)
-}
-
-/// One repetition, each of whose parts takes at least this CPU time.
-///
-/// # Errors
-///
-/// A chunk cannot be encoded or decoded.
-pub(super) fn measure(case: &Case, pieces: &Pieces, at_least: Duration) -> Result<Sample, Failure> {
-    let mut records = 0;
-    let few = load(case, pieces)?.iter().take(MEASURED_CHUNKS);
-    let few = few.take_while(|piece| {
-        let more = records < MEASURED_RECORDS;
-        records += piece.batch.len();
-        more
-    });
-    Work::new(case)?.measure(&few.collect::<Vec<_>>(), at_least)
-}
-
-fn load<'a>(case: &Case, pieces: &'a Pieces) -> Result<&'a [Piece], Failure> {
-    let found = pieces.get(&case.chunk_records);
-    Ok(found.ok_or_else(|| Failure::new("there is no load"))?)
-}
-
 /// A format with its compression, and memory that is used again for the next chunk, as both ends do.
-struct Work {
+pub(super) struct Work {
     format: Box<dyn Format>,
     packing: Packing,
     plain: Vec<u8>,
@@ -73,11 +39,11 @@ struct Work {
 }
 
 impl Work {
-    fn new(case: &Case) -> Result<Self, Failure> {
+    pub(super) fn new(case: &Case) -> Result<Self, Failure> {
         let format: Box<dyn Format> = match case.codec {
             Codec::Columnar => Box::new(Baler::columnar(case.compression)?),
             Codec::Kieker => Box::new(Baler::kieker()),
-            Codec::Arrow => Box::new(Arrow::new()),
+            Codec::Arrow => Box::new(Arrow),
             Codec::Avro => Box::new(Avro::new()?),
             Codec::Otlp => Box::new(Otlp),
             Codec::Postcard => Box::new(Postcard),
@@ -88,47 +54,60 @@ impl Work {
             Codec::Columnar => Compression::None,
             _ => case.compression,
         };
-        Ok(Self::of(format, Packing::new(packing)?))
-    }
-
-    fn of(format: Box<dyn Format>, packing: Packing) -> Self {
-        Self {
+        Ok(Self {
             format,
-            packing,
+            packing: Packing::new(packing)?,
             plain: Vec::new(),
             packed: Vec::new(),
-        }
+        })
     }
 
-    fn encode(&mut self, piece: &Piece) -> Result<&[u8], Failure> {
+    fn encode(&mut self, piece: &Piece<'_>) -> Result<&[u8], Failure> {
         self.plain.clear();
         self.format.encode(piece, &mut self.plain)?;
         self.packing.pack(&self.plain, &mut self.packed)
     }
 
-    fn check(&mut self, pieces: &[Piece]) -> Result<usize, Failure> {
+    /// Encodes and decodes all records once, and compares; returns the bytes of all chunks.
+    ///
+    /// # Errors
+    ///
+    /// The decoded records are not those that were encoded.
+    pub(super) fn check(&mut self, pieces: &[Piece<'_>]) -> Result<usize, Failure> {
         let mut bytes = 0;
         for piece in pieces {
             let sent = self.encode(piece)?.to_vec();
             bytes += sent.len();
-            let chunk = self.packing.unpack(&sent, &mut self.packed)?;
-            let mut expected = piece.plain().flatten();
-            let mut same = true;
-            self.format
-                .each(chunk, &mut |call| same &= expected.next() == Some(call))?;
-            if !same || expected.next().is_some() {
+            if !self.has(&sent, piece)? {
                 return Err(Failure::new("other records came out than went in"));
             }
         }
         Ok(bytes)
     }
 
-    fn measure(&mut self, pieces: &[&Piece], at_least: Duration) -> Result<Sample, Failure> {
-        let mut sent = Vec::with_capacity(pieces.len());
-        for piece in pieces {
-            sent.push(self.encode(piece)?.to_vec());
+    fn has(&mut self, sent: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        let chunk = self.packing.unpack(sent, &mut self.packed)?;
+        self.format.has(chunk, piece)
+    }
+
+    /// One repetition, each of whose parts takes at least this CPU time.
+    ///
+    /// # Errors
+    ///
+    /// A chunk cannot be encoded or decoded.
+    pub(super) fn measure(
+        &mut self,
+        pieces: &[Piece<'_>],
+        at_least: Duration,
+    ) -> Result<Sample, Failure> {
+        let (mut sent, mut records) = (Vec::new(), 0);
+        for piece in pieces.iter().take(MEASURED_CHUNKS) {
+            if records < MEASURED_RECORDS {
+                sent.push(self.encode(piece)?.to_vec());
+                records += piece.batch.len();
+            }
         }
-        let records: usize = pieces.iter().map(|piece| piece.batch.len()).sum();
+        let pieces = pieces.get(..sent.len()).unwrap_or_default();
         let encode_ns = ns(records, at_least, &mut || {
             for piece in pieces {
                 black_box(self.encode(piece)?);
@@ -174,56 +153,30 @@ fn ns(
 
 #[cfg(test)]
 mod tests {
+    use baler_rig::workload::{Call, Workload};
     use clap::Parser as _;
 
     use super::super::Args;
-    use super::super::recording::{PlainCall, Recording};
     use super::*;
 
-    /// Each case once, on records of its own.
+    /// Each case once, on records of its own and on records of which one differs.
     #[test]
-    fn what_is_encoded_comes_out_of_every_format() {
-        let recording = Recording::generated(1, 300);
+    fn every_format_yields_what_was_encoded_and_notices_another_record() {
+        let mut workload = Workload::new(1);
+        let calls: Vec<Call> = workload.by_ref().take(300).collect();
         let args = Args::parse_from(["codec", "--chunk-records=1,7,300"]);
-        let pieces = [1, 7, 300].map(|size| (size, Piece::all(&recording, size).unwrap()));
-        let pieces = HashMap::from(pieces);
         for case in Case::all(&args) {
-            let bytes = check(&case, &pieces);
+            let pieces =
+                |calls: &[Call]| Piece::all(workload.names(), calls, case.chunk_records).unwrap();
+            let mut work = Work::new(&case).unwrap();
+            let own = pieces(&calls);
+            let bytes = work.check(&own);
             assert!(bytes.is_ok_and(|bytes| bytes > 0), "{case:?}");
+            let mut others = calls.clone();
+            others[0].ess += 1;
+            let sent = work.encode(&own[0]).unwrap().to_vec();
+            let noticed = !work.has(&sent, &pieces(&others)[0]).unwrap();
+            assert!(noticed, "{case:?}");
         }
-    }
-
-    /// A decoder that yields something else is found out.
-    #[test]
-    fn other_records_are_noticed() {
-        struct Wrong(Json);
-
-        impl Format for Wrong {
-            fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
-                self.0.encode(piece, out)
-            }
-
-            fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
-                self.0.decode(chunk)
-            }
-
-            fn each(
-                &mut self,
-                chunk: &[u8],
-                see: &mut dyn FnMut(PlainCall<'_>),
-            ) -> Result<(), Failure> {
-                let mut number = 0;
-                self.0.each(chunk, &mut |call| {
-                    number += 1;
-                    let ess = call.ess + i32::from(number == 9);
-                    see(PlainCall { ess, ..call });
-                })
-            }
-        }
-        let recording = Recording::generated(1, 100);
-        let pieces = Piece::all(&recording, 10).unwrap();
-        let check = |format: Box<dyn Format>| Work::of(format, Packing::None).check(&pieces);
-        assert!(check(Box::new(Wrong(Json))).is_err());
-        assert!(check(Box::new(Json)).is_ok());
     }
 }

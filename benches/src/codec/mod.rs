@@ -1,7 +1,7 @@
 //! Self-contained chunks of the same records in every format: bytes, encoding and decoding.
 //!
 //! ```text
-//! recording -> pieces of a chunk each -> encode -> pack -> unpack -> decode -> the same calls
+//! calls -> pieces of a chunk each -> encode -> pack -> unpack -> decode -> the same calls
 //! ```
 //!
 //! [`Args`] -> cases -> each in every round of the schedule -> [`Row`] -> table or JSON.
@@ -11,12 +11,10 @@ mod formats;
 mod measure;
 mod packing;
 mod piece;
-mod recording;
 mod row;
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::io::Write;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -24,13 +22,13 @@ use std::time::Duration;
 use baler_common::container::Compression;
 use baler_rig::harness::{Format, Results, Rounds, in_rounds};
 use baler_rig::machine::Provenance;
+use baler_rig::workload::{Call, Workload};
 use clap::Parser;
 
-use crate::Failure;
+use crate::{Failure, Outcome};
 pub use case::{Case, Codec};
-use measure::{check, measure};
+use measure::Work;
 use piece::Piece;
-use recording::Recording;
 pub use row::Row;
 use row::table;
 
@@ -49,11 +47,7 @@ pub struct Args {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Measure the operation executions of a log that Kieker wrote, not generated ones
-    #[arg(long, value_name = "DIR")]
-    pub kieker_log: Option<PathBuf>,
-
-    /// How many records at most [default: 65536, with --quick 2100]
+    /// How many records [default: 65536, with --quick 2100]
     #[arg(long, value_name = "N")]
     pub records: Option<NonZeroUsize>,
 
@@ -97,40 +91,40 @@ pub struct Args {
     pub quick: bool,
 }
 
-/// Measures, prints the rows to `out` and writes the results; returns whether every row was verified.
+/// Measures and writes the results. They are right if every row was verified.
 ///
 /// A row that fails has the reason in it, and the others go on.
 ///
 /// # Errors
 ///
-/// There are no records, or the rows cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
+/// The rows cannot be written.
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
     let default = if args.quick { 2_100 } else { 65_536 };
     let records = args.records.map_or(default, NonZeroUsize::get);
-    let recording = match &args.kieker_log {
-        None => Recording::generated(args.seed, records),
-        Some(folder) => Recording::of_log(folder, records)?,
-    };
-    let rows = measure_all(args, &recording)?;
+    let rows = measure_all(args, records)?;
     let results = Results {
         name: "codec",
         provenance: &provenance,
         rows: &rows,
     };
-    let text = format!("{recording}\n\n{}", table(&rows));
+    let text = format!("{records} records\n\n{}", table(&rows));
     let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    results.write(args.format, &text, out, kept)?;
-    Ok(rows.iter().all(|row| row.verified))
+    Ok(Outcome {
+        text: results.write(args.format, text, kept)?,
+        is_right: rows.iter().all(|row| row.verified),
+    })
 }
 
-fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> {
+fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
+    let mut workload = Workload::new(args.seed);
+    let calls: Vec<Call> = workload.by_ref().take(records).collect();
     let cases = Case::all(args);
     let mut pieces = HashMap::new();
     for case in &cases {
         if let Entry::Vacant(entry) = pieces.entry(case.chunk_records) {
-            entry.insert(Piece::all(recording, case.chunk_records)?);
+            entry.insert(Piece::all(workload.names(), &calls, case.chunk_records)?);
         }
     }
     let repetitions = args
@@ -144,13 +138,16 @@ fn measure_all(args: &Args, recording: &Recording) -> Result<Vec<Row>, Failure> 
     };
     let mut bytes = HashMap::new();
     let all = in_rounds(&cases, rounds, &mut |_| true, |number, case, _| {
+        let pieces = pieces.get(&case.chunk_records);
+        let pieces = pieces.ok_or_else(|| Failure::new("there is no load"))?;
+        let mut work = Work::new(case)?;
         if number < cases.len() {
             // In full once, so that every measured repetition yields the right records.
-            bytes.insert(*case, check(case, &pieces)?);
+            bytes.insert(*case, work.check(pieces)?);
         }
-        measure(case, &pieces, at_least)
+        work.measure(pieces, at_least)
     })?;
-    let records = u64::try_from(recording.calls().len()).unwrap_or(u64::MAX);
+    let records = u64::try_from(records).unwrap_or(u64::MAX);
     let rows = cases.iter().zip(all);
     Ok(rows
         .map(|(case, runs)| Row::new(case, records, bytes.get(case).copied(), &runs))

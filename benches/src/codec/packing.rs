@@ -35,7 +35,7 @@ impl Packing {
         })
     }
 
-    /// The chunk as it is sent: `chunk` itself or what is then in `out`.
+    /// The chunk as it is sent: `chunk` itself or the contents of `out`.
     pub(super) fn pack<'a>(
         &mut self,
         chunk: &'a [u8],
@@ -61,7 +61,7 @@ impl Packing {
         Ok(out)
     }
 
-    /// What was packed: `sent` itself or what is then in `out`.
+    /// The chunk before packing: `sent` itself or the contents of `out`.
     pub(super) fn unpack<'a>(
         &mut self,
         sent: &'a [u8],

@@ -2,180 +2,103 @@
 
 use std::collections::HashMap;
 
-use baler_common::record::RecordBatch;
-use baler_rig::workload::Call;
+use arrow_array::RecordBatch as ArrowBatch;
+use baler_common::record::{BatchBuilder, RecordBatch};
+use baler_rig::workload::{Call, Executions, Names, PlainCall};
 use serde::{Deserialize, Serialize};
 
-use super::recording::{PlainCall, Recording};
+use super::formats::arrow_batch;
 use crate::Failure;
 
 /// The records of one chunk: the same ones in each field.
-pub(super) struct Piece {
+pub(super) struct Piece<'a> {
+    /// Row by row.
+    pub(super) calls: Vec<PlainCall<'a>>,
     /// Row by row, with one string table.
-    pub(super) table: Tabled,
-    /// Column by column, with a string table a column.
-    pub(super) columns: Columns,
+    pub(super) table: Table<'a>,
+    /// Column by column, with a dictionary for each column of strings.
+    pub(super) arrow: ArrowBatch,
     /// As the collector hands it to a serializer.
     pub(super) batch: RecordBatch,
 }
 
 /// Rows that name their strings by position.
-#[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Tabled {
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Table<'a> {
     /// Each once, in order of first use.
-    pub(super) strings: Vec<String>,
+    #[serde(borrow)]
+    pub(super) strings: Vec<&'a str>,
     pub(super) rows: Vec<TableRow>,
 }
 
 /// A row that names its strings by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableRow {
-    pub(super) operation_signature: u32,
-    pub(super) session_id: u32,
-    pub(super) trace_id: i64,
-    pub(super) tin: i64,
-    pub(super) tout: i64,
-    pub(super) hostname: u32,
-    pub(super) eoi: i32,
-    pub(super) ess: i32,
+    operation_signature: u32,
+    session_id: u32,
+    trace_id: i64,
+    tin: i64,
+    tout: i64,
+    hostname: u32,
+    eoi: i32,
+    ess: i32,
 }
 
-impl TableRow {
-    /// With its strings; `None` if the table has not all of them.
-    pub(super) fn plain<'a, S: AsRef<str>>(&self, strings: &'a [S]) -> Option<PlainCall<'a>> {
-        let string = |id: u32| {
-            let index = usize::try_from(id).ok()?;
-            strings.get(index).map(AsRef::as_ref)
-        };
-        Some(PlainCall {
-            operation_signature: string(self.operation_signature)?,
-            session_id: string(self.session_id)?,
-            trace_id: self.trace_id,
-            tin: self.tin,
-            tout: self.tout,
-            hostname: string(self.hostname)?,
-            eoi: self.eoi,
-            ess: self.ess,
-        })
-    }
-}
-
-/// Columns, and a string table for each that has strings.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Columns {
-    pub(super) operation_signature: TextColumn,
-    pub(super) session_id: TextColumn,
-    pub(super) hostname: TextColumn,
-    pub(super) trace_id: Vec<i64>,
-    pub(super) tin: Vec<i64>,
-    pub(super) tout: Vec<i64>,
-    pub(super) eoi: Vec<i32>,
-    pub(super) ess: Vec<i32>,
-}
-
-/// A column of strings.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TextColumn {
-    /// Each once, in order of first use.
-    pub(super) texts: Vec<String>,
-    /// For each row its text's position.
-    pub(super) ids: Vec<u16>,
-}
-
-impl Piece {
-    /// The recording in chunks of so many records.
+impl<'a> Piece<'a> {
+    /// These calls in chunks of this number of records.
     ///
     /// # Errors
     ///
-    /// A record cannot be built, or a chunk has more strings than Arrow's dictionaries here.
-    pub(super) fn all(recording: &Recording, chunk_records: usize) -> Result<Vec<Self>, Failure> {
-        let chunk_records = chunk_records.max(1);
-        let batches = recording.batches(chunk_records)?;
-        let chunks = recording.calls().chunks(chunk_records);
+    /// A batch cannot take a record.
+    pub(super) fn all(
+        names: &'a Names,
+        calls: &[Call],
+        chunk_records: usize,
+    ) -> Result<Vec<Self>, Failure> {
+        let mut executions = Executions::new(names);
+        let chunks = calls.chunks(chunk_records.max(1));
         chunks
-            .zip(batches)
-            .map(|(calls, batch)| {
-                Ok(Self {
-                    table: tabled(recording, calls),
-                    columns: columns(recording, calls)?,
-                    batch,
-                })
-            })
+            .map(|calls| Self::new(names, calls, &mut executions))
             .collect()
     }
 
-    /// Row by row, each with its strings.
-    pub(super) fn plain(&self) -> impl ExactSizeIterator<Item = Option<PlainCall<'_>>> {
-        let Tabled { strings, rows } = &self.table;
-        rows.iter().map(|row| row.plain(strings))
-    }
-}
-
-/// Numbers texts in order of first use.
-#[derive(Default)]
-struct Numbering<'a> {
-    known: HashMap<&'a str, u32>,
-    texts: Vec<String>,
-}
-
-impl<'a> Numbering<'a> {
-    fn id(&mut self, text: &'a str) -> u32 {
-        let next = u32::try_from(self.texts.len()).unwrap_or(u32::MAX);
-        *self.known.entry(text).or_insert_with(|| {
-            self.texts.push(text.to_owned());
-            next
+    fn new(names: &'a Names, calls: &[Call], executions: &mut Executions) -> Result<Self, Failure> {
+        let mut builder = BatchBuilder::new();
+        for call in calls {
+            let pushed = builder.push(executions.of(call));
+            pushed.map_err(Failure::cannot("make the load"))?;
+        }
+        let calls: Vec<_> = calls.iter().map(|call| names.plain(call)).collect();
+        Ok(Self {
+            table: table(&calls),
+            arrow: arrow_batch(&calls).map_err(Failure::cannot("make the load"))?,
+            calls,
+            batch: builder.take(),
         })
     }
-
-    fn short_id(&mut self, text: &'a str) -> Result<u16, Failure> {
-        u16::try_from(self.id(text)).map_err(Failure::cannot("number the strings of a chunk"))
-    }
 }
 
-fn tabled(recording: &Recording, calls: &[Call]) -> Tabled {
-    let mut numbering = Numbering::default();
-    let mut rows = Vec::with_capacity(calls.len());
+fn table<'a>(calls: &[PlainCall<'a>]) -> Table<'a> {
+    let mut known = HashMap::new();
+    let mut table = Table::default();
     for call in calls {
-        let call = recording.plain(call);
-        rows.push(TableRow {
-            operation_signature: numbering.id(call.operation_signature),
-            session_id: numbering.id(call.session_id),
+        let mut id = |text: &'a str| {
+            let next = u32::try_from(table.strings.len()).unwrap_or(u32::MAX);
+            *known.entry(text).or_insert_with(|| {
+                table.strings.push(text);
+                next
+            })
+        };
+        table.rows.push(TableRow {
+            operation_signature: id(call.operation_signature),
+            session_id: id(call.session_id),
             trace_id: call.trace_id,
             tin: call.tin,
             tout: call.tout,
-            hostname: numbering.id(call.hostname),
+            hostname: id(call.hostname),
             eoi: call.eoi,
             ess: call.ess,
         });
     }
-    Tabled {
-        strings: numbering.texts,
-        rows,
-    }
-}
-
-fn columns(recording: &Recording, calls: &[Call]) -> Result<Columns, Failure> {
-    let mut operations = Numbering::default();
-    let mut sessions = Numbering::default();
-    let mut hosts = Numbering::default();
-    let mut columns = Columns::default();
-    for call in calls {
-        let call = recording.plain(call);
-        let ids = &mut columns.operation_signature.ids;
-        ids.push(operations.short_id(call.operation_signature)?);
-        columns
-            .session_id
-            .ids
-            .push(sessions.short_id(call.session_id)?);
-        columns.hostname.ids.push(hosts.short_id(call.hostname)?);
-        columns.trace_id.push(call.trace_id);
-        columns.tin.push(call.tin);
-        columns.tout.push(call.tout);
-        columns.eoi.push(call.eoi);
-        columns.ess.push(call.ess);
-    }
-    columns.operation_signature.texts = operations.texts;
-    columns.session_id.texts = sessions.texts;
-    columns.hostname.texts = hosts.texts;
-    Ok(columns)
+    table
 }

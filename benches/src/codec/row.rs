@@ -12,7 +12,7 @@ use super::measure::Sample;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
     /// Which format.
-    pub codec: &'static str,
+    pub codec: String,
     /// The number of records in a chunk.
     pub chunk_records: usize,
     /// How chunks are compressed, with the level.
@@ -66,7 +66,7 @@ impl Row {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column::text("codec", |row| row.codec.to_owned()),
+    Column::text("codec", |row| row.codec.clone()),
     Column::number("chunk", |row| row.chunk_records.to_string()),
     Column::text("compr.", |row| row.compression.clone()),
     Column::number("B/rec", |row| {

@@ -4,14 +4,14 @@
 
 mod peers;
 
-use std::io::{self, IsTerminal as _, Write};
+use std::io::{self, IsTerminal as _, Write as _};
 
 use baler_rig::harness::Standing;
-use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
+use baler_rig::process;
 use clap::Parser;
 
-use crate::Failure;
+use crate::{Failure, Outcome};
 
 /// What a probe costs the application, beside rival libraries.
 #[derive(Debug, Clone, Parser)]
@@ -21,27 +21,22 @@ pub struct Args {
     overhead: OverheadArgs,
 }
 
-/// The word by which a process of its own is told its order.
-const CHILD: &str = "child";
-
 fn variants() -> Vec<Variant> {
     [overhead::variants(), peers::variants()].concat()
 }
 
-/// Measures what was asked for and prints it to `out`; whether every row has its figures.
+/// Measures what was asked for.
 ///
 /// # Errors
 ///
 /// A variant was asked for that there is not, or the rows cannot be written.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
-    // Before anything loads the machine.
-    let provenance = Provenance::this();
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let variants = variants();
     let origin = Origin {
         variants: &variants,
-        words: &[CHILD],
+        words: &[process::CHILD],
     };
-    // A terminal is told how far it is; a file or a pipe is not.
+    // Progress is shown on a terminal, and not in a file or a pipe.
     let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
     let mut progress = |Standing { done, of, .. }: Standing| {
         if let Some(terminal) = &mut terminal {
@@ -50,20 +45,11 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
         }
         true
     };
-    overhead::command(&args.overhead, &origin, &provenance, &mut progress, out)
+    overhead::command(&args.overhead, &origin, &mut progress)
 }
 
-/// Does what the parent process wants and prints it to `out`, if this process has one that measures;
-/// else `None`.
-pub fn obeyed(out: &mut dyn Write) -> Option<Result<bool, Failure>> {
-    let mut words = std::env::args().skip(1);
-    if words.next().as_deref() != Some(CHILD) {
-        return None;
-    }
-    let order = words.next().unwrap_or_default();
-    let answer = overhead::obey(&order, &variants());
-    Some(answer.and_then(|answer| {
-        let said = writeln!(out, "{answer}").and_then(|()| out.flush());
-        said.map(|()| true).map_err(Failure::cannot("answer"))
-    }))
+/// Carries out the parent's order, if this is a child process of `overhead`; else `None`.
+pub fn child() -> Option<Result<Outcome, Failure>> {
+    let order = process::order()?;
+    Some(overhead::obey(&order, &variants()).map(|()| Outcome::silent()))
 }

@@ -8,27 +8,24 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::clock::now_ns;
-use baler_rig::process::{Child, from_parent, parse_line, tell_parent};
+use baler_rig::process::{CHILD, Child, from_parent, order, parse_line, tell_parent};
 use baler_rig::workload::{Executions, Workload};
 use serde::{Deserialize, Serialize};
 
 use super::medium;
 use super::seen::{Arrivals, Seen, numbers};
-use crate::Failure;
-
-/// The argument before the task of a child process.
-const CHILD: &str = "child";
+use crate::{Failure, Outcome};
 
 /// The task of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Task {
-    /// To read numbered records until told to end.
+    /// To read numbered records until [`Order::End`].
     Read {
         uri: String,
         /// The number of records at most.
         capacity: u64,
     },
-    /// To send numbered records at a steady rate until told to end.
+    /// To send numbered records at a steady rate until [`Order::End`].
     Send {
         uri: String,
         per_second: u32,
@@ -46,20 +43,17 @@ impl Task {
 }
 
 /// Carries out the parent's task, if this is a child process of `soak`; else `None`.
-pub fn child() -> Option<Result<(), Failure>> {
-    let mut arguments = std::env::args().skip(1);
-    if arguments.next().as_deref() != Some(CHILD) {
-        return None;
-    }
-    let task = arguments.next().unwrap_or_default();
-    Some(parse_line(&task).and_then(|task| match task {
+pub fn child() -> Option<Result<Outcome, Failure>> {
+    let task = parse_line(&order()?);
+    let done = task.and_then(|task| match task {
         Task::Read { uri, capacity } => read(&uri, capacity),
         Task::Send {
             uri,
             per_second,
             bursts,
         } => send(&uri, per_second, bursts),
-    }))
+    });
+    Some(done.map(|()| Outcome::silent()))
 }
 
 /// An order to a child process.
@@ -106,7 +100,7 @@ const BURST_SECONDS: u64 = 10;
 /// How many chunks the reader may hold.
 const DEMAND: usize = 64;
 
-/// Sends until it is told to end.
+/// Sends until [`Order::End`].
 fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
     let orders = from_parent::<Order>();
     let controller = Controller::builder(medium::writer(uri)?)
@@ -147,7 +141,7 @@ fn send(uri: &str, per_second: u32, bursts: u64) -> Result<(), Failure> {
     })
 }
 
-/// Reads until it is told to end.
+/// Reads until [`Order::End`].
 fn read(uri: &str, capacity: u64) -> Result<(), Failure> {
     let orders = from_parent::<Order>();
     let mut seen = Seen::new(capacity);

@@ -6,10 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::Uri;
-use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
-use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig};
-use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
+use baler_common::transport::{ChunkReader, ChunkWriter, Media};
 use baler_faults::RabbitMqNode;
 use clap::ValueEnum;
 
@@ -18,7 +15,7 @@ use crate::Failure;
 /// How long the writer of files may take to make the first one.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is between two ends.
+/// A medium between the two ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Medium {
     /// A RabbitMQ node, stopped and killed in turn.
@@ -130,34 +127,22 @@ fn wrong<E: std::fmt::Display>(error: E) -> Failure {
     Failure::cannot("use the URI")(error)
 }
 
+fn media() -> Media {
+    let amqp = Media::default().with(baler_connector_amqp::MEDIUM);
+    let file = amqp.with(baler_connector_file::MEDIUM);
+    file.with(baler_connector_tcp::MEDIUM)
+}
+
 /// A writer to the medium.
 pub(super) fn writer(uri: &str) -> Result<Box<dyn ChunkWriter>, Failure> {
     let uri = Uri::parse(uri).map_err(wrong)?;
-    Ok(match uri.scheme() {
-        "amqp" => Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri).map_err(wrong)?)),
-        "file" => Box::new(FileWriter::new(
-            FileWriterConfig::from_uri(uri).map_err(wrong)?,
-        )),
-        _ => Box::new(TcpWriter::new(TcpConfig::from_uri(uri).map_err(wrong)?)),
-    })
+    media().writer(uri).map_err(wrong)
 }
 
 /// A reader of the medium, opened.
 pub(super) fn reader(uri: &str) -> Result<Box<dyn ChunkReader>, Failure> {
     let uri = Uri::parse(uri).map_err(wrong)?;
-    let open = Failure::cannot("open the reader");
-    Ok(match uri.scheme() {
-        "amqp" => {
-            let config = AmqpConfig::from_uri(uri).map_err(wrong)?;
-            Box::new(AmqpReader::new(config).map_err(|error| open(error.to_string()))?)
-        }
-        "file" => {
-            let config = FileReaderConfig::from_uri(uri).map_err(wrong)?;
-            Box::new(FileReader::open(config).map_err(|error| open(error.to_string()))?)
-        }
-        _ => {
-            let config = TcpConfig::from_uri(uri).map_err(wrong)?;
-            Box::new(TcpReader::bind(config).map_err(|error| open(error.to_string()))?)
-        }
-    })
+    let receiver = media().receiver(uri, false).map_err(wrong)?;
+    let opened = receiver.open();
+    Ok(opened.map_err(Failure::cannot("open the reader"))?.reader)
 }

@@ -12,7 +12,6 @@ mod medium;
 mod row;
 mod seen;
 
-use std::io::Write;
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 use std::thread;
@@ -22,7 +21,7 @@ use baler_rig::harness::{Format, Results};
 use baler_rig::machine::Provenance;
 use clap::{Parser, ValueEnum as _};
 
-use crate::Failure;
+use crate::{Failure, Outcome};
 pub use ends::child;
 use endurance::endure;
 pub use medium::Medium;
@@ -76,13 +75,13 @@ impl Args {
     }
 }
 
-/// Soaks the requested media, all at the same time, and prints the rows to `out`; returns whether
-/// everything is steady and complete.
+/// Soaks the requested media, all at the same time. The outcome is right if everything is steady and
+/// complete.
 ///
 /// # Errors
 ///
 /// A medium does not start, or fails for good.
-pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
+pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let provenance = Provenance::this();
     let media = match args.only.as_slice() {
         [] => Medium::value_variants(),
@@ -110,6 +109,8 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<bool, Failure> {
     };
     let text = table(&all);
     let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    results.write(args.format, &text, out, kept)?;
-    Ok(all.iter().all(|row| row.steady && row.complete))
+    Ok(Outcome {
+        text: results.write(args.format, text, kept)?,
+        is_right: all.iter().all(|row| row.steady && row.complete),
+    })
 }

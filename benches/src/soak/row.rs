@@ -12,7 +12,7 @@ use super::medium::Medium;
 /// One figure of one end.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// What is between the ends.
+    /// The medium between the ends.
     pub medium: &'static str,
     /// `writer` or `reader`.
     pub end: &'static str,

@@ -19,31 +19,29 @@ const NEEDS: &[(&str, &str)] = &[
 /// The same for a command's flags whose names others have, too.
 const NEEDS_OF: &[(&str, &str, &str)] = &[("top", "format", "once")];
 
-/// Refuses a flag, or a variable, without the one that it needs. What only the file says may wait
-/// there for a flag.
+/// Refuses a flag, or a variable, without the one that it needs, and settings that were given twice.
+/// A needed flag may stand in the file.
 ///
 /// # Errors
 ///
 /// Both are named.
-pub(super) fn needs(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+    given_twice(command, matches)?;
     let Some((name, matches)) = matches.subcommand() else {
         return Ok(());
     };
     let Some(command) = command.find_subcommand(name) else {
         return Ok(());
     };
+    given_twice(command, matches)?;
     let of_command = NEEDS_OF.iter().filter(|(of, _, _)| *of == name);
-    let pairs = NEEDS.iter().copied();
-    for (flag, needed) in pairs.chain(of_command.map(|(_, flag, needed)| (*flag, *needed))) {
-        let source = |id| {
-            let is_known = matches.try_contains_id(id).is_ok();
-            is_known.then(|| matches.value_source(id)).flatten()
-        };
-        let said = matches!(
-            source(flag),
+    let of_command = of_command.map(|(_, flag, needed)| (*flag, *needed));
+    for (flag, needed) in NEEDS.iter().copied().chain(of_command) {
+        let is_given = matches!(
+            source(matches, flag),
             Some(ValueSource::CommandLine | ValueSource::EnvVariable)
         );
-        if said && !is_set(matches, needed) {
+        if is_given && !is_set(matches, needed) {
             let long = |id: &str| {
                 let mut arguments = command.get_arguments();
                 let argument = arguments.find(|argument| argument.get_id() == id);
@@ -62,6 +60,12 @@ pub(super) fn needs(command: &Command, matches: &ArgMatches) -> Result<(), Failu
     Ok(())
 }
 
+/// Where a value comes from; nothing for what the command does not have.
+fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
+    let is_known = matches.try_contains_id(id).is_ok();
+    is_known.then(|| matches.value_source(id)).flatten()
+}
+
 /// Whether a flag has a value, or a switch is on.
 fn is_set(matches: &ArgMatches, id: &str) -> bool {
     match matches.try_get_one::<bool>(id) {
@@ -70,16 +74,13 @@ fn is_set(matches: &ArgMatches, id: &str) -> bool {
     }
 }
 
-/// Refuses settings that were given twice.
-pub(super) fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
+fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     for arg in command.get_arguments() {
         let id = arg.get_id().as_str();
-        let typed = matches.try_contains_id(id).unwrap_or(false)
-            && matches.value_source(id) == Some(ValueSource::CommandLine);
         let twin = arg
             .get_env()
             .filter(|name| std::env::var_os(name).is_some());
-        if let (true, Some(twin)) = (typed, twin) {
+        if let (Some(ValueSource::CommandLine), Some(twin)) = (source(matches, id), twin) {
             return Err(Failure::configuration(format!(
                 "--{} is given twice: as a flag and as {} in the environment; remove one",
                 arg.get_long().unwrap_or(id),
@@ -87,13 +88,7 @@ pub(super) fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(),
             )));
         }
     }
-    match matches.subcommand() {
-        Some((name, matches)) => match command.find_subcommand(name) {
-            Some(command) => given_twice(command, matches),
-            None => Ok(()),
-        },
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Tells an error of clap, and ends the program with its code; a text with a secret is returned
@@ -143,7 +138,7 @@ mod tests {
     fn told(arguments: &[&str]) -> Option<String> {
         let command = Cli::command();
         let matches = command.clone().try_get_matches_from(arguments).unwrap();
-        needs(&command, &matches).err().map(|it| it.message)
+        flags(&command, &matches).err().map(|it| it.message)
     }
 
     #[test]

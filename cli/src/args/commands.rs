@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::{
     AttemptsArgs, DecodingArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs,
@@ -25,6 +25,9 @@ pub(crate) struct DemoArgs {
     /// How many threads serve customers
     #[arg(long, value_name = "N", default_value = "4")]
     pub(crate) threads: NonZeroUsize,
+    /// Write what the traces show as a page for a browser to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
@@ -57,9 +60,6 @@ pub(crate) struct GenerateArgs {
     /// The same seed makes the same records, thread by thread
     #[arg(long, value_name = "SEED", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What the records describe
-    #[arg(long, value_enum, default_value = "operations")]
-    pub(crate) workload: Workload,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
@@ -69,13 +69,6 @@ pub(crate) struct GenerateArgs {
     pub(crate) observe: ObserveArgs,
     #[command(flatten)]
     pub(crate) spool: SpoolArgs,
-}
-
-/// A synthetic workload by its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Workload {
-    /// Call trees over 100 operations, popular ones more often, in 50 sessions
-    Operations,
 }
 
 /// Flags of `baler inspect`.
@@ -128,9 +121,6 @@ pub(crate) struct ReplayArgs {
     /// Remove from the folder what the target has confirmed
     #[arg(long)]
     pub(crate) remove: bool,
-    /// What happens to chunks that do not decode
-    #[arg(long, value_enum, default_value = "skip")]
-    pub(crate) undecodable: Undecodable,
     /// Stop when nothing has arrived from a medium for this long, counted from its end
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
@@ -145,15 +135,6 @@ pub(crate) struct ReplayArgs {
     pub(crate) spool: SpoolArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
-}
-
-/// What happens to chunks that do not decode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Undecodable {
-    /// Send them as they are, if their identity is known
-    Send,
-    /// Leave them where they are, and count them
-    Skip,
 }
 
 /// Flags of `baler send`.
@@ -269,7 +250,7 @@ pub(crate) struct TopArgs {
         hide_env_values = true
     )]
     pub(crate) address: String,
-    /// How often to look; + and - change it
+    /// How often to look
     #[arg(long, value_name = "DURATION", default_value = "1s", value_parser = values::duration)]
     pub(crate) interval: Duration,
     /// Look twice, an interval apart, print what was seen, and end

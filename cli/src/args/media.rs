@@ -70,7 +70,8 @@ mod tests {
         let kafka = cfg!(feature = "kafka");
         let mut command = Cli::command();
         for (name, flags) in [
-            ("generate", &["to"][..]),
+            ("analyze", &["from"][..]),
+            ("generate", &["to"]),
             ("receive", &["from"]),
             ("relay", &["from", "to"]),
             ("replay", &["to"]),

@@ -1,5 +1,6 @@
 //! What was typed: flags and their environment twins, not yet what they mean.
 
+mod analyze;
 mod check;
 mod commands;
 mod media;
@@ -17,9 +18,9 @@ use baler_rig::sweep::SweepArgs;
 use clap::{FromArgMatches as _, Parser, Subcommand};
 use clap_complete::Shell;
 
+pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
-    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, Undecodable,
-    ValidateArgs,
+    DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
@@ -81,6 +82,8 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive records and print, store or measure them
     Receive(ReceiveArgs),
+    /// Put traces together, and show response times, call trees and dependency graphs
+    Analyze(AnalyzeArgs),
     /// Pass chunks of a medium on to another medium as they are, without decoding them
     Relay(RelayArgs),
     /// Send quarantined or stored chunks on, byte for byte
@@ -124,6 +127,11 @@ pub(crate) enum Command {
         /// The shell
         shell: Shell,
     },
+    /// Write a manual page for the program and for each command
+    Man {
+        /// The folder; it is made if it is missing
+        folder: PathBuf,
+    },
 }
 
 impl Cli {
@@ -150,8 +158,7 @@ impl Cli {
         };
         let matches = command.clone().try_get_matches();
         let matches = matches.map_err(|error| check::wrong_command_line(&error))?;
-        check::given_twice(&command, &matches)?;
-        check::needs(&command, &matches)?;
+        check::flags(&command, &matches)?;
         config::refuse_contradictions(&command, &matches, file.as_ref())?;
         Self::from_arg_matches(&matches).map_err(|error| check::wrong_command_line(&error))
     }

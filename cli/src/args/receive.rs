@@ -136,15 +136,9 @@ mod parquet {
         /// Close Parquet files when all open ones together have this many records
         #[arg(long, value_name = "N")]
         pub(crate) parquet_records: Option<NonZeroUsize>,
-        /// Close Parquet files when all open ones together have this size
-        #[arg(long, value_name = "SIZE", value_parser = values::size)]
-        pub(crate) parquet_bytes: Option<NonZeroUsize>,
         /// Close a Parquet file this long after its first record; its chunks are acknowledged then
         #[arg(long, value_name = "DURATION", value_parser = values::duration)]
         pub(crate) parquet_age: Option<Duration>,
-        /// Close Parquet files when nothing has arrived for this long
-        #[arg(long, value_name = "DURATION", value_parser = values::duration)]
-        pub(crate) parquet_idle: Option<Duration>,
         /// The unit of points in time in Parquet files: nanos, or micros for Spark
         #[arg(long, value_name = "UNIT", value_enum, default_value = "nanos")]
         pub(crate) parquet_times: ParquetTimes,
@@ -192,14 +186,8 @@ mod parquet {
             if let Some(records) = self.parquet_records {
                 settings.records = records.get();
             }
-            if let Some(bytes) = self.parquet_bytes {
-                settings.bytes = bytes.get();
-            }
             if let Some(age) = self.parquet_age {
                 settings.age = age;
-            }
-            if let Some(idle) = self.parquet_idle {
-                settings.idle = idle;
             }
             settings
         }
@@ -208,9 +196,7 @@ mod parquet {
         pub(crate) fn is_given(&self) -> bool {
             !self.parquet_by.is_empty()
                 || self.parquet_records.is_some()
-                || self.parquet_bytes.is_some()
                 || self.parquet_age.is_some()
-                || self.parquet_idle.is_some()
                 || self.parquet_times != ParquetTimes::Nanos
         }
     }

@@ -74,13 +74,6 @@ pub(crate) struct ShippingArgs {
     /// topic gives each lane a partition
     #[arg(long, value_name = "N", env = "BALER_LANES")]
     pub(crate) lanes: Option<NonZeroUsize>,
-    /// Create the Kafka topic of the URI if it does not exist, with this many partitions and replicas
-    #[arg(
-        long,
-        value_name = "PARTITIONS,REPLICATION",
-        env = "BALER_CREATE_TOPIC"
-    )]
-    pub(crate) create_topic: Option<String>,
     /// Memory for queues, batches and unconfirmed chunks together
     #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = values::size)]
     pub(crate) memory: Option<NonZeroUsize>,

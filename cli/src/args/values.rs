@@ -71,9 +71,11 @@ pub(crate) fn time(text: &str) -> Result<i64, String> {
     if let Ok(nanos) = text.parse() {
         return Ok(nanos);
     }
-    rfc3339(text).ok_or_else(|| {
-        format!("`{text}` is no time; write 2010-08-30T08:22:25.5Z or nanoseconds since 1970")
-    })
+    let time = chrono::DateTime::parse_from_rfc3339(text).ok();
+    time.and_then(|time| time.timestamp_nanos_opt())
+        .ok_or_else(|| {
+            format!("`{text}` is no time; write 2010-08-30T08:22:25.5Z or nanoseconds since 1970")
+        })
 }
 
 /// A compression by its name.
@@ -99,64 +101,6 @@ fn with_factor(text: &str) -> Option<u64> {
         total = total.checked_add(scale.checked_mul(u64::from(digit - b'0'))?)?;
     }
     Some(total)
-}
-
-/// RFC 3339, section 5.6, with a fraction of up to nine digits.
-fn rfc3339(text: &str) -> Option<i64> {
-    let (date, time) = text.split_once(['T', 't', ' '])?;
-    let mut date = date.splitn(3, '-').map(|part| (part.len(), part.parse()));
-    let mut part = |len, range: std::ops::RangeInclusive<i64>| match date.next()? {
-        (found, Ok(value)) if found == len && range.contains(&value) => Some(value),
-        _ => None,
-    };
-    let (year, month, day) = (part(4, 0..=9999)?, part(2, 1..=12)?, part(2, 1..=31)?);
-    let (clock, offset_seconds) = match time.strip_suffix(['Z', 'z']) {
-        Some(clock) => (clock, 0),
-        None => {
-            let sign = time.rfind(['+', '-'])?;
-            let (clock, offset) = time.split_at_checked(sign)?;
-            let seconds = hours_and_minutes(offset.get(1..)?)?;
-            (
-                clock,
-                if offset.starts_with('-') {
-                    -seconds
-                } else {
-                    seconds
-                },
-            )
-        }
-    };
-    let (clock, fraction) = clock.split_once('.').unwrap_or((clock, "0"));
-    let (minutes, seconds) = clock.rsplit_once(':')?;
-    let seconds: i64 = seconds.parse().ok().filter(|it| (0..=60).contains(it))?;
-    let seconds = hours_and_minutes(minutes)? + seconds - offset_seconds;
-    if fraction.is_empty() || fraction.len() > 9 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let nanos: i64 = format!("{fraction:0<9}").parse().ok()?;
-    days_since_1970(year, month, day)
-        .checked_mul(86_400)?
-        .checked_add(seconds)?
-        .checked_mul(1_000_000_000)?
-        .checked_add(nanos)
-}
-
-/// `hh:mm` in seconds.
-fn hours_and_minutes(text: &str) -> Option<i64> {
-    let (hours, minutes) = text.split_once(':')?;
-    let hours: i64 = hours.parse().ok().filter(|it| (0..=23).contains(it))?;
-    let minutes: i64 = minutes.parse().ok().filter(|it| (0..=59).contains(it))?;
-    Some((hours * 60 + minutes) * 60)
-}
-
-/// Days of the proleptic Gregorian calendar; Howard Hinnant's `days_from_civil`.
-fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    era * 146_097 + day_of_era - 719_468
 }
 
 #[cfg(test)]

@@ -1,7 +1,5 @@
 //! `baler generate`: synthetic records at a rate, through the monitoring controller.
 
-use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,20 +19,13 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Emits, delivers, accounts.
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let to = endpoint::with_topic(&args.to, args.shipping.create_topic.as_deref());
-    let writer = endpoint::wrap(endpoint::writer(&to)?, &args.spool);
+    let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
-    let shipper = Shipper::start(
-        &args.shipping,
-        writer,
-        false,
-        (shutdown, &observation, quiet),
-    )?;
+    let context = (shutdown, &observation, quiet);
+    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let progress = Progress::bar(args.records, quiet);
-    let behind = emit_all(args, &shipper, shutdown, &progress).map_err(Failure::thread)?;
+    let behind = emit_all(args, &shipper, shutdown, &progress)?;
     progress.clear();
-    let report = shipper.finish();
-    let shown = observation.finish();
     // The names are part of the program's interface.
     let mut document = json!({
         "workload": "operations",
@@ -42,17 +33,14 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         "threads": args.threads,
         "records": args.records,
     });
-    if let (Some(rate), Some(fields)) = (args.rate, document.as_object_mut()) {
-        fields.insert("rate".to_owned(), rate.into());
-        let behind = behind.as_secs_f64().into();
-        fields.insert("most_behind_seconds".to_owned(), behind);
+    if let Some(rate) = args.rate {
+        output::insert(&mut document, "rate", rate);
+        let behind = behind.as_secs_f64();
+        output::insert(&mut document, "most_behind_seconds", behind);
     }
-    output::extend(&mut document, report.document());
-    output::document(args.format, &document)?;
-    shown?;
-    let code = report.conclude()?;
+    let (report, code) = shipper.conclude(observation, args.format, document)?;
     // Records that were never emitted because of a signal are in no other figure.
-    if code == Code::Done && report.emitted < args.records {
+    if code == Code::Done && report.stats().emitted < args.records {
         return Ok(Code::Incomplete);
     }
     Ok(code)
@@ -64,18 +52,15 @@ fn emit_all(
     shipper: &Shipper,
     shutdown: &Shutdown,
     progress: &Progress,
-) -> io::Result<Duration> {
+) -> Result<Duration, Failure> {
     let threads = u64::try_from(args.threads.get()).unwrap_or(u64::MAX);
-    let most_behind_ns = AtomicU64::new(0);
     let start = Instant::now();
     thread::scope(|scope| {
         let mut emitters = Vec::new();
         for number in 0..threads {
+            let seed = u32::try_from(number).unwrap_or(u32::MAX);
             let emitter = Emitter {
-                workload: Workload::of_emitter(
-                    args.seed,
-                    u32::try_from(number).unwrap_or(u32::MAX),
-                ),
+                workload: Workload::of_emitter(args.seed, seed),
                 // What does not divide goes to the first ones.
                 records: args.records / threads + u64::from(number < args.records % threads),
                 pace: args.rate.map(|rate| Pace {
@@ -85,14 +70,10 @@ fn emit_all(
                     rate,
                 }),
             };
-            let most_behind_ns = &most_behind_ns;
-            let run = move || {
-                let behind = emitter.run(shipper, shutdown);
-                let behind = u64::try_from(behind.as_nanos()).unwrap_or(u64::MAX);
-                most_behind_ns.fetch_max(behind, Ordering::Relaxed);
-            };
             let name = format!("baler-emit-{number}");
-            emitters.push(thread::Builder::new().name(name).spawn_scoped(scope, run)?);
+            let thread = thread::Builder::new().name(name);
+            let emitter = thread.spawn_scoped(scope, || emitter.run(shipper, shutdown));
+            emitters.push(emitter.map_err(Failure::thread)?);
         }
         // Only what is on its way can be seen from outside of the threads.
         while emitters.iter().any(|emitter| !emitter.is_finished()) {
@@ -102,9 +83,12 @@ fn emit_all(
                 break;
             }
         }
-        Ok(())
+        let mut most_behind = Duration::ZERO;
+        for emitter in emitters {
+            most_behind = most_behind.max(emitter.join().map_err(Failure::panicked)?);
+        }
+        Ok(most_behind)
     })
-    .map(|()| Duration::from_nanos(most_behind_ns.into_inner()))
 }
 
 /// One thread's share of the load.

@@ -1,6 +1,6 @@
 //! The commands: each turns what was typed into settings, does its work, and tells how it ended.
 
-mod completions;
+mod analyze;
 mod demo;
 mod generate;
 mod inspect;
@@ -15,8 +15,14 @@ mod top;
 mod validate;
 mod verify;
 
+use std::fs;
+use std::path::Path;
+
+use clap_complete::Shell;
+
 use crate::args::{Cli, Command};
 use crate::exit::{Code, Failure};
+use crate::output;
 use crate::shutdown::Shutdown;
 
 /// Runs the command that was typed.
@@ -28,10 +34,12 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
     let quiet = cli.global.quiet;
     let verbose = cli.global.verbose;
     match cli.command {
+        Command::Analyze(args) => analyze::run(&args, quiet, shutdown),
         Command::Replay(args) => replay::run(&args, quiet, shutdown),
         Command::Relay(args) => relay::run(&args, quiet, shutdown),
         Command::Receive(args) => receive::run(args, quiet, shutdown),
-        Command::Completions { shell } => completions::run(shell),
+        Command::Completions { shell } => completions(shell),
+        Command::Man { folder } => man(&folder),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
@@ -47,4 +55,23 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Send(args) => send::run(&args, quiet, shutdown),
         Command::Demo(args) => demo::run(&args, quiet, shutdown),
     }
+}
+
+/// Prints a completion script for a shell.
+fn completions(shell: Shell) -> Result<Code, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "baler", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Code::Done)
+}
+
+/// Writes a manual page for the program and for each command.
+fn man(folder: &Path) -> Result<Code, Failure> {
+    let made = fs::create_dir_all(folder);
+    let written = made.and_then(|()| clap_mangen::generate_to(Cli::command(), folder));
+    written.map_err(|error| {
+        let message = format!("cannot write manual pages to {}: {error}", folder.display());
+        Failure::new(Code::Output, message)
+    })?;
+    Ok(Code::Done)
 }

@@ -3,7 +3,6 @@
 //! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
 
 use baler_rig::harness::Standing;
-use baler_rig::machine::Provenance;
 use baler_rig::overhead::{self, Origin, OverheadArgs};
 
 use crate::exit::{Code, Failure};
@@ -16,10 +15,8 @@ const ORDER: &str = "overhead-order";
 /// Measures what was asked for and prints it.
 pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let variants = overhead::variants();
-    args.plan(&variants)
+    args.cases(&variants)
         .map_err(|failure| Failure::new(Code::Usage, failure.to_string()))?;
-    // Before anything loads the machine.
-    let provenance = Provenance::this();
     let origin = Origin {
         variants: &variants,
         words: &[ORDER],
@@ -29,22 +26,24 @@ pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         bar.show(0, || format!("{done} of {of} repetitions"));
         !shutdown.is_requested()
     };
-    let mut text = Vec::new();
-    let measured = overhead::command(args, &origin, &provenance, &mut progress, &mut text);
+    let measured = overhead::command(args, &origin, &mut progress);
     bar.clear();
     if shutdown.is_requested() {
         let message = "ended by a signal before everything was measured";
         return Err(Failure::new(Code::Incomplete, message));
     }
-    let complete = measured.map_err(failed)?;
-    output::print(&String::from_utf8_lossy(&text))?;
-    Ok(if complete { Code::Done } else { Code::Internal })
+    let outcome = measured.map_err(failed)?;
+    output::print(&outcome.text)?;
+    Ok(if outcome.is_right {
+        Code::Done
+    } else {
+        Code::Internal
+    })
 }
 
 /// Measures one repetition for the process that started this one.
 pub(super) fn obey(order: &str) -> Result<Code, Failure> {
-    let answer = overhead::obey(order, &overhead::variants()).map_err(failed)?;
-    output::print(&(answer + "\n"))?;
+    overhead::obey(order, &overhead::variants()).map_err(failed)?;
     Ok(Code::Done)
 }
 

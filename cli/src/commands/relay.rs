@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let target = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let target = endpoint::spooled_writer(&args.to, &args.spool)?;
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
     let source = endpoint::open_reader(&args.from, args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
@@ -32,7 +32,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
     let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
-    let reader = observation.tapped_reader(source.reader);
+    let reader = observation.observed().tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
@@ -45,14 +45,14 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         stop,
         give_up: args.give_up.limit(args.idle_timeout),
     };
-    let mut passed = passage.run(&observation, quiet, shutdown);
+    let (mut document, ended) = passage.run(&observation, quiet, shutdown);
     let served = observation.finish();
     if let Some(address) = source.listens_on {
-        output::insert(&mut passed.document, "listened_on", address.to_string());
+        output::insert(&mut document, "listened_on", address.to_string());
     }
-    output::document(args.format, &passed.document)?;
+    output::document(args.format, &document)?;
     served?;
-    passed.outcome
+    ended
 }
 
 /// A relay between two endpoints, and when it ends.
@@ -80,22 +80,16 @@ fn log_change(connection: &mut Connection, stats: &RelayStats) {
     }
 }
 
-/// What a relay did.
-pub(super) struct Passed {
-    /// `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together. The names are
-    /// part of the program's interface.
-    pub(super) document: Value,
-    pub(super) outcome: Result<Code, Failure>,
-}
-
 impl Passage {
-    /// Relays to the end, drains, and shows the figures meanwhile.
+    /// Relays to the end, drains, and shows the figures meanwhile. Returns a document, in which
+    /// `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together, and how it ended.
+    /// The names are part of the program's interface.
     pub(super) fn run(
         mut self,
         observation: &Observation,
         quiet: bool,
         shutdown: &Shutdown,
-    ) -> Passed {
+    ) -> (Value, Result<Code, Failure>) {
         let observed = observation.observed();
         observed.endpoint("source", &self.from);
         observed.endpoint("sink", &self.to);
@@ -185,10 +179,7 @@ impl Passage {
         let failure = given_up
             .or_else(|| ended.err().or(report.error).map(failure))
             .filter(|_| code.is_ok());
-        Passed {
-            document,
-            outcome: failure.map_or(code, Err),
-        }
+        (document, failure.map_or(code, Err))
     }
 }
 

@@ -5,11 +5,10 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::ChunkWriter;
+use baler_common::transport::{ChunkWriter, OpenReader};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
-use baler_rig::machine::Provenance;
-use baler_rig::sweep::{self, Cluster, OpenReader, PlainWriter, Program, SweepArgs};
+use baler_rig::sweep::{self, Cluster, PlainWriter, Program, SweepArgs};
 
 use crate::endpoint;
 use crate::exit::{Code, Failure};
@@ -56,6 +55,7 @@ impl Program for This {
         Ok(OpenReader {
             reader: opened.reader,
             listens_on: opened.listens_on,
+            warning: None,
         })
     }
 
@@ -83,8 +83,6 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     fs::create_dir_all(&args.results)
         .map_err(|error| Failure::output(args.results.display(), &error))?;
     reach(&args.to)?;
-    // Before anything loads the machine. A folder that is in no repository tells no commit.
-    let provenance = Provenance::this();
     let bar = Progress::bar(100, quiet);
     let mut progress = |standing: Standing| {
         let Standing { done, of, left } = standing;
@@ -92,8 +90,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         bar.show(share, || format!("{done} of {of} runs{}", in_words(left)));
         !shutdown.is_requested()
     };
-    let mut text = Vec::new();
-    let measured = sweep::command(args, &This, &provenance, &mut progress, &mut text);
+    let measured = sweep::command(args, &This, &mut progress);
     bar.clear();
     if shutdown.is_requested() {
         let kept = args.results.display();
@@ -103,14 +100,18 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         );
         return Err(Failure::new(Code::Incomplete, message));
     }
-    let complete = measured.map_err(|failure| {
+    let outcome = measured.map_err(|failure| {
         // What keeps a sweep from going on is seldom anything but a broker that is gone.
         reach(&args.to)
             .err()
             .unwrap_or_else(|| Failure::new(Code::Internal, failure.to_string()))
     })?;
-    output::print(&String::from_utf8_lossy(&text))?;
-    Ok(if complete { Code::Done } else { Code::Internal })
+    output::print(&outcome.text)?;
+    Ok(if outcome.is_right {
+        Code::Done
+    } else {
+        Code::Internal
+    })
 }
 
 /// Does what the process that started this one wants.

@@ -10,9 +10,9 @@ use std::fmt;
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
-pub(crate) use reader::{OpenReader, OpenReaders, open_reader, open_readers, open_tap};
-pub(crate) use source::{JsonLines, RecordSource, check_source, open_source};
-pub(crate) use writer::{Writer, with_topic, wrap, writer};
+pub(crate) use reader::{OpenReader, open_reader, open_readers, open_tap};
+pub(crate) use source::{LogLines, RecordSource, check_source, open_source, open_source_by};
+pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;
 

@@ -13,9 +13,9 @@ use crate::output;
 /// The setting that makes a reader a static member of its group.
 const STATIC_MEMBER: &str = "group.instance.id";
 
-/// A reader, opened.
-pub(crate) struct OpenReader {
-    pub(crate) reader: Box<dyn ChunkReader>,
+/// A reader, opened; or several of one endpoint.
+pub(crate) struct OpenReader<R = Box<dyn ChunkReader>> {
+    pub(crate) reader: R,
     /// The address on which it waits for senders, if it does.
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
@@ -23,16 +23,6 @@ pub(crate) struct OpenReader {
     pub(crate) readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
     pub(crate) only_looks: bool,
-}
-
-/// Several readers of one endpoint, opened.
-pub(crate) struct OpenReaders {
-    pub(crate) readers: Vec<Box<dyn ChunkReader>>,
-    /// The address on which they wait for senders, if they do.
-    pub(crate) listens_on: Option<SocketAddr>,
-    /// The URI without its secrets.
-    pub(crate) endpoint: String,
-    pub(crate) readership: Readership,
 }
 
 /// Opens the receiving end of a medium. `follow` makes a source that would end wait for more.
@@ -55,7 +45,7 @@ pub(crate) fn open_readers(
     text: &str,
     follow: bool,
     count: NonZeroUsize,
-) -> Result<OpenReaders, Failure> {
+) -> Result<OpenReader<Vec<Box<dyn ChunkReader>>>, Failure> {
     let (receiver, endpoint) = receiver(text, follow)?;
     let count_of_others = count.get() - 1;
     if count_of_others > 0 && text.contains(STATIC_MEMBER) {
@@ -65,7 +55,7 @@ pub(crate) fn open_readers(
         )));
     }
     let first = open(&receiver, endpoint)?;
-    let readers = match receiver.readership {
+    let reader = match receiver.readership {
         Readership::OneProcess if count_of_others > 0 => {
             fan_out(first.reader, count).map_err(Failure::thread)?
         }
@@ -77,11 +67,12 @@ pub(crate) fn open_readers(
             readers
         }
     };
-    Ok(OpenReaders {
-        readers,
+    Ok(OpenReader {
+        reader,
         listens_on: first.listens_on,
         endpoint: first.endpoint,
         readership: first.readership,
+        only_looks: first.only_looks,
     })
 }
 

@@ -3,8 +3,8 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
-use baler_analysis::kieker_log::{LogReader, LogSettings, OnBadLine};
+use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
+use baler_analysis::kieker_log::{LogError, LogReader, LogSettings, OnBadLine};
 use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
 
@@ -35,21 +35,39 @@ fn no_medium(uri: &Uri) -> UriError {
 
 /// Where records come from.
 pub(crate) enum RecordSource {
-    /// A text log of Kieker.
-    Log {
-        reader: Box<LogReader>,
-        endpoint: String,
-    },
-    /// JSON lines.
-    Lines(Box<JsonLines>),
+    /// A log: its lines, and its name.
+    Log(LogLines, String),
     /// A medium with chunks.
     Medium(OpenReader),
 }
 
-/// JSON lines.
-pub(crate) struct JsonLines {
-    pub(crate) reader: JsonLinesReader,
-    pub(crate) endpoint: String,
+/// The lines of a log.
+pub(crate) enum LogLines {
+    /// JSON lines.
+    Json(Box<JsonLinesReader>),
+    /// A text log of Kieker.
+    Kieker(Box<LogReader>),
+}
+
+impl LogLines {
+    /// The next line of the log with this name.
+    ///
+    /// # Errors
+    ///
+    /// The log cannot be read, or ends with a wrong line as its URI says.
+    pub(crate) fn next(&mut self, endpoint: &str) -> Result<Next, Failure> {
+        match self {
+            Self::Json(lines) => lines.read().map_err(|error| {
+                let message = format!("cannot read {endpoint}: {error}");
+                Failure::new(Code::Unavailable, message)
+            }),
+            Self::Kieker(log) => match log.next_record() {
+                Ok(record) => Ok(record.map_or(Next::End, Next::Record)),
+                Err(error @ LogError::Line(_)) => Err(Failure::new(Code::Data, error.to_string())),
+                Err(error) => Err(Failure::new(Code::Unavailable, error.to_string())),
+            },
+        }
+    }
 }
 
 /// Opens a log, or the receiving end of a medium.
@@ -58,28 +76,35 @@ pub(crate) struct JsonLines {
 ///
 /// As [`super::open_reader`].
 pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
+    open_source_by(text, |text| open_reader(text, false))
+}
+
+/// As [`open_source`], where `open_medium` opens a medium.
+///
+/// # Errors
+///
+/// As [`open_source`].
+pub(crate) fn open_source_by(
+    text: &str,
+    open_medium: impl FnOnce(&str) -> Result<OpenReader, Failure>,
+) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
-    match uri.scheme() {
+    let lines = match uri.scheme() {
         JSON_LINES => {
             let (path, settings) = lines_settings(uri).map_err(wrong(&endpoint))?;
             let reader = JsonLinesReader::open(&path, settings)
                 .map_err(|error| Failure::unavailable(&endpoint, error))?;
-            Ok(RecordSource::Lines(Box::new(JsonLines {
-                reader,
-                endpoint,
-            })))
+            LogLines::Json(Box::new(reader))
         }
         KIEKER_LOG => {
             let (folder, settings) = log_settings(uri).map_err(wrong(&endpoint))?;
             let reader = LogReader::open(folder, settings)
                 .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
-            Ok(RecordSource::Log {
-                reader: Box::new(reader),
-                endpoint,
-            })
+            LogLines::Kieker(Box::new(reader))
         }
-        _ => open_reader(text, false).map(RecordSource::Medium),
-    }
+        _ => return open_medium(text).map(RecordSource::Medium),
+    };
+    Ok(RecordSource::Log(lines, endpoint))
 }
 
 /// Checks the URI of a log or of a medium's receiving end; nothing is opened.

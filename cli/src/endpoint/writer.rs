@@ -19,15 +19,6 @@ pub(crate) struct Writer {
     pub(crate) spool: Option<SpoolWatch>,
 }
 
-/// The URI with the setting that `--create-topic` stands for; media without topics refuse it.
-pub(crate) fn with_topic(text: &str, create_topic: Option<&str>) -> String {
-    let Some(shape) = create_topic else {
-        return text.to_owned();
-    };
-    let joint = if text.contains('?') { '&' } else { '?' };
-    format!("{text}{joint}create_topic={shape}")
-}
-
 /// Makes the sending end of a medium; it is not opened yet.
 ///
 /// # Errors
@@ -42,10 +33,16 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     })
 }
 
-/// Puts a spool before the writer, if the flags ask for one. Nothing is touched before it is opened.
-pub(crate) fn wrap(writer: Writer, args: &SpoolArgs) -> Writer {
+/// Makes the sending end of a medium, behind a spool if the flags ask for one. Nothing is touched
+/// before it is opened.
+///
+/// # Errors
+///
+/// The URI is wrong.
+pub(crate) fn spooled_writer(text: &str, args: &SpoolArgs) -> Result<Writer, Failure> {
+    let mut writer = writer(text)?;
     let Some(folder) = &args.spool else {
-        return writer;
+        return Ok(writer);
     };
     let mut config = SpoolConfig::new(folder);
     config.retry.seed = u64::from(std::process::id());
@@ -60,9 +57,7 @@ pub(crate) fn wrap(writer: Writer, args: &SpoolArgs) -> Writer {
         Some(SpoolSyncChoice::None) => SyncPolicy::None,
     };
     let spool = Spool::new(writer.writer, config);
-    Writer {
-        spool: Some(spool.watch()),
-        writer: Box::new(spool),
-        endpoint: writer.endpoint,
-    }
+    writer.spool = Some(spool.watch());
+    writer.writer = Box::new(spool);
+    Ok(writer)
 }

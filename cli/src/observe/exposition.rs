@@ -1,81 +1,53 @@
 //! Values of metrics, gathered for one answer, as Prometheus's text format 0.0.4.
+//!
+//! <https://prometheus.io/docs/instrumenting/exposition_formats/#text-format-details>
 
+use std::collections::BTreeMap;
 use std::time::Duration;
-
-use prometheus::proto::{Counter, Gauge, LabelPair, Metric as Sample, MetricFamily, MetricType};
-use prometheus::{Encoder as _, TextEncoder};
 
 use super::metric::{self, Kind, Metric};
 
 /// The content type of what [`Exposition::text`] makes.
-pub(crate) const CONTENT_TYPE: &str = prometheus::TEXT_FORMAT;
+pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Values of metrics, gathered for one answer.
 #[derive(Debug, Default)]
 pub(crate) struct Exposition {
-    families: Vec<MetricFamily>,
+    /// The lines of each metric, by its name.
+    lines: BTreeMap<&'static str, String>,
 }
 
 impl Exposition {
     /// Adds a value; `labels` are the values of the metric's labels, in order.
     pub(crate) fn set(&mut self, metric: &Metric, labels: &[&str], value: impl Value) {
         let pairs = metric.labels.iter().zip(labels).map(|(name, value)| {
-            let mut pair = LabelPair::default();
-            pair.set_name((*name).to_owned());
-            pair.set_value((*value).to_owned());
-            pair
+            let value = value.replace('\\', "\\\\");
+            let value = value.replace('"', "\\\"").replace('\n', "\\n");
+            format!("{name}=\"{value}\"")
         });
-        let mut sample = Sample::default();
-        sample.set_label(pairs.collect());
-        match metric.kind {
-            Kind::Counter => {
-                let mut counter = Counter::default();
-                counter.set_value(value.float());
-                sample.set_counter(counter);
-            }
-            Kind::Gauge => {
-                let mut gauge = Gauge::default();
-                gauge.set_value(value.float());
-                sample.set_gauge(gauge);
-            }
-        }
-        self.family(metric).mut_metric().push(sample);
-    }
-
-    fn family(&mut self, metric: &Metric) -> &mut MetricFamily {
-        let known = self.families.iter();
-        let at = known
-            .take_while(|family| family.name() != metric.name)
-            .count();
-        if at == self.families.len() {
-            let mut family = MetricFamily::default();
-            family.set_name(metric.name.to_owned());
-            family.set_help(metric.help.to_owned());
-            family.set_field_type(match metric.kind {
-                Kind::Counter => MetricType::COUNTER,
-                Kind::Gauge => MetricType::GAUGE,
-            });
-            self.families.push(family);
-        }
-        // It was found, or appended just now.
-        #[expect(clippy::indexing_slicing, reason = "`at` is the position of a family")]
-        &mut self.families[at]
+        let pairs: Vec<_> = pairs.collect();
+        let pairs = match pairs.is_empty() {
+            true => String::new(),
+            false => format!("{{{}}}", pairs.join(",")),
+        };
+        let line = format!("{}{pairs} {}\n", metric.name, value.float());
+        self.lines.entry(metric.name).or_default().push_str(&line);
     }
 
     /// The values in text format, in the order of METRICS.md.
-    pub(crate) fn text(mut self) -> String {
-        let position = |family: &MetricFamily| {
-            metric::ALL
-                .iter()
-                .position(|metric| metric.name == family.name())
-        };
-        self.families.sort_by_key(position);
-        let mut text = Vec::new();
-        // It fails for families without values, of which there are none, and a full sink.
-        if let Err(error) = TextEncoder::new().encode(&self.families, &mut text) {
-            tracing::error!(%error, "cannot write the metrics");
-        }
-        String::from_utf8_lossy(&text).into_owned()
+    pub(crate) fn text(&self) -> String {
+        let families = metric::ALL.iter().filter_map(|metric| {
+            let lines = self.lines.get(metric.name)?;
+            let kind = match metric.kind {
+                Kind::Counter => "counter",
+                Kind::Gauge => "gauge",
+            };
+            let Metric { name, help, .. } = metric;
+            Some(format!(
+                "# HELP {name} {help}\n# TYPE {name} {kind}\n{lines}"
+            ))
+        });
+        families.collect()
     }
 }
 

@@ -1,10 +1,10 @@
 //! Whether the process is of use: `/livez` and `/readyz`.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+use crate::output;
 
 /// Beyond what the process is not ready.
 #[derive(Debug, Clone, Copy)]
@@ -14,25 +14,21 @@ pub(crate) struct Limits {
 }
 
 /// One thing that was looked at, and its figures.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub(crate) struct Check {
-    name: &'static str,
     ok: bool,
     /// Good only because something stands in for what is not.
-    #[serde(skip)]
     degraded: bool,
-    #[serde(flatten)]
-    figures: BTreeMap<&'static str, Value>,
+    document: Value,
 }
 
 impl Check {
     /// A check by name, and how it went.
     pub(crate) fn new(name: &'static str, ok: bool) -> Self {
         Self {
-            name,
             ok,
             degraded: false,
-            figures: BTreeMap::new(),
+            document: json!({ "name": name, "ok": ok }),
         }
     }
 
@@ -46,47 +42,21 @@ impl Check {
     /// Adds a figure.
     #[must_use]
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<Value>) -> Self {
-        self.figures.insert(name, value.into());
+        output::insert(&mut self.document, name, value);
         self
     }
 }
 
-/// The answer of a health endpoint. The names are part of the program's interface.
-#[derive(Debug, Serialize)]
-pub(super) struct Health {
-    status: &'static str,
-    checks: Vec<Check>,
-}
-
-impl Health {
-    /// The process answers, that is all.
-    pub(super) fn alive() -> Self {
-        Self {
-            status: "ok",
-            checks: Vec::new(),
-        }
-    }
-
-    /// Ready if every check is good.
-    pub(super) fn ready(checks: Vec<Check>) -> Self {
-        let ready = checks.iter().all(|check| check.ok);
-        let degraded = checks.iter().any(|check| check.degraded);
-        let status = match (ready, degraded) {
-            (false, _) => "unready",
-            (true, true) => "degraded",
-            (true, false) => "ok",
-        };
-        Self { status, checks }
-    }
-
-    /// Whether the process is of use, if not as it should be.
-    pub(super) fn is_ok(&self) -> bool {
-        self.status != "unready"
-    }
-
-    /// One JSON document.
-    pub(super) fn json(&self) -> String {
-        // Names and numbers: nothing in it that JSON cannot say.
-        serde_json::to_string(self).unwrap_or_default() + "\n"
-    }
+/// Whether a process with these checks is of use, and the answer of a health endpoint. The names are
+/// part of the program's interface.
+pub(super) fn answer(checks: Vec<Check>) -> (bool, String) {
+    let is_ready = checks.iter().all(|check| check.ok);
+    let status = match checks.iter().any(|check| check.degraded) {
+        _ if !is_ready => "unready",
+        true => "degraded",
+        false => "ok",
+    };
+    let checks = checks.into_iter().map(|check| check.document);
+    let document = json!({ "status": status, "checks": checks.collect::<Vec<_>>() });
+    (is_ready, format!("{document}\n"))
 }

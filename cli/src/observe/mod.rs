@@ -3,8 +3,6 @@
 //! controller, source watches, taps -> [`Observed`] -> server (`/metrics`, `/livez`, `/readyz`,
 //! `/tap`) on a thread of its own
 
-#[cfg(test)]
-mod deployed;
 mod exposition;
 mod health;
 pub(crate) mod metric;
@@ -19,8 +17,6 @@ mod tests;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use baler_analysis::Source;
-use baler_common::transport::{ChunkReader, ChunkWriter};
 pub(crate) use observed::Observed;
 pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
@@ -31,7 +27,6 @@ use crate::output;
 use crate::shutdown::Shutdown;
 
 /// The figures of one run: served while it lasts, written to a file at its end.
-#[derive(Debug)]
 pub(crate) struct Observation {
     observed: Observed,
     server: Option<Server>,
@@ -88,27 +83,6 @@ impl Observation {
     /// Where the command's parts say what they are.
     pub(crate) fn observed(&self) -> &Observed {
         &self.observed
-    }
-
-    /// Shows the figures of a source, as those of one more worker.
-    pub(crate) fn receives(&self, source: &mut Source) {
-        self.observed.receives(source.watch());
-    }
-
-    /// Lets taps see what this reader hands out, if there can be any.
-    pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
-        if self.server.is_none() {
-            return reader;
-        }
-        self.observed.tapped_reader(reader)
-    }
-
-    /// Lets taps see what this writer takes, if there can be any.
-    pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
-        if self.server.is_none() {
-            return writer;
-        }
-        self.observed.tapped_writer(writer)
     }
 
     /// Ends the server and writes the last figures.

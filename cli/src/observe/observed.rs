@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
-use std::{fmt, fs};
 
 use baler_analysis::SourceWatch;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
 use baler_rig::clock::process_cpu_time;
+use baler_rig::usage::Footprint;
 
 use super::exposition::Exposition;
-use super::health::{Check, Health, Limits};
+use super::health::{Check, Limits};
 use super::metric;
 use super::receiving::Worker;
 use super::tap::{TapHub, TappedReader, TappedWriter};
@@ -57,14 +57,6 @@ struct Registry {
     workers: usize,
     /// Role and endpoint.
     endpoints: Vec<(&'static str, String)>,
-}
-
-impl fmt::Debug for Observed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observed")
-            .field("command", &self.state.command)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Observed {
@@ -164,39 +156,28 @@ impl Observed {
         exposition.text()
     }
 
-    /// Whether the process is of use.
-    pub(super) fn readiness(&self, limits: Limits) -> Health {
+    /// What says whether the process is of use.
+    pub(super) fn checks(&self, limits: Limits) -> Vec<Check> {
         let now = Instant::now();
         let draining = self.state.shutdown.is_requested();
         let mut checks = vec![Check::new("running", !draining)];
         for part in &self.lock().parts {
             checks.extend(part.checks(limits, now));
         }
-        Health::ready(checks)
+        checks
     }
 }
 
 /// Adds the figures of the process; those that the operating system does not tell are absent.
 fn process(exposition: &mut Exposition, started: SystemTime) {
     exposition.set(&metric::CPU_SECONDS, &[], process_cpu_time());
-    if let Some(bytes) = resident_bytes() {
-        exposition.set(&metric::RESIDENT_BYTES, &[], bytes);
-    }
-    // One of them is the listing's own.
-    if let Ok(entries) = fs::read_dir("/proc/self/fd") {
-        exposition.set(&metric::OPEN_FDS, &[], entries.count().saturating_sub(1));
+    if let Ok(footprint) = Footprint::of(std::process::id()) {
+        exposition.set(&metric::RESIDENT_BYTES, &[], footprint.resident_bytes);
+        // One of them is the listing's own.
+        let files = footprint.descriptors.saturating_sub(1);
+        exposition.set(&metric::OPEN_FDS, &[], files);
     }
     if let Ok(since) = started.duration_since(SystemTime::UNIX_EPOCH) {
         exposition.set(&metric::START_TIME, &[], since);
     }
-}
-
-/// Resident memory, as Linux tells it.
-fn resident_bytes() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
-    kibibytes.checked_mul(1_024)
 }

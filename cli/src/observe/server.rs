@@ -1,7 +1,6 @@
 //! The HTTP server of the figures: a thread of its own, bounded in connections, bytes and time.
 
 use std::convert::Infallible;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::pin::Pin;
@@ -23,7 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::exposition;
-use super::health::{Health, Limits};
+use super::health::{self, Check, Limits};
 use super::observed::Observed;
 
 /// How many connections are served at once; further ones wait in the operating system's queue.
@@ -51,7 +50,7 @@ pub(super) const TAP_PATIENCE: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_millis(500);
 
 /// What the server shows, and how.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Service {
     pub(super) observed: Observed,
     pub(super) limits: Limits,
@@ -68,17 +67,6 @@ pub(super) enum Taps {
     Open,
     /// Clients whose header `Authorization` is this.
     Token(Arc<str>),
-}
-
-/// Hides the token.
-impl fmt::Debug for Taps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Closed => "Closed",
-            Self::Open => "Open",
-            Self::Token(_) => "Token(..)",
-        })
-    }
 }
 
 /// A running server; ends when it is dropped.
@@ -246,8 +234,8 @@ impl Service {
                 exposition::CONTENT_TYPE,
                 self.observed.metrics(),
             ),
-            "/livez" => health(&Health::alive()),
-            "/readyz" => health(&self.observed.readiness(self.limits)),
+            "/livez" => health(Vec::new()),
+            "/readyz" => health(self.observed.checks(self.limits)),
             "/tap" => self.tap(request, closing.clone()),
             _ => plain(
                 StatusCode::NOT_FOUND,
@@ -351,13 +339,13 @@ impl hyper::body::Body for Frames {
 /// The content type of a stream of chunks; METRICS.md describes its frames.
 const TAP_TYPE: &str = "application/vnd.baler.chunks";
 
-fn health(health: &Health) -> Response<Body> {
-    let status = if health.is_ok() {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
+fn health(checks: Vec<Check>) -> Response<Body> {
+    let (is_ready, document) = health::answer(checks);
+    let status = match is_ready {
+        true => StatusCode::OK,
+        false => StatusCode::SERVICE_UNAVAILABLE,
     };
-    text(status, "application/json", health.json())
+    text(status, "application/json", document)
 }
 
 fn plain(status: StatusCode, message: &'static str) -> Response<Body> {

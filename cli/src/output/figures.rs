@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use baler_analysis::filters::Times;
 use baler_common::container::{LossReason, Losses};
-use serde::Serialize;
 
 use super::span;
 use super::tables::{number, table};
@@ -21,38 +20,6 @@ pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
         .iter()
         .map(|(code, count)| (name(code), count))
         .collect()
-}
-
-/// The response times of one operation, in nanoseconds; percentiles are exact to 1 %.
-#[derive(Debug, Serialize)]
-pub(crate) struct OperationFigures {
-    operation: Box<str>,
-    count: u64,
-    mean_ns: f64,
-    min_ns: u64,
-    p50_ns: u64,
-    p95_ns: u64,
-    p99_ns: u64,
-    max_ns: u64,
-}
-
-impl OperationFigures {
-    /// Those of every operation, the ones with the most calls first.
-    pub(crate) fn all(times: &Times) -> Vec<Self> {
-        let operations = times.operations().into_iter();
-        operations
-            .map(|it| Self {
-                operation: it.operation,
-                count: it.calls,
-                mean_ns: it.mean_ns,
-                min_ns: it.min_ns,
-                p50_ns: it.p50_ns,
-                p95_ns: it.p95_ns,
-                p99_ns: it.p99_ns,
-                max_ns: it.max_ns,
-            })
-            .collect()
-    }
 }
 
 /// An operation's signature without its parameters, result and all but the last two parts of its
@@ -73,16 +40,16 @@ pub(crate) fn short_operation(signature: &str) -> &str {
 }
 
 /// A table of response times, in order.
-pub(crate) fn operations_table(operations: &[OperationFigures]) -> String {
+pub(crate) fn operations_table(times: &Times) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
     let time = |value: u64| span(value as f64);
     table(
         &["operation", "count", "mean", "p50", "p99", "max"],
         &[1, 2, 3, 4, 5],
-        operations.iter().map(|it| {
+        times.operations().iter().map(|it| {
             vec![
                 short_operation(&it.operation).to_owned(),
-                number(it.count),
+                number(it.calls),
                 span(it.mean_ns),
                 time(it.p50_ns),
                 time(it.p99_ns),

@@ -1,7 +1,6 @@
 //! What the program says: results on standard output, everything else on standard error.
 
 pub(crate) mod figures;
-mod logging;
 mod progress;
 mod stderr;
 mod tables;
@@ -16,12 +15,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 pub(crate) use baler_analysis::text::{escape, span, time};
-pub(crate) use logging::start as start_logging;
 pub(crate) use progress::Progress;
-pub(crate) use stderr::{Stderr, wait_at_most_for};
+use stderr::Stderr;
+pub(crate) use stderr::{start_logging, wait_at_most_for};
 pub(crate) use tables::{
-    bytes, counted, cut, decimal, figures as figures_of, number, per_second, seconds, table,
-    two_columns,
+    bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
 };
 pub(crate) use terminal::{RecordOutput, width};
 
@@ -74,11 +72,25 @@ pub(crate) fn extend(document: &mut Value, more: &Value) {
 /// Standard output cannot be written.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     progress::end();
+    write(&terminal::lines(text))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
-        .write_all(terminal::lines(text).as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output("standard output", &error))
+}
+
+/// Prints text on a cleared screen: moves the cursor to the upper left corner and erases what was
+/// there (ECMA-48: CUP, ED).
+///
+/// # Errors
+///
+/// Standard output cannot be written.
+pub(crate) fn redraw(text: &str) -> Result<(), Failure> {
+    write(&format!("\x1b[H\x1b[2J{}", terminal::lines(text)))
 }
 
 /// Writes one JSON document to a file, whole or not at all.

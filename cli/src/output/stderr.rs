@@ -1,12 +1,20 @@
-//! Standard error, which nobody waits for after the deadline.
+//! Standard error, which nobody waits for after the deadline, and the logs of the program on it.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
+use baler_analysis::text::escape_but;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing_subscriber::EnvFilter;
 
+use super::progress;
+use crate::args::GlobalArgs;
+use crate::exit::Failure;
 use crate::shutdown::Shutdown;
+
+/// The variable with tracing's directives.
+const VARIABLE: &str = "BALER_LOG";
 
 /// How often whoever waits looks whether the deadline has come.
 const TICK: Duration = Duration::from_millis(50);
@@ -56,5 +64,77 @@ fn interrupted(error: rustix::io::Errno) -> io::Result<usize> {
     match error {
         rustix::io::Errno::INTR => Ok(0),
         other => Err(other.into()),
+    }
+}
+
+/// Starts logging as `-v`, `-q` and `BALER_LOG` say.
+///
+/// # Errors
+///
+/// `BALER_LOG` is no list of directives.
+pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
+    // What the brokers' client libraries log, the connectors tell as errors of their own where it
+    // matters.
+    let level = match (args.quiet, args.verbose) {
+        (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 2) => "debug",
+        (false, _) => "trace",
+    };
+    let filter = match std::env::var(VARIABLE) {
+        Ok(directives) => {
+            let alone = EnvFilter::try_new(&directives).map_err(|error| {
+                Failure::configuration(format!(
+                    "{VARIABLE}={directives}: {error}; write a level (error, warn, info, debug, \
+                     trace) or directives such as baler_monitoring=debug"
+                ))
+            })?;
+            if args.verbose > 0 {
+                // Of two directives for the same target the later one counts.
+                EnvFilter::new(format!("{level},{directives}"))
+            } else {
+                alone
+            }
+        }
+        Err(_) => EnvFilter::new(level),
+    };
+    let has_colours = has_colours();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(has_colours)
+        .with_writer(move || LogOutput { has_colours })
+        .init();
+    Ok(())
+}
+
+/// Whether standard error shows colours: it is a terminal, and NO_COLOR (<https://no-color.org>) is
+/// not set.
+fn has_colours() -> bool {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    !refused && io::stderr().is_terminal()
+}
+
+/// Standard error for logs: one event a write, which is one line.
+#[derive(Debug)]
+struct LogOutput {
+    has_colours: bool,
+}
+
+impl Write for LogOutput {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let event = text.strip_suffix('\n').unwrap_or(&text);
+        // Colours are escape sequences; those in a message are escaped already.
+        let safe = escape_but(event, |letter| {
+            letter == '\t' || (letter == '\x1b' && self.has_colours)
+        });
+        let line = format!("{safe}\n");
+        progress::suspended(|| Stderr.write_all(line.as_bytes()))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

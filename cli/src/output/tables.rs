@@ -216,16 +216,6 @@ pub(crate) fn bytes(value: u64) -> String {
     format!("{:.1} TiB", size / 1_024.0)
 }
 
-/// A quotient with one decimal and thousands apart, `-` when there is nothing to divide by.
-pub(crate) fn decimal(dividend: u64, divisor: u64) -> String {
-    let half = u128::from(divisor / 2);
-    let tenths = (u128::from(dividend) * 10 + half).checked_div(divisor.into());
-    tenths.map_or_else(
-        || "-".to_owned(),
-        |tenths| format!("{}.{}", grouped(&(tenths / 10).to_string()), tenths % 10),
-    )
-}
-
 /// A time in seconds, in milliseconds exactly.
 pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
@@ -254,12 +244,8 @@ mod tests {
         assert_eq!(number(1_234_567), "1,234,567");
         assert_eq!(bytes(1_023), "1023 B");
         assert_eq!(bytes(1_536), "1.5 KiB");
-        assert_eq!(decimal(10, 4), "2.5");
-        assert_eq!(decimal(89_026, 6), "14,837.7");
-        assert_eq!(decimal(u64::MAX, 1), "18,446,744,073,709,551,615.0");
         assert_eq!(counted(1, "chunk"), "1 chunk");
         assert_eq!(counted(1_024, "record"), "1,024 records");
-        assert_eq!(decimal(10, 0), "-");
     }
 
     #[test]

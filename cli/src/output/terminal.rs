@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal as _, Write};
 
 use baler_analysis::text::escape_but;
 
-use super::{Stderr, progress};
+use super::progress;
 
 /// How many columns a line of a result may have; none where nothing is to be cut or wrapped.
 ///
@@ -22,13 +22,6 @@ pub(crate) fn width() -> Option<usize> {
     }
     let size = rustix::termios::tcgetwinsize(&stdout).ok()?;
     (size.ws_col > 0).then(|| size.ws_col.into())
-}
-
-/// Whether standard error shows colours: it is a terminal, and NO_COLOR (<https://no-color.org>) is
-/// not set.
-pub(super) fn has_colours() -> bool {
-    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    !refused && io::stderr().is_terminal()
 }
 
 /// Text in which ends of lines and tabs are the only control characters.
@@ -69,29 +62,5 @@ impl Write for RecordOutput {
 
     fn flush(&mut self) -> io::Result<()> {
         self.stdout.flush()
-    }
-}
-
-/// Standard error for logs: one event a write, which is one line.
-#[derive(Debug)]
-pub(super) struct LogOutput {
-    pub(super) has_colours: bool,
-}
-
-impl Write for LogOutput {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(bytes);
-        let event = text.strip_suffix('\n').unwrap_or(&text);
-        // Colours are escape sequences; those in a message are escaped already.
-        let safe = escape_but(event, |letter| {
-            letter == '\t' || (letter == '\x1b' && self.has_colours)
-        });
-        let line = format!("{safe}\n");
-        progress::suspended(|| Stderr.write_all(line.as_bytes()))?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

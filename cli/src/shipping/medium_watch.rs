@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use baler_common::container::LossReason;
 use baler_monitoring::Event;
@@ -13,20 +13,19 @@ use crate::patience::TELLING_INTERVAL;
 /// What is known of a medium beside figures.
 #[derive(Debug, Default)]
 pub(super) struct MediumWatch {
+    endpoint: String,
     /// Read once a record, so apart from the rest.
     given_up: AtomicBool,
     state: Mutex<WatchState>,
-    changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct WatchState {
-    /// Why the medium was given up, or will be at the next look.
+    /// Why the medium was given up.
     reason: Option<String>,
     /// Chunks that were lost and not told of, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
-    ended: bool,
 }
 
 /// Chunks that were lost for the same reason.
@@ -39,6 +38,14 @@ struct Lost {
 }
 
 impl MediumWatch {
+    /// Nothing is known of the medium at this endpoint yet.
+    pub(super) fn new(endpoint: &str) -> Self {
+        Self {
+            endpoint: endpoint.to_owned(),
+            ..Self::default()
+        }
+    }
+
     /// Takes note of what the collector tells, and passes it on to the log.
     pub(super) fn told(&self, event: &Event) {
         match event {
@@ -46,8 +53,7 @@ impl MediumWatch {
             Event::Disconnected { error, retries } => {
                 tracing::info!(%error, retries, "disconnected");
                 if !retries {
-                    self.lock().reason = Some(error.to_string());
-                    self.changed.notify_all();
+                    self.give_up(format!("gave up on {}: {error}", self.endpoint));
                 }
             }
             Event::Lost {
@@ -100,41 +106,18 @@ impl MediumWatch {
         self.given_up.load(Ordering::Acquire)
     }
 
-    /// Gives the medium up.
+    /// Gives the medium up. The first reason counts.
     pub(super) fn give_up(&self, reason: String) {
-        self.lock().reason = Some(reason);
+        self.lock().reason.get_or_insert(reason);
         self.given_up.store(true, Ordering::Release);
-    }
-
-    /// What the medium said if trying again cannot help.
-    pub(super) fn refusal(&self) -> Option<String> {
-        self.lock().reason.clone()
     }
 
     /// Why the medium was given up, if it was.
     pub(super) fn why_given_up(&self) -> Option<String> {
-        self.refusal().filter(|_| self.is_given_up())
+        self.lock().reason.clone()
     }
 
-    /// Says that nobody needs the watch any more.
-    pub(super) fn end(&self) {
-        self.lock().ended = true;
-        self.changed.notify_all();
-    }
-
-    pub(super) fn is_ended(&self) -> bool {
-        self.lock().ended
-    }
-
-    /// Waits for a change, so long at most.
-    pub(super) fn wait(&self, time: Duration) {
-        let state = self.lock();
-        if !state.ended {
-            drop(self.changed.wait_timeout(state, time));
-        }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, WatchState> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -8,6 +8,7 @@ mod report;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -16,14 +17,16 @@ use baler_common::transport::RetryPolicy;
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
 use baler_spool::{SpoolRoute, SpoolWatch};
 use medium_watch::MediumWatch;
+use serde_json::Value;
 
 pub(crate) use report::{Report, spool_figures, spool_lost_chunks};
 
-use crate::args::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
+use crate::args::{ChunkRecords, ContainerChoice, DocumentFormat, OverflowChoice, ShippingArgs};
 use crate::decoding;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
+use crate::output;
 use crate::patience::TargetPatience;
 use crate::shutdown::Shutdown;
 
@@ -34,13 +37,13 @@ const TICK: Duration = Duration::from_millis(50);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// A controller whose medium and whose end are watched.
-#[derive(Debug)]
 pub(crate) struct Shipper {
     controller: Controller,
     medium: Arc<MediumWatch>,
     shutdown: Shutdown,
     emitting: Arc<AtomicBool>,
-    watch: Option<JoinHandle<()>>,
+    /// The thread that watches, and its end when this is dropped.
+    watch: Option<(JoinHandle<()>, Sender<()>)>,
     started: Instant,
     endpoint: String,
     spool: Option<SpoolWatch>,
@@ -60,11 +63,11 @@ impl Shipper {
         metadata: bool,
         (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
     ) -> Result<Self, Failure> {
-        let medium = Arc::new(MediumWatch::default());
+        let medium = Arc::new(MediumWatch::new(&writer.endpoint));
         let events = Arc::clone(&medium);
         let observed = observation.observed();
         observed.endpoint("sink", &writer.endpoint);
-        let mut builder = Controller::builder(observation.tapped_writer(writer.writer))
+        let mut builder = Controller::builder(observed.tapped_writer(writer.writer))
             .application("baler")
             .metadata_record(metadata)
             .overflow(overflow(args))
@@ -185,8 +188,8 @@ impl Shipper {
         // What could not be flushed is in the report.
         let report = self.controller.shutdown_by(by);
         let elapsed = self.started.elapsed();
-        self.medium.end();
-        if let Some(watch) = self.watch.take() {
+        if let Some((watch, stop)) = self.watch.take() {
+            drop(stop);
             watch.join().ok();
         }
         self.medium.tell_lost(true);
@@ -202,26 +205,42 @@ impl Shipper {
         )
     }
 
+    /// Delivers what there is, ends the observation, and prints the document with the figures added;
+    /// returns them with the code of the command.
+    ///
+    /// # Errors
+    ///
+    /// As [`Report::conclude`], or something cannot be written.
+    pub(crate) fn conclude(
+        self,
+        observation: Observation,
+        format: DocumentFormat,
+        mut document: Value,
+    ) -> Result<(Report, Code), Failure> {
+        let report = self.finish();
+        let shown = observation.finish();
+        output::extend(&mut document, report.document());
+        output::document(format, &document)?;
+        shown?;
+        let code = report.conclude()?;
+        Ok((report, code))
+    }
+
     /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
     /// room that will never be there are let go by a shutdown of the controller.
-    fn watch(&self, mut patience: TargetPatience) -> Result<JoinHandle<()>, Failure> {
-        let endpoint = self.endpoint.clone();
+    fn watch(&self, mut patience: TargetPatience) -> Result<(JoinHandle<()>, Sender<()>), Failure> {
+        let (stop, stopped) = channel();
         let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));
         let (shutdown, emitting) = (self.shutdown.clone(), Arc::clone(&self.emitting));
         let watch = move || {
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut let_go_at = None;
-            while !medium.is_ended() {
-                medium.wait(TICK);
+            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 medium.tell_lost(false);
-                let refusal = medium
-                    .refusal()
-                    .map(|it| format!("gave up on {endpoint}: {it}"));
-                let looked = patience.look(&controller.stats().outbox.waiting);
-                if let Some(reason) =
-                    refusal.or_else(|| looked.err().map(|failure| failure.message))
-                {
-                    medium.give_up(reason);
+                if let Err(failure) = patience.look(&controller.stats().outbox.waiting) {
+                    medium.give_up(failure.message);
+                }
+                if medium.is_given_up() {
                     controller.shutdown(TICK);
                     return;
                 }
@@ -237,10 +256,9 @@ impl Shipper {
                 }
             }
         };
-        thread::Builder::new()
-            .name("baler-watch".to_owned())
-            .spawn(watch)
-            .map_err(Failure::thread)
+        let thread = thread::Builder::new().name("baler-watch".to_owned());
+        let watch = thread.spawn(watch).map_err(Failure::thread)?;
+        Ok((watch, stop))
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use baler_common::container::{LossReason, Losses};
-use baler_monitoring::ShutdownReport;
+use baler_common::container::LossReason;
+use baler_monitoring::{ShutdownReport, Stats};
 use baler_spool::SpoolStatus;
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::args::OverflowChoice;
@@ -16,14 +15,8 @@ use crate::output::figures::by_reason;
 /// What became of the records: `emitted` is `delivered`, `spooled` and all of `dropped`.
 #[derive(Debug)]
 pub(crate) struct Report {
-    pub(crate) emitted: u64,
-    pub(crate) delivered: u64,
-    pub(crate) spooled: u64,
-    /// Bytes of the chunks that the medium confirmed.
-    pub(crate) bytes: u64,
+    report: ShutdownReport,
     document: Value,
-    losses: Losses,
-    adds_up: bool,
     overflow: OverflowChoice,
     given_up: Option<String>,
     spool: Option<SpoolStatus>,
@@ -38,8 +31,7 @@ impl Report {
         given_up: Option<String>,
         spool: Option<SpoolStatus>,
     ) -> Self {
-        let adds_up = report.adds_up();
-        let stats = report.stats;
+        let stats = &report.stats;
         let (chunks, bytes) = (stats.chunks_delivered, stats.bytes_delivered);
         let mut document = json!({
             "to": endpoint,
@@ -67,21 +59,21 @@ impl Report {
             "seconds": output::seconds(elapsed),
             "records_per_second": output::per_second(stats.delivered, elapsed),
         });
-        if let (Some(fields), Some(spool)) = (document.as_object_mut(), &spool) {
-            fields.insert("spool".to_owned(), spool_figures(spool));
+        if let Some(spool) = &spool {
+            output::insert(&mut document, "spool", spool_figures(spool));
         }
         Self {
-            emitted: stats.emitted,
-            delivered: stats.delivered,
-            spooled: stats.spooled,
-            bytes,
+            report,
             document,
-            losses: stats.dropped,
-            adds_up,
             overflow,
             given_up,
             spool,
         }
+    }
+
+    /// The figures of the controller.
+    pub(crate) fn stats(&self) -> &Stats {
+        &self.report.stats
     }
 
     /// With which code a command ends whose records these were.
@@ -92,23 +84,25 @@ impl Report {
     ///
     /// The medium was given up, or the figures do not add up.
     pub(crate) fn conclude(&self) -> Result<Code, Failure> {
-        if !self.adds_up {
+        let stats = self.stats();
+        let losses = &stats.dropped;
+        if !self.adds_up() {
             let message = format!(
                 "{} emitted is not {} delivered plus {} spooled plus {} dropped: a fault of baler, \
                  please report it",
-                self.emitted,
-                self.delivered,
-                self.spooled,
-                self.losses.total()
+                stats.emitted,
+                stats.delivered,
+                stats.spooled,
+                losses.total()
             );
             return Err(Failure::new(Code::Internal, message));
         }
         // The next run with the same folder sends on what is on disk.
-        let is_safe = self.spool.is_some() && self.losses.total() == 0;
+        let is_safe = self.spool.is_some() && losses.total() == 0;
         if let Some(given_up) = self.given_up.as_ref().filter(|_| !is_safe) {
             return Err(Failure::new(Code::Unavailable, given_up));
         }
-        let lost = |reason| self.losses.get(reason);
+        let lost = |reason| losses.get(reason);
         let refused = [
             LossReason::TooLarge,
             LossReason::NotEncodable,
@@ -125,7 +119,7 @@ impl Report {
             OverflowChoice::DropNewest => lost(LossReason::QueueFullNewest),
             OverflowChoice::DropOldest => lost(LossReason::QueueFullOldest),
         };
-        if self.losses.total() > asked_for {
+        if losses.total() > asked_for {
             return Ok(Code::Incomplete);
         }
         Ok(Code::Done)
@@ -133,18 +127,12 @@ impl Report {
 
     /// Whether `emitted` is `delivered` plus `spooled` plus all of `dropped`.
     pub(crate) fn adds_up(&self) -> bool {
-        self.adds_up
+        self.report.adds_up()
     }
 
     /// The figures as JSON. The names are part of the program's interface.
     pub(crate) fn document(&self) -> &Value {
         &self.document
-    }
-}
-
-impl Serialize for Report {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.document.serialize(serializer)
     }
 }
 
@@ -171,8 +159,8 @@ pub(crate) fn spool_figures(status: &SpoolStatus) -> Value {
         ("medium_error", &status.medium_error),
         ("disk_error", &status.disk_error),
     ] {
-        if let (Some(fields), Some(error)) = (figures.as_object_mut(), error) {
-            fields.insert(name.to_owned(), error.to_string().into());
+        if let Some(error) = error {
+            output::insert(&mut figures, name, error.to_string());
         }
     }
     figures

@@ -319,6 +319,28 @@ fn completions_are_scripts_that_know_every_command() {
 }
 
 #[test]
+fn every_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = folder.path().join("man");
+    output(&["man", &pages.display().to_string()]);
+    for name in [
+        "baler",
+        "baler-receive",
+        "baler-relay",
+        "baler-send",
+        "baler-verify",
+    ] {
+        let page = std::fs::read_to_string(pages.join(name).with_extension("1")).unwrap();
+        assert!(page.contains(".SH NAME"), "{name}");
+    }
+    let hidden = pages.join("baler-verify-producer.1");
+    assert!(!hidden.exists());
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    baler(&["man", &file.display().to_string()]).code(74);
+}
+
+#[test]
 fn help_documents_exit_codes() {
     let help = output(&["--help"]);
     for code in [" 65 ", " 69 ", " 75 ", " 78 "] {

@@ -53,18 +53,25 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-arrow",
         Allowed::Only(&["baler-analysis", "baler-common"]),
     ),
-    ("baler-cli", Allowed::AllBut(&["baler-benches"])),
+    // What an application depends on: all that it may link, and nothing that tests or measures.
     (
-        "baler-rig",
-        Allowed::Only(&[
-            "baler-common",
-            "baler-connector-file",
-            "baler-connector-null",
-            "baler-connector-tcp",
-            "baler-monitoring",
+        "baler",
+        Allowed::AllBut(&[
+            "baler-benches",
+            "baler-cli",
+            "baler-connector-testkit",
+            "baler-faults",
+            "baler-relay",
+            "baler-rig",
         ]),
     ),
-    ("baler-benches", Allowed::AllBut(&[])),
+    // The program opens media by itself: it has schemes, patience and messages of its own.
+    ("baler-cli", Allowed::AllBut(&["baler", "baler-benches"])),
+    (
+        "baler-rig",
+        Allowed::Only(&["baler-common", "baler-connector-null", "baler-monitoring"]),
+    ),
+    ("baler-benches", Allowed::AllBut(&["baler"])),
 ];
 
 /// What any crate may name in `[dev-dependencies]`, besides its row above.
@@ -234,6 +241,24 @@ fn whole_trees_below_the_seams_are_free_of_clients_and_runtimes() {
 }
 
 #[test]
+fn an_application_links_no_client_runtime_or_test_library_that_it_did_not_ask_for() {
+    let linked = tree("baler", &[]);
+    let clients = CLIENTS.iter().map(|(client, _)| *client);
+    for name in clients.chain(NOT_SHIPPED.iter().copied()) {
+        assert!(!linked.iter().any(|it| it == name), "it links {name}");
+    }
+    for name in tree("baler", &["--no-default-features"]) {
+        assert!(!RUNTIMES.contains(&name.as_str()), "it links {name}");
+    }
+    let whole = tree("baler", &["--all-features"]);
+    assert!(
+        !NOT_SHIPPED
+            .iter()
+            .any(|name| whole.iter().any(|it| it == name))
+    );
+}
+
+#[test]
 fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
     let linked = tree("baler-cli", &["--features", "kafka-tls"]);
     for name in NOT_SHIPPED {
@@ -273,6 +298,7 @@ fn forbidden_edges_are_found() {
         internal,
     };
     for forbidden in [
+        edge("baler", "baler-faults", Normal, true),
         edge("baler-analysis", "baler-monitoring", Normal, true),
         edge("baler-cli", "baler-benches", Normal, true),
         edge("baler-common", "baler-connector-null", Normal, true),
@@ -291,6 +317,7 @@ fn forbidden_edges_are_found() {
         assert!(complaint(&forbidden).is_some(), "{forbidden:?}");
     }
     for allowed in [
+        edge("baler", "baler-connector-kafka", Normal, true),
         edge("baler-benches", "lapin", Normal, false),
         edge("baler-cli", "tokio", Normal, false),
         edge("baler-common", "baler-connector-testkit", Development, true),

@@ -33,37 +33,26 @@ fn settings_that_contradict_each_other_are_named() {
 }
 
 #[test]
-fn topic_is_created_with_the_shape_that_the_command_is_given() {
-    let to = "kafka+mock:records?create_topic=2,1";
-    let twice = baler(&["generate", "--to", to, "--create-topic", "3,1"]).code(78);
-    let told = String::from_utf8(twice.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("create_topic"), "{told}");
-
-    let to = "kafka+mock:records?partitions=2";
-    let both = baler(&["generate", "--to", to, "--create-topic", "3,1"]).code(78);
+fn topic_is_created_with_the_shape_that_its_uri_says() {
+    let to = "kafka+mock:records?partitions=2&create_topic=3,1";
+    let both = baler(&["generate", "--to", to]).code(78);
     let told = String::from_utf8(both.get_output().stderr.clone()).unwrap();
     assert!(
         told.contains("partitions conflicts with create_topic"),
         "{told}"
     );
 
-    let given = [
-        "--create-topic",
-        "3,1",
-        "--records",
-        "500",
-        "--format",
-        "json",
-    ];
-    let sent = json(&[&["generate", "--to", "kafka+mock:records"], &given[..]].concat());
+    let to = "kafka+mock:records?create_topic=3,1";
+    let given = ["--records", "500", "--format", "json"];
+    let sent = json(&[&["generate", "--to", to], &given[..]].concat());
     assert_eq!(sent["delivered"], 500);
 }
 
 #[test]
 fn topic_cannot_be_created_where_tokens_are_asked_for() {
     let to = "kafka://h:1/topic?security.protocol=sasl_ssl&sasl.mechanism=OAUTHBEARER\
-              &sasl.oauthbearer.token.file=/token";
-    let wrong = baler(&["generate", "--to", to, "--create-topic", "3,1"]).code(78);
+              &sasl.oauthbearer.token.file=/token&create_topic=3,1";
+    let wrong = baler(&["generate", "--to", to]).code(78);
     let told = String::from_utf8(wrong.get_output().stderr.clone()).unwrap();
     assert!(
         told.contains("create_topic=3,1 conflicts with sasl.mechanism=OAUTHBEARER"),

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod accounts;
+mod analyze;
 mod autoscale;
 #[cfg(all(feature = "amqp", feature = "faults", feature = "kafka"))]
 mod brokers;

@@ -11,12 +11,13 @@ pub(crate) struct TypeAttributes {
     pub(crate) name: String,
     /// The case of its fields' or variants' names.
     pub(crate) case: Option<Case>,
-    /// The path of `baler_common`.
+    /// The path of the crate that has the module `record`.
     pub(crate) common: Path,
 }
 
 impl TypeAttributes {
-    pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Self> {
+    /// Reads the attributes of a type. `krate` is where `record` is, unless they say otherwise.
+    pub(crate) fn parse(input: &DeriveInput, krate: &Path) -> syn::Result<Self> {
         let mut name = None;
         let mut case = None;
         let mut common = None;
@@ -35,7 +36,7 @@ impl TypeAttributes {
         Ok(Self {
             name: name.map_or_else(|| names::plain(&input.ident), |name| name.value()),
             case,
-            common: common.unwrap_or_else(|| syn::parse_quote!(::baler_common)),
+            common: common.unwrap_or_else(|| krate.clone()),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote;
-use syn::{DataEnum, DeriveInput, Fields};
+use syn::{DataEnum, DeriveInput, Fields, Path};
 
 use crate::attributes::{TypeAttributes, VariantAttributes};
 use crate::names::{self, Names};
@@ -10,8 +10,12 @@ use crate::names::{self, Names};
 /// `baler_common::record::MAX_VARIANTS`.
 const MAX_VARIANTS: usize = 65_536;
 
-pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenStream> {
-    let attributes = TypeAttributes::parse(input)?;
+pub(crate) fn expand(
+    input: &DeriveInput,
+    data: &DataEnum,
+    krate: &Path,
+) -> syn::Result<TokenStream> {
+    let attributes = TypeAttributes::parse(input, krate)?;
     let found = data.variants.len();
     if found == 0 || found > MAX_VARIANTS {
         return Err(syn::Error::new_spanned(
@@ -103,6 +107,7 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataEnum) -> syn::Result<TokenS
 
                 fn read(
                     value: __record::ValueRef<'_>,
+                    _: ::std::option::Option<&__record::Projection>,
                 ) -> ::std::result::Result<Self, __record::ReadError> {
                     ::std::result::Result::Ok(match __record::derived::variant_name(value) {
                         #(#reads,)*

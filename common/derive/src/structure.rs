@@ -3,7 +3,7 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DataStruct, DeriveInput, Fields, Ident, Type};
+use syn::{DataStruct, DeriveInput, Fields, Ident, Path, Type};
 
 use crate::attributes::{DefaultValue, FieldAttributes, Role, TypeAttributes};
 use crate::names::{self, Names};
@@ -18,8 +18,12 @@ struct RecordField<'a> {
     attributes: FieldAttributes,
 }
 
-pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<TokenStream> {
-    let attributes = TypeAttributes::parse(input)?;
+pub(crate) fn expand(
+    input: &DeriveInput,
+    data: &DataStruct,
+    krate: &Path,
+) -> syn::Result<TokenStream> {
+    let attributes = TypeAttributes::parse(input, krate)?;
     let fields = fields(input, data, &attributes)?;
     let ident = &input.ident;
     let common = &attributes.common;
@@ -130,12 +134,6 @@ pub(crate) fn expand(input: &DeriveInput, data: &DataStruct) -> syn::Result<Toke
                 }
 
                 fn read(
-                    value: __record::ValueRef<'_>,
-                ) -> ::std::result::Result<Self, __record::ReadError> {
-                    __record::derived::read_nested(value, ::std::option::Option::None)
-                }
-
-                fn read_projected(
                     value: __record::ValueRef<'_>,
                     projection: ::std::option::Option<&__record::Projection>,
                 ) -> ::std::result::Result<Self, __record::ReadError> {

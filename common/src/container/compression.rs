@@ -6,11 +6,10 @@ use std::str::FromStr;
 /// How a native chunk's body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
-    /// Where it pays: nothing, the types and strings alone, the tables alone, or all.
+    /// Where it pays, by zstd at level 1, or by lz4 in a build without zstd.
     ///
-    /// What is compressed is compressed by zstd at level 1, or by lz4 in a build without zstd.
-    /// The serializer tries what pays on a few chunks, and remembers it for the next chunks of
-    /// similar size.
+    /// The serializer tries whether it pays on a few chunks, and remembers it for the next chunks
+    /// of similar size.
     Auto,
     /// lz4 in block mode.
     Lz4,

@@ -77,7 +77,7 @@ impl<'a> Cursor<'a> {
         self.error(reading, DecodeErrorKind::Limit { limit, found })
     }
 
-    /// The next bytes, so many.
+    /// The next `bytes` bytes.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// A cursor over the next bytes, so many; this one goes on behind them.
+    /// A cursor over the next `bytes` bytes; this one goes on after them.
     pub(super) fn split(
         &mut self,
         bytes: usize,

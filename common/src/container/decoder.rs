@@ -6,50 +6,29 @@ use super::compression::Compression;
 #[cfg(feature = "zstd")]
 use super::dictionary::Dictionaries;
 use super::error::{DecodeError, DecodeErrorKind};
+use super::format::BodyFormat;
 use super::header::ChunkHeader;
 use super::limits::Limits;
 use super::{kieker, native};
 use crate::record::{Catalog, RecordBatch};
 use crate::transport::{ChunkIdentity, ContainerKind};
 
-/// The containers that can be told apart, by their first four bytes.
-///
-/// A new container is one more line here.
-const CONTAINERS: [Container; 2] = [
-    Container {
-        magic: native::MAGIC,
-        decode: native::decode,
-        summarize: native::summarize,
-    },
-    Container {
-        magic: kieker::MAGIC,
-        decode: kieker::decode,
-        summarize: kieker::summarize,
-    },
-];
-
-/// How chunks of one container are read.
-struct Container {
-    magic: [u8; 4],
-    decode: fn(&[u8], &mut DecodeContext<'_>) -> Result<DecodedChunk, DecodeError>,
-    summarize: fn(&[u8], &Limits) -> Result<ChunkSummary, DecodeError>,
-}
-
-impl Container {
-    /// The container whose magic the chunk begins with.
-    fn of(chunk: &[u8]) -> Result<&'static Self, DecodeError> {
-        CONTAINERS
-            .iter()
-            .find(|container| chunk.starts_with(&container.magic))
-            .ok_or_else(|| DecodeError {
-                offset: 0,
-                in_body: false,
-                reading: "the magic",
-                kind: DecodeErrorKind::UnknownContainer {
-                    found: chunk.iter().take(4).copied().collect(),
-                },
-            })
+/// The container whose magic the chunk begins with.
+fn container_of(chunk: &[u8]) -> Result<ContainerKind, DecodeError> {
+    if chunk.starts_with(&native::MAGIC) {
+        return Ok(ContainerKind::Native);
     }
+    if chunk.starts_with(&kieker::MAGIC) {
+        return Ok(ContainerKind::Kieker);
+    }
+    Err(DecodeError {
+        offset: 0,
+        in_body: false,
+        reading: "the magic",
+        kind: DecodeErrorKind::UnknownContainer {
+            found: chunk.iter().take(4).copied().collect(),
+        },
+    })
 }
 
 /// What a container's decoder works with.
@@ -58,6 +37,8 @@ pub(super) struct DecodeContext<'a> {
     pub(super) limits: &'a Limits,
     /// The types that a container without schemas may name.
     pub(super) catalog: &'a Catalog,
+    /// The formats of native bodies that were added.
+    pub(super) formats: &'a [&'static dyn BodyFormat],
     /// Memory kept from chunk to chunk.
     pub(super) scratch: &'a mut native::DecodeScratch,
     /// Filled when somebody wants to know where the bytes went.
@@ -72,6 +53,7 @@ pub(super) struct DecodeContext<'a> {
 pub struct ChunkDecoder {
     limits: Limits,
     catalog: Arc<Catalog>,
+    formats: Vec<&'static dyn BodyFormat>,
     scratch: native::DecodeScratch,
 }
 
@@ -89,7 +71,8 @@ pub struct DecodedChunk {
 pub struct ChunkSummary {
     /// Which container it is.
     pub container: ContainerKind,
-    /// The body's format: `columnar`, or `dflt` in Kieker's container.
+    /// The body's format: `columnar` or the name of one that was added, or `dflt` in Kieker's
+    /// container.
     pub format: &'static str,
     /// How the body is compressed. The level of zstd is not known: it is given as 0.
     pub compression: Compression,
@@ -107,7 +90,7 @@ pub struct ChunkSummary {
 }
 
 impl ChunkSummary {
-    /// Who the chunk is, if it says so itself.
+    /// The identity of the chunk, if the container holds it.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.header.as_ref().map(|header| header.identity)
     }
@@ -157,6 +140,7 @@ impl ChunkDecoder {
         Self {
             limits,
             catalog: Catalog::shared_kieker(),
+            formats: Vec::new(),
             scratch: native::DecodeScratch::default(),
         }
     }
@@ -165,6 +149,14 @@ impl ChunkDecoder {
     #[must_use]
     pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
         self.catalog = catalog;
+        self
+    }
+
+    /// Adds a format of the bodies of native chunks. One whose number is below
+    /// [`FIRST_ADDED_FORMAT`](super::FIRST_ADDED_FORMAT) is never asked.
+    #[must_use]
+    pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Self {
+        self.formats.push(format);
         self
     }
 
@@ -223,7 +215,10 @@ impl ChunkDecoder {
     ///
     /// As [`ChunkDecoder::decode`].
     pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
-        (Container::of(chunk)?.summarize)(chunk, &self.limits)
+        match container_of(chunk)? {
+            ContainerKind::Kieker => kieker::summarize(chunk, &self.limits),
+            ContainerKind::Native => native::summarize(chunk, &self.limits, &self.formats),
+        }
     }
 
     fn decode_into(
@@ -234,9 +229,13 @@ impl ChunkDecoder {
         let mut context = DecodeContext {
             limits: &self.limits,
             catalog: &self.catalog,
+            formats: &self.formats,
             scratch: &mut self.scratch,
             layout,
         };
-        (Container::of(chunk)?.decode)(chunk, &mut context)
+        match container_of(chunk)? {
+            ContainerKind::Kieker => kieker::decode(chunk, &mut context),
+            ContainerKind::Native => native::decode(chunk, &mut context),
+        }
     }
 }

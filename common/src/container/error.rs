@@ -28,6 +28,14 @@ pub enum EncodeError {
         /// What it said.
         message: Box<str>,
     },
+    /// A body format from elsewhere has a number that Baler keeps for its own formats.
+    #[error("the body format {name} has the number {number}; use one from 128 to 255")]
+    ReservedFormat {
+        /// The format's name.
+        name: &'static str,
+        /// Its number.
+        number: u8,
+    },
     /// The chunk would be above 4 GiB, or above the limit that was set.
     #[error("the chunk would have {bytes} bytes, more than {limit}")]
     TooLarge {

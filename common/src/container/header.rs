@@ -1,4 +1,4 @@
-//! What a native chunk says about itself: who it is, when, and what was lost.
+//! The header of a native chunk: its identity, its clock, and what was lost.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use crate::transport::ChunkIdentity;
 /// What a native chunk says about itself beside its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkHeader {
-    /// Who the chunk is.
+    /// The identity of the chunk.
     pub identity: ChunkIdentity,
     /// Whether it is the last chunk of its epoch: its losses are then complete.
     pub last_of_epoch: bool,
@@ -102,31 +102,25 @@ impl LossReason {
 
     /// The reason's number in the container.
     pub const fn code(self) -> u8 {
-        match self {
-            Self::QueueFullNewest => 0x01,
-            Self::QueueFullOldest => 0x02,
-            Self::BlockTimeout => 0x03,
-            Self::Shutdown => 0x04,
-            Self::TooLarge => 0x05,
-            Self::NotEncodable => 0x06,
-            Self::Refused => 0x07,
-            Self::Undelivered => 0x08,
-            Self::Reentrant => 0x09,
-        }
+        self.code_and_name().0
     }
 
     /// The reason's name in tables and JSON.
     pub const fn name(self) -> &'static str {
+        self.code_and_name().1
+    }
+
+    const fn code_and_name(self) -> (u8, &'static str) {
         match self {
-            Self::QueueFullNewest => "queue_full_newest",
-            Self::QueueFullOldest => "queue_full_oldest",
-            Self::BlockTimeout => "block_timeout",
-            Self::Shutdown => "shutdown",
-            Self::TooLarge => "too_large",
-            Self::NotEncodable => "not_encodable",
-            Self::Refused => "refused",
-            Self::Undelivered => "undelivered",
-            Self::Reentrant => "reentrant",
+            Self::QueueFullNewest => (0x01, "queue_full_newest"),
+            Self::QueueFullOldest => (0x02, "queue_full_oldest"),
+            Self::BlockTimeout => (0x03, "block_timeout"),
+            Self::Shutdown => (0x04, "shutdown"),
+            Self::TooLarge => (0x05, "too_large"),
+            Self::NotEncodable => (0x06, "not_encodable"),
+            Self::Refused => (0x07, "refused"),
+            Self::Undelivered => (0x08, "undelivered"),
+            Self::Reentrant => (0x09, "reentrant"),
         }
     }
 

@@ -56,7 +56,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// A budget of so many bytes.
+    /// A budget of `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, left: limit }
     }

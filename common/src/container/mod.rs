@@ -16,6 +16,7 @@ mod decoder;
 mod dictionary;
 mod error;
 mod extent;
+mod format;
 mod header;
 mod kieker;
 mod limits;
@@ -30,6 +31,7 @@ pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout
 pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use extent::ChunkExtent;
+pub use format::{BodyFormat, FIRST_ADDED_FORMAT};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::{KiekerSerializer, KiekerStream, StreamChunk, StreamStep};
 pub use limits::Limits;

@@ -3,6 +3,8 @@
 //! FORMAT.md, "Numbers". Protocol Buffers has the same two, but takes overlong forms too; here a
 //! number has one form, so that equal contents have equal bytes.
 
+use super::num::to_u64;
+
 /// The most bytes that a number takes.
 pub(super) const MAX_BYTES: usize = 10;
 
@@ -20,43 +22,56 @@ pub(super) enum Broken {
 pub(super) fn write(out: &mut Vec<u8>, number: u64) {
     match u8::try_from(number) {
         Ok(byte @ 0..0x80) => out.push(byte),
-        _ => write_long(out, number),
+        _ => {
+            let (bytes, size) = bytes(number);
+            out.extend_from_slice(bytes.get(..size).unwrap_or_default());
+        }
     }
 }
 
-fn write_long(out: &mut Vec<u8>, number: u64) {
-    let (bytes, size) = spelled(number);
-    let end = out.len() + size;
-    // A length that is known takes no call.
-    out.extend_from_slice(&bytes);
-    out.truncate(end);
-}
-
 /// A number's bytes, and how many they are.
-pub(super) fn bytes(number: u64) -> ([u8; MAX_BYTES], usize) {
-    let (bytes, size) = spelled(number);
-    (bytes.first_chunk().copied().unwrap_or_default(), size)
-}
-
-/// As [`bytes`], with nothing behind them; all are found at once.
-fn spelled(number: u64) -> ([u8; 16], usize) {
-    const MORE: u128 = u128::from_le_bytes([0x80; 16]);
+pub(super) fn bytes(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+    let mut bytes = [0; MAX_BYTES];
     let size = size(number);
-    // 56 bits in eight bytes: halves are moved apart, then quarters, then eighths.
-    let low = (number & 0x0fff_ffff) | (number & 0x00ff_ffff_f000_0000) << 4;
-    let low = (low & 0x0000_3fff_0000_3fff) | (low & 0x0fff_c000_0fff_c000) << 2;
-    let low = (low & 0x007f_007f_007f_007f) | (low & 0x3f80_3f80_3f80_3f80) << 1;
-    let high = number >> 56;
-    let high = (high & 0x7f) | (high >> 7) << 8;
-    // Behind every byte but the last there are more.
-    let more = MORE & !(u128::MAX << (8 * (size - 1)));
-    let bytes = u128::from(low) | u128::from(high) << 64 | more;
-    (bytes.to_le_bytes(), size)
+    for (byte, following) in bytes.iter_mut().zip((0..size).rev()) {
+        let [low, ..] = (number & 0x7f).to_le_bytes();
+        *byte = if following > 0 { low | 0x80 } else { low };
+        number >>= 7;
+    }
+    (bytes, size)
 }
 
 /// Appends a signed number.
 pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, zigzag(number));
+}
+
+/// Appends what `append` appends, with its length as a variable-length number before it.
+///
+/// The length is known only afterwards: room is left for one like `expected`, and what was written is
+/// moved where it turns out to take more or fewer bytes.
+pub(super) fn prefixed_by_length(
+    out: &mut Vec<u8>,
+    expected: usize,
+    append: impl FnOnce(&mut Vec<u8>),
+) {
+    let start = out.len();
+    write(out, to_u64(expected));
+    let from = out.len();
+    append(out);
+    let length = to_u64(out.len().saturating_sub(from));
+    let (bytes, size) = bytes(length);
+    let bytes = bytes.get(..size).unwrap_or_default();
+    match out.get_mut(start..from) {
+        Some(to) if to.len() == size => to.copy_from_slice(bytes),
+        _ => drop(out.splice(start..from, bytes.iter().copied())),
+    }
+}
+
+/// Appends the length of a text in bytes, then the text.
+pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+    write(out, to_u64(text.len()));
+    out.extend_from_slice(text.as_bytes());
 }
 
 /// How many bytes a number takes.

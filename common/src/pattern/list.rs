@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::error::PatternError;
 use super::{Dialect, Pattern};
 
-/// A list holds so many rules at most.
+/// The most rules of a list.
 pub const MAX_RULES: usize = 10_000;
 
 /// What becomes of the probes that a pattern matches.

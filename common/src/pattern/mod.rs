@@ -34,7 +34,7 @@ pub use list::{Action, DutyCycle, LineError, LineProblem, ListFull, MAX_RULES, P
 
 use error::Misfit;
 
-/// Patterns are at most so many bytes long.
+/// The most bytes of a pattern.
 pub const MAX_PATTERN_BYTES: usize = 2_048;
 
 /// What a compiled expression may take; only counted repetitions of sensors' patterns come near.

@@ -24,7 +24,7 @@ use super::words::Width;
     note = "usize and isize differ between machines: use u64 and i64"
 )]
 pub trait FieldValue: Sized {
-    /// How the type nests; whoever implements the trait by hand for more than a leaf says it here.
+    /// How the type nests. Only a type with other types in it sets this.
     const SHAPE: Shape = Shape::LEAF;
 
     /// How the values lie in a row of words; if they are to, [`bits`](Self::bits) and, for text,
@@ -49,25 +49,13 @@ pub trait FieldValue: Sized {
 
     /// Takes the value from a record, widening it where [`super::can_read`] allows it.
     ///
+    /// Records inside the value are read by the projection, where one was made before. Types that
+    /// hold other types pass the projection on; the others need none.
+    ///
     /// # Errors
     ///
     /// [`ReadError::Value`] when the value cannot be held.
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError>;
-
-    /// Takes the value from a record, records inside it by a projection that was made before.
-    ///
-    /// Types that hold other types hand the projection on; the others need none.
-    ///
-    /// # Errors
-    ///
-    /// See [`ReadError`].
-    fn read_projected(
-        value: ValueRef<'_>,
-        projection: Option<&Projection>,
-    ) -> Result<Self, ReadError> {
-        let _ = projection;
-        Self::read(value)
-    }
+    fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError>;
 
     /// The value of a field that the writer did not know, if the type has a natural one.
     fn missing() -> Option<Self> {
@@ -115,7 +103,7 @@ macro_rules! scalar_field {
                 row.$write(*self);
             }
 
-            fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+            fn read(value: ValueRef<'_>, _: Option<&Projection>) -> Result<Self, ReadError> {
                 let read: fn(ValueRef<'_>) -> Option<Self> = $read;
                 read(value).ok_or_else(|| refuse::<Self>(value))
             }
@@ -184,7 +172,7 @@ macro_rules! string_field {
                 row.str(self);
             }
 
-            fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+            fn read(value: ValueRef<'_>, _: Option<&Projection>) -> Result<Self, ReadError> {
                 match value {
                     ValueRef::String(value) => Ok(value.into()),
                     _ => Err(refuse::<Self>(value)),
@@ -214,7 +202,7 @@ impl FieldValue for Interned {
         row.interned(*self);
     }
 
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+    fn read(value: ValueRef<'_>, _: Option<&Projection>) -> Result<Self, ReadError> {
         Err(ReadError::Value {
             found: value.kind().into(),
             wanted: "an interned string, which can only be written".into(),
@@ -231,7 +219,7 @@ impl FieldValue for Bytes {
         row.bytes(self);
     }
 
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
+    fn read(value: ValueRef<'_>, _: Option<&Projection>) -> Result<Self, ReadError> {
         match value {
             ValueRef::Bytes(value) => Ok(Self::copy_from_slice(value)),
             _ => Err(refuse::<Self>(value)),
@@ -256,17 +244,10 @@ impl<T: FieldValue> FieldValue for Option<T> {
         }
     }
 
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        Self::read_projected(value, None)
-    }
-
-    fn read_projected(
-        value: ValueRef<'_>,
-        projection: Option<&Projection>,
-    ) -> Result<Self, ReadError> {
+    fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError> {
         match value {
             ValueRef::Null => Ok(None),
-            _ => T::read_projected(value, projection).map(Some),
+            _ => T::read(value, projection).map(Some),
         }
     }
 
@@ -287,19 +268,9 @@ impl<T: FieldValue> FieldValue for Vec<T> {
         self.iter().for_each(|item| item.write(row));
     }
 
-    fn read(value: ValueRef<'_>) -> Result<Self, ReadError> {
-        Self::read_projected(value, None)
-    }
-
-    fn read_projected(
-        value: ValueRef<'_>,
-        projection: Option<&Projection>,
-    ) -> Result<Self, ReadError> {
+    fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError> {
         match value {
-            ValueRef::List(list) => list
-                .iter()
-                .map(|item| T::read_projected(item, projection))
-                .collect(),
+            ValueRef::List(list) => list.iter().map(|item| T::read(item, projection)).collect(),
             _ => Err(refuse::<Self>(value)),
         }
     }

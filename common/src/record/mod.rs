@@ -25,11 +25,11 @@ mod words;
 
 use std::sync::Arc;
 
-pub use baler_derive::Record;
+pub use baler_derive::{Record, Records};
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, Records, Run, StringTable, Table, TypedRecords, WordRun,
+    RecordColumn, RecordRefs, StringTable, Table, TypedRecords, WordRun,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
@@ -61,7 +61,7 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// `#[derive(Record)]` writes this implementation, and [`FieldValue`], from a struct with named
 /// fields or none.
 /// For an enum without data it writes [`FieldValue`] alone.
-/// Whoever writes it by hand must hand the fields over in the schema's order, in both directions.
+/// An implementation by hand must pass the fields in the schema's order, in both directions.
 ///
 /// ```
 /// use baler_common::record::{BatchBuilder, Record};
@@ -228,4 +228,63 @@ pub trait Record: Sized {
     ///
     /// See [`ReadError`].
     fn read_fields(source: &mut FieldSource<'_>) -> Result<Self, ReadError>;
+}
+
+/// What is read from a stream: one type of records, or an enum with a variant for each of several.
+///
+/// Every [`Record`] is one. `#[derive(Records)]` makes one of an enum whose variants hold one record
+/// each. Records of other types are left out.
+///
+/// ```
+/// use baler_common::record::{BatchBuilder, Record, Records};
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// struct Order { item: String }
+///
+/// #[derive(Debug, PartialEq, Record)]
+/// struct Click { page: u32 }
+///
+/// #[derive(Debug, PartialEq, Records)]
+/// enum Shop { Order(Order), Click(Click) }
+///
+/// let mut builder = BatchBuilder::new();
+/// builder.push(&Click { page: 7 })?;
+/// builder.push(&Order { item: "tea".into() })?;
+/// let read: Vec<Shop> = builder.take().read().collect::<Result<_, _>>()?;
+/// assert_eq!(read, [Shop::Click(Click { page: 7 }), Shop::Order(Order { item: "tea".into() })]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The attribute `#[record(crate = "path")]` says where this crate is, as with [`Record`]. Of two
+/// variants whose types have the same name the first one is read.
+pub trait Records: Sized {
+    /// The schemas of the types.
+    fn schemas() -> Vec<&'static Arc<Schema>>;
+
+    /// Reads a record of the type at this position in [`schemas`](Self::schemas). `projection` goes
+    /// from that schema to the record's.
+    ///
+    /// # Errors
+    ///
+    /// See [`ReadError`].
+    fn read_typed(
+        position: usize,
+        projection: &Projection,
+        record: RecordFields<'_>,
+    ) -> Result<Self, ReadError>;
+}
+
+impl<R: Record> Records for R {
+    fn schemas() -> Vec<&'static Arc<Schema>> {
+        vec![R::schema()]
+    }
+
+    #[inline]
+    fn read_typed(
+        _: usize,
+        projection: &Projection,
+        record: RecordFields<'_>,
+    ) -> Result<Self, ReadError> {
+        projection.read_matched(record)
+    }
 }

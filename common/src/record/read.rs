@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::reference::{RecordFields, ValueRef};
+use super::reference::RecordFields;
 use super::schema::{Field, FieldType, Fingerprint, Schema};
 use super::{FieldValue, Record};
 
@@ -178,25 +178,16 @@ impl FieldSource<'_> {
         Ok(self.written()?.unwrap_or_else(default))
     }
 
-    /// The next field's value as it was written, or the schema's default.
+    /// The next field's value as it was written.
     fn written<T: FieldValue>(&mut self) -> Result<Option<T>, ReadError> {
         let at = self.next;
         self.next = at.saturating_add(1);
         let source = self.sources.get(at);
         let position = source.and_then(|source| source.position);
         let nested = source.and_then(|source| source.nested.as_deref());
-        let value = match position {
-            Some(position) => self.record.get(position),
-            None => self.default(at),
-        };
-        let read = value.map(|value| T::read_projected(value, nested));
+        let value = position.and_then(|position| self.record.get(position));
+        let read = value.map(|value| T::read(value, nested));
         read.transpose().map_err(|reason| self.failed(at, reason))
-    }
-
-    /// The schema's default of a field.
-    fn default(&self, at: usize) -> Option<ValueRef<'static>> {
-        let field = self.fields.get(at)?;
-        ValueRef::of(field.default_value()?, field.field_type())
     }
 
     #[cold]

@@ -103,7 +103,7 @@ impl<'a> RowWriter<'a> {
         self.u8(0);
     }
 
-    /// Says that so many values of a list follow.
+    /// Says that `len` values of a list follow.
     pub fn list(&mut self, len: usize) {
         self.length(len);
     }

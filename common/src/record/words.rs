@@ -53,12 +53,9 @@ impl Width {
 
     /// As many of the lowest bits.
     pub(super) const fn mask(self) -> u64 {
-        match self {
-            Self::Varies => 0,
-            Self::One => 0xff,
-            Self::Two => 0xffff,
-            Self::Four | Self::Text | Self::Interned => 0xffff_ffff,
-            Self::Eight => u64::MAX,
+        match self.bytes() {
+            0 => 0,
+            bytes => u64::MAX >> (64 - 8 * bytes),
         }
     }
 
@@ -105,7 +102,7 @@ pub const fn fixed_words(widths: &[Width]) -> usize {
     bytes.div_ceil(8)
 }
 
-/// How many of the first fields, so many, are texts.
+/// How many of the first `fields` fields are texts.
 pub const fn texts(widths: &[Width], fields: usize) -> usize {
     let (mut texts, mut at, mut rest) = (0, 0, widths);
     while let (true, Some((width, others))) = (at < fields, rest.split_first()) {
@@ -245,7 +242,7 @@ impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
     }
 }
 
-/// How many words a text of so many bytes takes.
+/// How many words a text of `bytes` bytes takes.
 #[inline]
 pub const fn text_words(bytes: usize) -> usize {
     bytes.div_ceil(8)
@@ -296,7 +293,7 @@ pub trait Words {
         self.all().get(at).map(Self::value)
     }
 
-    /// The words from there on, so many; `None` if there are fewer.
+    /// The next `N` words from there on; `None` if there are fewer.
     #[inline(always)]
     fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
         let words = self.all().get(at..)?.first_chunk::<N>()?;

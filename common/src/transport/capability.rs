@@ -26,12 +26,7 @@ pub struct Capability {
 impl Capability {
     /// A medium with ample limits: 16 MiB chunks, 64 chunks and 64 MiB in flight.
     pub fn new(medium: &'static str, order: Order, durability: Durability) -> Self {
-        const fn nonzero(value: usize) -> NonZeroUsize {
-            match NonZeroUsize::new(value) {
-                Some(value) => value,
-                None => NonZeroUsize::MIN,
-            }
-        }
+        let nonzero = |value: usize| NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN);
         Self {
             medium,
             max_chunk_bytes: nonzero(16 << 20),

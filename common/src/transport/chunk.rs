@@ -1,4 +1,4 @@
-//! A chunk on its way, and who it is.
+//! A chunk on its way, and its identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -25,7 +25,7 @@ pub struct ChunkMeta {
     pub container: ContainerKind,
     /// How many records are in it.
     pub records: u32,
-    /// Who it is. Media must carry it beside a container that has no room for it
+    /// Its identity. Media must carry it beside a container that has no room for it
     /// ([`ContainerKind::carries_identity`]), and may carry it beside any.
     pub identity: ChunkIdentity,
 }
@@ -60,14 +60,14 @@ impl fmt::Display for ContainerKind {
     }
 }
 
-/// Who a chunk is: no two chunks have the same, and a chunk that is sent again keeps it.
+/// The name of a chunk. No two chunks have the same; a chunk that is sent again keeps it.
 ///
 /// With the position of a record in its chunk it names a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkIdentity {
-    /// Who made it.
+    /// The producer that made it.
     pub producer: ProducerId,
-    /// In which life.
+    /// In which life of the producer.
     pub epoch: Epoch,
     /// In which of the producer's lanes.
     pub lane: u32,

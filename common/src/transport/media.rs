@@ -38,7 +38,7 @@ pub enum Browse {
 
 /// The receiving end of a medium: its settings are correct, and nothing is opened yet.
 pub struct Receiver {
-    /// Who reads the medium beside it.
+    /// Which processes read the medium beside this one.
     pub readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
     pub only_looks: bool,
@@ -93,7 +93,7 @@ pub struct OpenReader {
     pub reader: Box<dyn ChunkReader>,
     /// The address on which it waits for senders, if it does.
     pub listens_on: Option<SocketAddr>,
-    /// What whoever runs the program should know, such as that anybody can connect.
+    /// A warning for the operator, such as that any peer can connect.
     pub warning: Option<Box<str>>,
 }
 

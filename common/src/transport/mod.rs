@@ -15,7 +15,6 @@
 mod capability;
 mod chunk;
 mod error;
-mod failure;
 #[cfg(feature = "uri")]
 mod media;
 mod notify;
@@ -33,8 +32,7 @@ pub use capability::{Capability, Durability, Order};
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
-pub use error::{RetryClass, TransportError};
-pub use failure::Failure;
+pub use error::{Failure, RetryClass, TransportError};
 #[cfg(feature = "uri")]
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, Receiver};
 pub use notify::{Notify, NotifyCell};

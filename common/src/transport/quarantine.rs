@@ -12,7 +12,7 @@ pub struct Poison<'a> {
     pub bytes: &'a [u8],
     /// Where they were.
     pub origin: &'a Origin,
-    /// Who the chunk is and what it holds, as far as the medium or the chunk itself says so.
+    /// The identity and the contents of the chunk, as far as the medium or the chunk names them.
     pub meta: Option<ChunkMeta>,
     /// What is wrong with it.
     pub reason: &'a str,

@@ -9,8 +9,8 @@ use super::reader::Received;
 /// Since when nothing moved at a medium although something should, and why.
 ///
 /// Only a chunk that moves ends a wait, not a connection: a medium that can be opened again and
-/// again, and takes or hands out nothing, is as good as one that is away. Whoever gives a medium up
-/// counts from [`since`](Self::since).
+/// again, and takes or hands out nothing, is as good as one that is away. The patience with a
+/// medium counts from [`since`](Self::since).
 ///
 /// The owner of a [`ChunkWriter`](super::ChunkWriter) or [`ChunkReader`](super::ChunkReader) keeps
 /// one. It holds a point in time rather than an age, so that a copy goes on ageing while the owner

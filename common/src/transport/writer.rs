@@ -21,7 +21,7 @@ use super::notify::Notify;
 ///    [`confirmations`](Self::confirmations), everything unconfirmed is in doubt: it may or may
 ///    not arrive. The owner calls [`reopen`](Self::reopen) and offers it again, in order
 ///    (go-back-N); the writer has forgotten it.
-/// 5. The one [`Notify`] is told whenever a window opens, a confirmation is there, or the writer
+/// 5. The writer calls the one [`Notify`] when a window opens, a confirmation is there, or the writer
 ///    broke; spurious calls are fine. It must not be called while a lock is held that `offer`
 ///    or `confirmations` takes.
 /// 6. Nothing waits in a second unbounded queue: what was taken and not confirmed is bounded by
@@ -61,7 +61,7 @@ pub trait ChunkWriter: Send {
     /// before the next [`offer`](Self::offer) or [`confirmations`](Self::confirmations): a wake-up for
     /// each message can cost more than the message. Everything else is told as ever: a refusal within
     /// a second, a window that was full, a connection that broke.
-    /// An owner that waits again is told of what it missed.
+    /// An owner that waits again gets everything that it missed.
     fn set_awaited(&mut self, awaited: bool) {
         // To tell of everything is right for every owner.
         let _ = awaited;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use baler_common::record::{
-    BatchBuilder, DynamicRecord, EnumType, Field, FieldType, FieldValue, Projection, ReadError,
-    Record, Schema, Value, ValueRef, can_read, read,
+    BatchBuilder, EnumType, FieldType, FieldValue, Projection, ReadError, Record, Value, ValueRef,
+    can_read, read,
 };
 use proptest::prelude::*;
 
@@ -237,33 +237,6 @@ fn projection_of_another_schema_is_not_used() {
     assert_eq!(of_old.read::<new::Order>(record.fields()).unwrap(), new);
 }
 
-#[test]
-fn default_of_a_schema_is_taken() {
-    // A type made by hand may carry a default in its schema.
-    #[derive(Debug)]
-    struct ByHand(i8);
-    impl Record for ByHand {
-        fn schema() -> &'static Arc<Schema> {
-            static SCHEMA: std::sync::OnceLock<Arc<Schema>> = std::sync::OnceLock::new();
-            SCHEMA.get_or_init(|| {
-                let field = Field::new("a", FieldType::I8).with_default(Value::Signed(5));
-                Arc::new(Schema::new("t", vec![field]).unwrap())
-            })
-        }
-        fn write_fields(&self, row: &mut baler_common::record::RowWriter<'_>) {
-            row.i8(self.0);
-        }
-        fn read_fields(
-            source: &mut baler_common::record::FieldSource<'_>,
-        ) -> Result<Self, ReadError> {
-            source.take().map(Self)
-        }
-    }
-    let writer = Arc::new(Schema::new("t", vec![]).unwrap());
-    let record = DynamicRecord::new(writer, None, vec![]).unwrap();
-    assert_eq!(read::<ByHand>(record.as_ref().fields()).unwrap().0, 5);
-}
-
 fn leaves() -> Vec<FieldType> {
     use FieldType as T;
     vec![
@@ -340,7 +313,7 @@ fn enums_and_records_are_matched_by_their_content() {
 fn widened<W: FieldValue, R: FieldValue>(value: impl Into<Value>) -> R {
     assert!(can_read(&W::field_type(), &R::field_type()));
     let (value, field_type) = (value.into(), W::field_type());
-    R::read(ValueRef::of(&value, &field_type).unwrap()).unwrap()
+    R::read(ValueRef::of(&value, &field_type).unwrap(), None).unwrap()
 }
 
 macro_rules! integers_widen {

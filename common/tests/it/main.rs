@@ -7,6 +7,7 @@
 )]
 
 mod arbitrary;
+mod body_formats;
 mod corpus;
 mod derive;
 mod derive_errors;

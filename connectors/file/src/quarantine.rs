@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use baler_common::transport::{Poison, Quarantine};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::client::{new_file, sync_folder};
 
@@ -23,19 +23,20 @@ pub struct QuarantineFolder {
     max_chunks: u64,
 }
 
-#[derive(Serialize)]
-struct Description<'a> {
-    reason: &'a str,
-    endpoint: &'a str,
-    lane: &'a str,
-    position: u64,
+/// What stands beside a chunk.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Description {
+    reason: String,
+    pub(crate) endpoint: Box<str>,
+    pub(crate) lane: Box<str>,
+    pub(crate) position: u64,
     bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
-    identity: Option<String>,
+    pub(crate) identity: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    container: Option<&'static str>,
+    pub(crate) container: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    records: Option<u32>,
+    pub(crate) records: Option<u32>,
 }
 
 /// What the folder holds.
@@ -140,13 +141,13 @@ impl QuarantineFolder {
     /// Keeps a chunk, if the folder has room for it.
     fn keep(&mut self, poison: &Poison<'_>, contents: &mut Contents) -> io::Result<()> {
         let description = Description {
-            reason: poison.reason,
-            endpoint: &poison.origin.endpoint,
-            lane: &poison.origin.lane,
+            reason: poison.reason.to_owned(),
+            endpoint: poison.origin.endpoint.clone(),
+            lane: poison.origin.lane.clone(),
             position: poison.origin.position,
             bytes: poison.bytes.len(),
             identity: poison.meta.map(|meta| meta.identity.to_string()),
-            container: poison.meta.map(|meta| meta.container.name()),
+            container: poison.meta.map(|meta| meta.container.to_string()),
             records: poison.meta.map(|meta| meta.records),
         };
         let text = serde_json::to_vec_pretty(&description)?;

@@ -1,11 +1,11 @@
 //! The function with its probe.
 
-use proc_macro2::{Span, TokenStream};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
+use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
-use syn::{Ident, Path, ReturnType, Type, TypeInfer};
+use syn::{FnArg, Ident, PatIdent, Path, ReturnType, Type, TypeInfer};
 
-use crate::arguments;
 use crate::function::Function;
 use crate::options::{Kind, Options};
 use crate::signature;
@@ -45,18 +45,18 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
 fn closure_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let statics = statics(options, function, &krate);
+    let statics = site_and_statics(options, function, &krate);
     let guard = main_guard(options);
     let output = match &function.signature.output {
         ReturnType::Default => quote_spanned!(span=> -> ()),
         output @ ReturnType::Type(..) => closure_output(output),
     };
-    let arguments = arguments::in_order_of_drop(function);
+    let arguments = in_order_of_drop(function);
     let body = &function.body;
     quote_spanned! {span=>
         let (__baler_site, __baler_enter) = {
             #statics
-            (&SITE, || #guard)
+            (&__BALER_SITE, || #guard)
         };
         #krate::__private::run(__baler_site, __baler_enter, move || #output {
             #arguments
@@ -69,35 +69,12 @@ fn closure_body(options: &Options, function: &Function) -> TokenStream {
 fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let main = main_guard(options);
-    let full = options.full.map(|of| {
-        quote_spanned! {span=>
-            if SITE.is_turn(&FULL, #of) {
-                ::core::option::Option::Some(SITE.enter())
-            } else {
-                ::core::option::Option::None
-            }
-        }
-    });
-    let guards = match full {
-        Some(full) => quote_spanned!(span=> (#main, #full)),
-        None => main,
-    };
-    let guards = match options.sample {
-        Some(of) => quote_spanned! {span=>
-            if SITE.is_turn(&SAMPLE, #of) {
-                ::core::option::Option::Some(#guards)
-            } else {
-                ::core::option::Option::None
-            }
-        },
-        None => guards,
-    };
-    let statics = statics(options, function, &krate);
+    let guards = guards(options);
+    let statics = site_and_statics(options, function, &krate);
     let body = &function.body;
     if options.kind == Kind::Events && (options.err || function.can_be_a_closure()) {
         let hint = closure_output(&function.signature.output);
-        let arguments = arguments::in_order_of_drop(function);
+        let arguments = in_order_of_drop(function);
         let probe = if options.sample.is_some() {
             quote_spanned!(span=> __baler_probe.as_mut())
         } else {
@@ -128,6 +105,95 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
+/// The guard of a call, with that of its full record beside it; none if it is not the call's turn.
+fn guards(options: &Options) -> TokenStream {
+    let span = Span::mixed_site();
+    let in_turn = |turns: TokenStream, of: u32, guard: TokenStream| {
+        quote_spanned! {span=>
+            if __BALER_SITE.is_turn(&#turns, #of) {
+                ::core::option::Option::Some(#guard)
+            } else {
+                ::core::option::Option::None
+            }
+        }
+    };
+    let mut guards = main_guard(options);
+    if let Some(of) = options.full {
+        let full = quote_spanned!(span=> __BALER_SITE.enter());
+        let full = in_turn(quote_spanned!(span=> FULL), of, full);
+        guards = quote_spanned!(span=> (#guards, #full));
+    }
+    match options.sample {
+        Some(of) => in_turn(quote_spanned!(span=> SAMPLE), of, guards),
+        None => guards,
+    }
+}
+
+/// The guard of a block: what `enter!` with options becomes.
+pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream {
+    let span = Span::mixed_site();
+    let krate = options.crate_path();
+    let site = named_site(name, &krate);
+    if cfg!(feature = "enable") {
+        let statics = statics(options, &krate);
+        let guards = guards(options);
+        return quote_spanned!(span=> { #site #statics #guards });
+    }
+    // Nothing, of the type that is used as with the feature.
+    let guard = match options.kind {
+        Kind::Events => quote_spanned!(span=> __BALER_SITE.enter_events()),
+        _ => quote_spanned!(span=> __BALER_SITE.enter()),
+    };
+    let guard = match options.sample {
+        Some(_) => quote_spanned!(span=> ::core::option::Option::Some(#guard)),
+        None => guard,
+    };
+    quote_spanned!(span=> { #site #guard })
+}
+
+/// Has a closure around the body capture the arguments that it names, the last one first, for what
+/// is captured first is dropped first: so they are dropped in the order in which the function would
+/// drop them, behind the locals of the body.
+///
+/// An argument that the body does not name stays with the function, whose compiler goes on to say
+/// that it is unused, unless its own name says that this is meant.
+fn in_order_of_drop(function: &Function) -> TokenStream {
+    let span = Span::mixed_site();
+    let mut names = Names(Vec::new());
+    for argument in &function.signature.inputs {
+        match argument {
+            FnArg::Receiver(receiver) => names.0.push(Ident::from(receiver.self_token)),
+            FnArg::Typed(argument) => names.visit_pat(&argument.pat),
+        }
+    }
+    let is_meant =
+        |name: &&Ident| name.to_string().starts_with('_') || is_named(&function.body, name);
+    let names: Vec<_> = names.0.iter().rev().filter(is_meant).collect();
+    if names.len() < 2 {
+        return TokenStream::new();
+    }
+    quote_spanned!(span=> let _ = (#(&#names,)*);)
+}
+
+/// The names that a pattern binds.
+struct Names(Vec<Ident>);
+
+impl<'ast> Visit<'ast> for Names {
+    fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {
+        self.0.push(pattern.ident.clone());
+        visit::visit_pat_ident(self, pattern);
+    }
+}
+
+/// Whether a name stands anywhere in these tokens.
+fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        TokenTree::Ident(ident) => ident == *name,
+        TokenTree::Group(group) => is_named(&group.stream(), name),
+        _ => false,
+    })
+}
+
 /// Shows a probe what the body returned.
 fn look_at(options: &Options, probe: &TokenStream) -> TokenStream {
     let span = Span::mixed_site();
@@ -156,12 +222,12 @@ fn closure_output(output: &ReturnType) -> TokenStream {
 fn main_guard(options: &Options) -> TokenStream {
     let span = Span::mixed_site();
     match options.kind {
-        Kind::Operation => quote_spanned!(span=> SITE.enter()),
-        Kind::Events => quote_spanned!(span=> SITE.enter_events()),
-        Kind::Duration => quote_spanned!(span=> SITE.enter_duration()),
+        Kind::Operation => quote_spanned!(span=> __BALER_SITE.enter()),
+        Kind::Events => quote_spanned!(span=> __BALER_SITE.enter_events()),
+        Kind::Duration => quote_spanned!(span=> __BALER_SITE.enter_duration()),
         Kind::Aggregated => {
-            let (histogram, every) = (options.histogram, options.every.unwrap_or(u64::MAX));
-            quote_spanned!(span=> SITE.enter_aggregated::<#histogram, #every>(&CELL))
+            let histogram = options.histogram;
+            quote_spanned!(span=> __BALER_SITE.enter_aggregated::<#histogram>(&CELL))
         }
     }
 }
@@ -174,22 +240,22 @@ fn main_guard(options: &Options) -> TokenStream {
 fn async_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let (kind, enter) = match options.kind {
-        Kind::Events => ("EventCall", "enter_events_async"),
-        _ if options.busy => ("BusyCall", "enter_async_busy"),
-        _ => ("Call", "enter_async"),
+    let enter = match options.kind {
+        Kind::Events => "enter_events_async",
+        _ if options.busy => "enter_async_busy",
+        _ => "enter_async",
     };
-    let (kind, enter) = (Ident::new(kind, span), Ident::new(enter, span));
-    let inactive = quote_spanned!(span=> #krate::__private::#kind::inactive());
+    let enter = Ident::new(enter, span);
+    let inactive = quote_spanned!(span=> #krate::__private::AsyncCall::inactive());
     let call = match options.full {
         Some(of) => quote_spanned! {span=>
-            if SITE.is_turn(&FULL, #of) {
-                SITE.#enter()
+            if __BALER_SITE.is_turn(&FULL, #of) {
+                __BALER_SITE.#enter()
             } else {
                 #inactive
             }
         },
-        None => quote_spanned!(span=> SITE.#enter()),
+        None => quote_spanned!(span=> __BALER_SITE.#enter()),
     };
     let has_main = matches!(options.kind, Kind::Duration | Kind::Aggregated);
     let main = if has_main {
@@ -206,7 +272,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
                 quote_spanned!(span=> ())
             };
             quote_spanned! {span=>
-                if SITE.is_turn(&SAMPLE, #of) {
+                if __BALER_SITE.is_turn(&SAMPLE, #of) {
                     (#main, #call)
                 } else {
                     (#none, #inactive)
@@ -218,7 +284,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     let look = options
         .err
         .then(|| quote_spanned!(span=> __baler_call.look_at(&__baler_output);));
-    let statics = statics(options, function, &krate);
+    let statics = site_and_statics(options, function, &krate);
     let output = output_hint(&function.signature.output);
     let body = &function.body;
     quote_spanned! {span=>
@@ -239,11 +305,8 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// The call site, and what a thread has for itself beside it.
-///
-/// `here` is a function inside the probed one, so its type name holds the path of module, type and
-/// function: a macro that sees one method cannot know it.
-fn statics(options: &Options, function: &Function, krate: &Path) -> TokenStream {
+/// What a thread has for itself beside a call site.
+fn statics(options: &Options, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
     let turns = |name: TokenStream| {
         quote_spanned! {span=>
@@ -262,23 +325,39 @@ fn statics(options: &Options, function: &Function, krate: &Path) -> TokenStream 
             }
         }
     });
-    let site = if let Some(name) = &options.name {
-        quote_spanned! {span=>
-            static SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
+    quote_spanned!(span=> #sample #full #cell)
+}
+
+/// The call site of a function, and what a thread has for itself beside it.
+///
+/// `here` is a function inside the probed one, so its type name holds the path of module, type and
+/// function: a macro that sees one method cannot know it.
+fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> TokenStream {
+    let span = Span::mixed_site();
+    let statics = statics(options, krate);
+    if let Some(name) = &options.name {
+        let site = named_site(&name.to_token_stream(), krate);
+        return quote_spanned!(span=> #site #statics);
+    }
+    let returned = signature::modifiers_and_return(&function.visibility, &function.signature);
+    let name = signature::name(&function.signature);
+    let arguments = signature::arguments(&function.signature);
+    quote_spanned! {span=>
+        fn here() -> &'static str {
+            ::core::any::type_name_of_val(&here)
         }
-    } else {
-        let returned = signature::modifiers_and_return(&function.visibility, &function.signature);
-        let name = signature::name(&function.signature);
-        let arguments = signature::arguments(&function.signature);
-        quote_spanned! {span=>
-            fn here() -> &'static str {
-                ::core::any::type_name_of_val(&here)
-            }
-            static SITE: #krate::__private::Site =
-                #krate::__private::Site::new(#returned, here, #name, #arguments);
-        }
-    };
-    quote_spanned!(span=> #site #sample #full #cell)
+        static __BALER_SITE: #krate::__private::Site =
+            #krate::__private::Site::new(#returned, here, #name, #arguments);
+        #statics
+    }
+}
+
+/// A call site with a signature of its own. Items are not hygienic: the name may be a constant of any
+/// name.
+fn named_site(name: &TokenStream, krate: &Path) -> TokenStream {
+    quote_spanned! {Span::mixed_site()=>
+        static __BALER_SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
+    }
 }
 
 /// Tells the compiler what the body's future returns; without it `?` and `return` in the body

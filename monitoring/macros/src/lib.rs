@@ -6,7 +6,6 @@
 //! The expansion names nothing but `baler_monitoring::__private`; without the feature `enable` the
 //! function is checked and then handed back as it was written.
 
-mod arguments;
 mod block;
 mod expand;
 mod function;
@@ -52,7 +51,7 @@ use proc_macro::TokenStream;
 /// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in so many.
 /// - `sample = 1/100`: one call in so many is recorded, whatever is recorded of it; the others are
 ///   as if the probe were deactivated.
-/// - `histogram`, `every = n`: of an aggregation, see below.
+/// - `histogram`: of an aggregation, see below.
 /// - `err`: an error that is returned fails the operation, see *Events*.
 /// - `busy`: of an asynchronous function also how long it was polled, see *Asynchronous functions*.
 /// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
@@ -89,8 +88,8 @@ use proc_macro::TokenStream;
 /// Calls that are not recorded in full have no place in a trace, and what they call is nested in the
 /// next call above that has one.
 ///
-/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush, at the
-/// shutdown, and with `every = n` also as soon as a thread has made `n` calls.
+/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush and at the
+/// shutdown.
 /// There is a record for each thread and site that was called since the last time; the cell of a
 /// thread that sleeps is told as well, and that of one that has ended goes on with the next one, so
 /// that the counts add up to the calls exactly.
@@ -218,9 +217,24 @@ use proc_macro::TokenStream;
 /// A function that never returns and never unwinds (it aborts or exits the process) leaves no record.
 #[proc_macro_attribute]
 pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
+    write_anew(options, item, None)
+}
+
+/// `#[probe]` as the crate `baler` exports it: what it writes names that crate.
+#[doc(hidden)]
+#[proc_macro_attribute]
+pub fn facade_probe(options: TokenStream, item: TokenStream) -> TokenStream {
+    let krate = syn::parse_quote!(::baler::monitoring);
+    write_anew(options, item, Some(krate))
+}
+
+/// Writes an item anew. `krate` is what it names, unless the options say otherwise.
+fn write_anew(options: TokenStream, item: TokenStream, krate: Option<syn::Path>) -> TokenStream {
     let original = item.clone();
-    let expansion = syn::parse::<options::Options>(options)
-        .and_then(|options| expand_tokens(&options, item.into()));
+    let expansion = syn::parse::<options::Options>(options).and_then(|mut options| {
+        options.krate = options.krate.or(krate);
+        expand_tokens(&options, item.into())
+    });
     match expansion {
         Ok(expanded) => expanded.into(),
         // The function stays, so that its callers do not add errors of their own.
@@ -232,6 +246,25 @@ pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
     }
 }
 
+/// The guard of `enter!` with options: `[crate] [name] options`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn enter_with_options(input: TokenStream) -> TokenStream {
+    let parse = |input: syn::parse::ParseStream<'_>| {
+        let (krate, name);
+        syn::bracketed!(krate in input);
+        syn::bracketed!(name in input);
+        let krate = krate.call(syn::Path::parse_mod_style)?;
+        let name = name.parse()?;
+        let options = options::Options::parse_of_block(input, krate)?;
+        Ok(expand::block_guard(&options, &name))
+    };
+    let expansion = syn::parse::Parser::parse(parse, input);
+    expansion
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
 /// Writes a function or a block of functions anew.
 fn expand_tokens(
     options: &options::Options,
@@ -240,8 +273,8 @@ fn expand_tokens(
     if options.skip.is_some() {
         return Ok(item);
     }
-    let parse = |input: syn::parse::ParseStream<'_>| match block::Block::parse(input)? {
-        Some(block) => block.expand(options),
+    let parse = |input: syn::parse::ParseStream<'_>| match block::parse(input)? {
+        Some(item) => block::expand(item, options),
         None => Ok(expand::expand(options, &input.parse()?)),
     };
     syn::parse::Parser::parse2(parse, item)

@@ -10,7 +10,7 @@ use crate::signature;
 
 /// All options, for messages.
 const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \
-                       `every = n`, `busy`, `err`, `crate = path` and `skip`";
+                       `busy`, `err`, `crate = path` and `skip`";
 
 /// All kinds of records, for messages.
 const KINDS: &str = "`operation`, `duration`, `aggregated` and `events`";
@@ -37,8 +37,6 @@ pub(crate) struct Options {
     /// Only one in so many calls is recorded.
     pub(crate) sample: Option<u32>,
     pub(crate) histogram: bool,
-    /// A record of Baler's own at least every so many calls.
-    pub(crate) every: Option<u64>,
     /// How long asynchronous calls were polled as well.
     pub(crate) busy: bool,
     /// An error that is returned fails the operation.
@@ -62,7 +60,6 @@ impl Options {
             full: None,
             sample: None,
             histogram: false,
-            every: None,
             busy: false,
             err: false,
             skip: None,
@@ -98,6 +95,35 @@ impl Options {
 
 impl Parse for Options {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let (options, given) = Self::parse_all(input)?;
+        if let (Some(skip), true) = (options.skip, given.len() > 1) {
+            return Err(syn::Error::new(
+                skip,
+                "`skip` stands alone: there is nothing to measure",
+            ));
+        }
+        Ok(options)
+    }
+}
+
+impl Options {
+    /// Parses the options of `enter!`.
+    pub(crate) fn parse_of_block(input: ParseStream<'_>, krate: Path) -> syn::Result<Self> {
+        let (options, given) = Self::parse_all(input)?;
+        let of_functions = ["name", "crate", "skip", "busy", "err"];
+        let wrong = |key: &&Ident| of_functions.iter().any(|option| *key == option);
+        if let Some(key) = given.iter().find(wrong) {
+            let message = format!("`{key}` is an option of `#[probe]`, not of `enter!`");
+            return Err(syn::Error::new(key.span(), message));
+        }
+        Ok(Self {
+            krate: Some(krate),
+            ..options
+        })
+    }
+
+    /// Parses all options, and says which are given.
+    fn parse_all(input: ParseStream<'_>) -> syn::Result<(Self, Vec<Ident>)> {
         let mut options = Self::none();
         let mut given: Vec<Ident> = Vec::new();
         while !input.is_empty() {
@@ -114,18 +140,10 @@ impl Parse for Options {
                 input.parse::<Token![,]>()?;
             }
         }
-        if let (Some(skip), true) = (options.skip, given.len() > 1) {
-            return Err(syn::Error::new(
-                skip,
-                "`skip` stands alone: there is nothing to measure",
-            ));
-        }
         options.check(&given)?;
-        Ok(options)
+        Ok((options, given))
     }
-}
 
-impl Options {
     /// Refuses options that say nothing together.
     fn check(&self, given: &[Ident]) -> syn::Result<()> {
         let refuse = |option: &str, reason: &str| match given.iter().find(|it| *it == option) {
@@ -150,73 +168,61 @@ impl Options {
         }
         if self.kind != Kind::Aggregated {
             refuse("histogram", "`histogram` goes with `record = aggregated`")?;
-            refuse("every", "`every` goes with `record = aggregated`")?;
         }
         Ok(())
     }
 
     fn set(&mut self, key: &Ident, input: ParseStream<'_>) -> syn::Result<()> {
-        if key == "skip" {
-            self.skip = Some(key.span());
-            return Ok(());
-        }
-        if key == "histogram" {
-            self.histogram = true;
-            return Ok(());
-        }
-        if key == "busy" {
-            self.busy = true;
-            return Ok(());
-        }
-        if key == "err" {
-            self.err = true;
-            return Ok(());
-        }
-        if key == "record" {
-            assign(key, input)?;
-            let kind = input.call(Ident::parse_any)?;
-            self.kind = match kind.to_string().as_str() {
-                "operation" => Kind::Operation,
-                "duration" => Kind::Duration,
-                "aggregated" => Kind::Aggregated,
-                "events" => Kind::Events,
-                other => {
-                    let message = format!("there is no record `{other}`; there are {KINDS}");
-                    return Err(syn::Error::new(kind.span(), message));
-                }
-            };
-        } else if key == "full" {
-            self.full = Some(one_in(key, input)?);
-        } else if key == "sample" {
-            self.sample = Some(one_in(key, input)?);
-        } else if key == "every" {
-            assign(key, input)?;
-            let number = input.parse::<LitInt>()?;
-            let every = number.base10_parse::<u64>()?;
-            if every == 0 {
-                return Err(syn::Error::new(number.span(), "`every` is at least 1"));
+        match key.to_string().as_str() {
+            "skip" => self.skip = Some(key.span()),
+            "histogram" => self.histogram = true,
+            "busy" => self.busy = true,
+            "err" => self.err = true,
+            "full" => self.full = Some(one_in(key, input)?),
+            "sample" => self.sample = Some(one_in(key, input)?),
+            "record" => {
+                assign(key, input)?;
+                self.kind = input.parse()?;
             }
-            self.every = Some(every);
-        } else if key == "name" {
-            assign(key, input)?;
-            let name = input.parse::<LitStr>()?;
-            if name.value().trim().is_empty() {
+            "name" => {
+                assign(key, input)?;
+                let name = input.parse::<LitStr>()?;
+                if name.value().trim().is_empty() {
+                    return Err(syn::Error::new(
+                        name.span(),
+                        "the name of an operation is empty",
+                    ));
+                }
+                self.name = Some(name);
+            }
+            "crate" => {
+                assign(key, input)?;
+                self.krate = Some(input.call(Path::parse_mod_style)?);
+            }
+            _ => {
                 return Err(syn::Error::new(
-                    name.span(),
-                    "the name of an operation is empty",
+                    key.span(),
+                    format!("#[probe] has no option `{key}`; it has {OPTIONS}"),
                 ));
             }
-            self.name = Some(name);
-        } else if key == "crate" {
-            assign(key, input)?;
-            self.krate = Some(input.call(Path::parse_mod_style)?);
-        } else {
-            return Err(syn::Error::new(
-                key.span(),
-                format!("#[probe] has no option `{key}`; it has {OPTIONS}"),
-            ));
         }
         Ok(())
+    }
+}
+
+impl Parse for Kind {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let kind = input.call(Ident::parse_any)?;
+        match kind.to_string().as_str() {
+            "operation" => Ok(Self::Operation),
+            "duration" => Ok(Self::Duration),
+            "aggregated" => Ok(Self::Aggregated),
+            "events" => Ok(Self::Events),
+            other => {
+                let message = format!("there is no record `{other}`; there are {KINDS}");
+                Err(syn::Error::new(kind.span(), message))
+            }
+        }
     }
 }
 

@@ -33,7 +33,7 @@ pub mod probed {
         number + 1
     }
 
-    #[probe(record = aggregated, histogram, every = 2)]
+    #[probe(record = aggregated, histogram)]
     pub fn aggregated(number: u64) -> u64 {
         number + 1
     }
@@ -64,8 +64,7 @@ pub mod probed {
             "off.hot()",
             record = aggregated,
             full = 1 / 9,
-            histogram,
-            every = 2
+            histogram
         );
         let _probe = enter!("off.seldom()", sample = 1 / 9);
         let mut probe = enter!("off.events()", record = events);

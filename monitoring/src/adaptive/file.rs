@@ -5,36 +5,22 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use baler_common::pattern::PatternList;
 
 /// A larger file is not read: it is no list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file that never is twice the same is taken as it is after so many looks.
-const MOST_CANDIDATES: u32 = 20;
-
 /// A file and what is known of it.
 #[derive(Debug)]
 pub(super) struct PatternFile {
     path: Arc<Path>,
-    /// When it was read last, and whether it was the same at the read before: a change right after
-    /// a read may leave the file system's time as it was.
-    read_at: Option<(FileVersion, bool)>,
     /// What is in force.
     text: Option<String>,
     /// What was found and may still be being written.
     candidate: Option<String>,
-    candidates: u32,
     /// Why it could not be read, if that was told.
     told: Option<(ErrorKind, String)>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileVersion {
-    modified: Option<SystemTime>,
-    bytes: u64,
 }
 
 /// What a look at the file found.
@@ -54,10 +40,8 @@ impl PatternFile {
     pub(super) fn new(path: PathBuf) -> Self {
         Self {
             path: path.into(),
-            read_at: None,
             text: None,
             candidate: None,
-            candidates: 0,
             told: None,
         }
     }
@@ -70,13 +54,11 @@ impl PatternFile {
     /// found a second time.
     pub(super) fn look(&mut self, at_once: bool) -> Look {
         match self.read() {
-            Ok(None) => Look::Same,
-            Ok(Some(text)) => {
+            Ok(text) => {
                 self.told = None;
                 self.judge(text, at_once)
             }
             Err(error) => {
-                self.read_at = None;
                 self.candidate = None;
                 let told = (error.kind(), error.to_string());
                 if self.told.as_ref() == Some(&told) {
@@ -93,32 +75,19 @@ impl PatternFile {
             self.candidate = None;
             return Look::Same;
         }
-        let is_settled = self.candidate.as_ref() == Some(&text);
-        if at_once || is_settled || self.candidates >= MOST_CANDIDATES {
+        if at_once || self.candidate.as_ref() == Some(&text) {
             self.candidate = None;
-            self.candidates = 0;
             self.text = Some(text.clone());
             return Look::Changed(text);
         }
-        self.candidates = self.candidates.saturating_add(1);
         self.candidate = Some(text);
         Look::Settling
     }
 
-    /// What is in the file, `None` if that need not be read again.
-    fn read(&mut self) -> io::Result<Option<String>> {
-        let metadata = fs::metadata(&self.path)?;
+    fn read(&self) -> io::Result<String> {
         // Opening a pipe would wait for its other end.
-        if !metadata.is_file() {
+        if !fs::metadata(&self.path)?.is_file() {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is not a file"));
-        }
-        let stamp = FileVersion {
-            modified: metadata.modified().ok(),
-            bytes: metadata.len(),
-        };
-        let before = self.read_at;
-        if before == Some((stamp, true)) && self.candidate.is_none() {
-            return Ok(None);
         }
         let mut text = String::new();
         let file = File::open(&self.path)?;
@@ -128,8 +97,7 @@ impl PatternFile {
             let problem = "it is larger than 1 MiB";
             return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }
-        self.read_at = Some((stamp, before.is_some_and(|(seen, _)| seen == stamp)));
-        Ok(Some(text))
+        Ok(text)
     }
 
     /// Writes the list, so that a reader sees either the old file or the new one.
@@ -152,7 +120,6 @@ impl PatternFile {
             drop(fs::remove_file(&beside));
             return Err(error);
         }
-        self.read_at = None;
         self.candidate = None;
         self.text = Some(text);
         Ok(())
@@ -222,21 +189,6 @@ mod tests {
     }
 
     #[test]
-    fn a_change_within_the_same_instant_is_seen() {
-        let folder = Folder::new();
-        folder.put("- a.B.c()\n");
-        let modified = fs::metadata(&folder.path).unwrap().modified().unwrap();
-        let mut file = PatternFile::new(folder.path.clone());
-        file.look(true);
-        // As if the file system's clock had not moved.
-        folder.put("- a.B.d()\n");
-        let written = File::options().append(true).open(&folder.path).unwrap();
-        written.set_modified(modified).unwrap();
-        assert!(matches!(file.look(false), Look::Settling));
-        assert_eq!(changed(file.look(false)), "- a.B.d()\n");
-    }
-
-    #[test]
     fn a_file_that_is_being_written_is_waited_for() {
         let folder = Folder::new();
         folder.put("- *\n+ a.B.c()\n");
@@ -254,17 +206,6 @@ mod tests {
         folder.put("");
         assert!(matches!(file.look(false), Look::Settling));
         assert_eq!(changed(file.look(false)), "");
-    }
-
-    #[test]
-    fn a_file_that_never_rests_is_taken_in_the_end() {
-        let folder = Folder::new();
-        let mut file = PatternFile::new(folder.path.clone());
-        let taken = (0..100).find(|number| {
-            folder.put(&format!("- a.B.c{number}()\n"));
-            matches!(file.look(false), Look::Changed(_))
-        });
-        assert_eq!(taken, Some(20));
     }
 
     #[test]

@@ -11,13 +11,10 @@
 
 mod file;
 mod news;
-mod settings;
 mod switch;
 mod upkeep;
 
 pub use news::PatternNews;
-pub(crate) use settings::Settings;
 pub(crate) use switch::Switch;
-#[cfg(any(feature = "enable", feature = "samplers"))]
 pub(crate) use switch::Verdicts;
-pub(crate) use upkeep::Upkeep;
+pub(crate) use upkeep::{Settings, Upkeep};

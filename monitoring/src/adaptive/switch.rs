@@ -110,7 +110,7 @@ impl Switch {
 
 impl Verdicts {
     /// Everything is active.
-    #[cfg(all(test, any(feature = "enable", feature = "samplers")))]
+    #[cfg(test)]
     pub(crate) fn all_active() -> Self {
         Self {
             list: Arc::new(PatternList::new()),
@@ -119,13 +119,11 @@ impl Verdicts {
     }
 
     /// Whether these come from the same list; the time may be another one.
-    #[cfg_attr(not(feature = "enable"), expect(dead_code, reason = "for call sites"))]
     pub(crate) fn has_list_of(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.list, &other.list)
     }
 
     /// Whether there is a pattern at all.
-    #[cfg_attr(not(feature = "enable"), expect(dead_code, reason = "for call sites"))]
     pub(crate) fn is_trivial(&self) -> bool {
         self.list.is_empty()
     }

@@ -1,10 +1,10 @@
-//! What the collector's thread does for adaptive monitoring in between.
+//! The settings of adaptive monitoring, and what the collector's thread does for it in between.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::PatternList;
+use baler_common::pattern::{Dialect, PatternList};
 
 use super::file::{Look, PatternFile};
 use super::news::PatternNews;
@@ -19,6 +19,49 @@ const SETTLING: Duration = Duration::from_millis(100);
 
 /// So many bad lines of a file are told of.
 const TOLD_LINES: usize = 100;
+
+/// The settings of adaptive monitoring.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) dialect: Dialect,
+    pub(crate) patterns: PatternList,
+    pub(crate) file: Option<PathBuf>,
+    pub(crate) read_interval: Duration,
+    pub(crate) update_file: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            dialect: Dialect::default(),
+            patterns: PatternList::new(),
+            file: None,
+            read_interval: Duration::from_secs(30),
+            update_file: false,
+        }
+    }
+}
+
+impl Settings {
+    /// Reads the file, so that its patterns are in force before the first probe; what is to be told
+    /// of it waits for the collector.
+    pub(crate) fn start(self) -> (Arc<Switch>, Upkeep) {
+        let switch = Arc::new(Switch::new(self.dialect, self.patterns));
+        let is_watched = self.file.is_some() && !self.read_interval.is_zero();
+        let mut upkeep = Upkeep {
+            switch: Arc::clone(&switch),
+            file: self.file.map(PatternFile::new),
+            read_interval: is_watched.then(|| self.read_interval.max(SHORTEST_INTERVAL)),
+            update_file: self.update_file,
+            news: Vec::new(),
+            seen: None,
+            look_at: None,
+            turn_at: None,
+        };
+        upkeep.look(true);
+        (switch, upkeep)
+    }
+}
 
 /// Watches the file, writes it, and keeps duty cycles going.
 #[derive(Debug)]
@@ -44,28 +87,6 @@ pub(crate) struct Tick {
 }
 
 impl Upkeep {
-    /// Reads the file for the first time.
-    pub(super) fn new(
-        switch: Arc<Switch>,
-        file: Option<PathBuf>,
-        read_interval: Duration,
-        update_file: bool,
-    ) -> Self {
-        let watched = file.is_some() && !read_interval.is_zero();
-        let mut upkeep = Self {
-            switch,
-            file: file.map(PatternFile::new),
-            read_interval: watched.then(|| read_interval.max(SHORTEST_INTERVAL)),
-            update_file,
-            news: Vec::new(),
-            seen: None,
-            look_at: None,
-            turn_at: None,
-        };
-        upkeep.look(true);
-        upkeep
-    }
-
     /// Does what is due. Cheap if that is nothing.
     pub(crate) fn tick(&mut self, now: Instant) -> Tick {
         let mut is_changed = false;

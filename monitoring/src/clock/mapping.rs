@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::system::wall_unix_ns;
-use super::ticks;
+use super::{system_unix_ns, ticks};
 
 /// How long an anchor holds.
 const ANCHOR: Duration = Duration::from_secs(1);
@@ -200,7 +199,7 @@ impl Reading {
     fn once() -> Self {
         let before = ticks::read();
         let monotonic = Instant::now();
-        let unix_ns = wall_unix_ns();
+        let unix_ns = system_unix_ns();
         let after = ticks::read();
         let blur = after.saturating_sub(before);
         Self {
@@ -322,7 +321,7 @@ mod tests {
         }
         let mut mapping = TickMapping::new();
         mapping.refresh(Instant::now());
-        let (ticks, wall) = (ticks::read(), wall_unix_ns());
+        let (ticks, wall) = (ticks::read(), system_unix_ns());
         let difference = mapping.unix_ns(ticks) - wall;
         // Far more than two readings are apart.
         assert!(difference.abs() < 100_000_000, "{difference} ns");

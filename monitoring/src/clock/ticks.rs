@@ -7,7 +7,6 @@
     all(
         any(target_arch = "x86_64", target_arch = "aarch64"),
         target_os = "linux",
-        feature = "enable",
         not(miri)
     ),
     expect(
@@ -33,7 +32,6 @@ pub(crate) fn is_available() -> bool {
 }
 
 /// The counter; 0 where it is not used.
-#[cfg(feature = "enable")]
 #[inline(always)]
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 pub(crate) fn read() -> u64 {
@@ -44,7 +42,6 @@ pub(crate) fn read() -> u64 {
 }
 
 /// The counter; 0 where it is not used.
-#[cfg(feature = "enable")]
 #[inline(always)]
 #[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri)))]
 pub(crate) fn read() -> u64 {
@@ -62,7 +59,6 @@ pub(crate) fn read() -> u64 {
 }
 
 /// The counter; 0 where it is not used.
-#[cfg(feature = "enable")]
 #[inline]
 #[cfg(not(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),

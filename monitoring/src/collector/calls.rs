@@ -5,18 +5,60 @@ use std::time::Instant;
 
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
-use baler_common::record::{Interned, PushError, Record as _, RowWriter, Run, Schema};
+use baler_common::record::{
+    BatchBuilder, Interned, PushError, Record, RowWriter, Schema, WordRows, WordSink, WordText,
+};
 
 use crate::clock::{TickMapping, is_in_ticks, monotonic, unmarked};
 use crate::probe::{self, CallTotals, KIND_BITS, no_session};
 use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, QueueRow, QueueSet};
 use crate::trace::eoi_and_ess;
 
-/// The bytes of an operation execution in a batch, its strings as ids.
-const EXECUTION_BYTES: usize = 44;
+/// A call with its place in a trace: the fields of an `OperationExecutionRecord`.
+#[derive(Debug, Record)]
+#[record(name = "baler.monitoring.Execution")]
+struct Execution {
+    operation_signature: Interned,
+    session_id: Interned,
+    trace_id: i64,
+    tin: i64,
+    tout: i64,
+    hostname: Interned,
+    eoi: i32,
+    ess: i32,
+}
 
-/// The same of a duration.
-const DURATION_BYTES: usize = 20;
+/// A call without it: the fields of a `DurationRecord`.
+#[derive(Debug, Record)]
+#[record(name = "baler.monitoring.Duration")]
+struct Duration {
+    operation_signature: Interned,
+    tin: i64,
+    tout: i64,
+}
+
+/// Rows of words, as batches take them, made of calls of one kind.
+#[derive(Debug, Default)]
+struct CallRows {
+    words: Vec<u64>,
+    /// Where each row begins.
+    starts: Vec<u32>,
+}
+
+impl WordSink for &mut CallRows {
+    type Output = ();
+
+    #[inline(always)]
+    fn put<const WORDS: usize, const TEXTS: usize>(
+        self,
+        _texts: [WordText<'_>; TEXTS],
+        words: impl FnOnce() -> [u64; WORDS],
+    ) {
+        // A block has fewer words than this type can count.
+        self.starts.extend(u32::try_from(self.words.len()));
+        self.words.extend_from_slice(&words());
+    }
+}
 
 /// Makes records of calls and of calls that were added up.
 #[derive(Debug)]
@@ -27,20 +69,16 @@ pub(super) struct CallConverter {
     session: Interned,
     /// By the number of the call site.
     signatures: Vec<Option<Interned>>,
+    /// The calls that go to the batch next.
+    rows: CallRows,
 }
 
-/// The ids of the strings that the operation executions of a batch have in common.
-pub(super) struct CommonStrings {
-    session: u32,
-    hostname: u32,
-}
-
-/// The record type of such a call, and how many bytes a record of it has with its timestamp.
-pub(super) fn record_type(call: [u64; CALL_WORDS]) -> (&'static Arc<Schema>, usize) {
+/// The type of the record that is made of such a call.
+pub(super) fn record_type(call: [u64; CALL_WORDS]) -> &'static Arc<Schema> {
     if is_duration(call) {
-        (DurationRecord::schema(), DURATION_BYTES + 8)
+        DurationRecord::schema()
     } else {
-        (OperationExecutionRecord::schema(), EXECUTION_BYTES + 8)
+        OperationExecutionRecord::schema()
     }
 }
 
@@ -58,6 +96,7 @@ impl CallConverter {
             hostname,
             session: no_session(),
             signatures: Vec::new(),
+            rows: CallRows::default(),
         }
     }
 
@@ -68,52 +107,66 @@ impl CallConverter {
         }
     }
 
-    /// The strings that all calls of a run have in common.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Run::string`].
-    pub(super) fn common_strings(&self, run: &mut Run<'_>) -> Result<CommonStrings, PushError> {
-        Ok(CommonStrings {
-            session: run.string(self.session)?,
-            hostname: run.string(self.hostname)?,
-        })
+    /// Forgets the rows that went to the batch.
+    pub(super) fn clear(&mut self) {
+        self.rows.words.clear();
+        self.rows.starts.clear();
     }
 
-    /// Adds a call to a run of records of its [`record_type`]. Without `common` it is a duration.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Run::push`]; the call was not added.
+    /// How many rows there are, and their bytes.
+    pub(super) fn len(&self) -> (usize, usize) {
+        let bytes = self.rows.words.len().saturating_mul(8);
+        (self.rows.starts.len(), bytes)
+    }
+
+    /// Makes a row of a call. All rows since [`Self::clear`] are of one [`record_type`].
     #[inline]
-    pub(super) fn push(
-        &mut self,
-        call: [u64; CALL_WORDS],
-        common: Option<&CommonStrings>,
-        run: &mut Run<'_>,
-    ) -> Result<(), PushError> {
+    pub(super) fn add(&mut self, call: [u64; CALL_WORDS]) {
         let [header, trace_id, tin, tout, position] = call;
         let (tin, tout) = self.times(tin, tout);
-        let signature = run.string(self.signature(header >> KIND_BITS))?;
-        let Some(common) = common else {
-            return run.push(tout, |row: &mut [u8; DURATION_BYTES]| {
-                let mut rest = row.as_mut_slice();
-                put(&mut rest, signature.to_le_bytes());
-                put(&mut rest, tin.to_le_bytes());
-                put(&mut rest, tout.to_le_bytes());
-            });
+        let operation_signature = self.signature(header >> KIND_BITS);
+        let row = if is_duration(call) {
+            Duration {
+                operation_signature,
+                tin,
+                tout,
+            }
+            .write_words(&mut self.rows)
+        } else {
+            let [eoi, ess] = eoi_and_ess(position);
+            Execution {
+                operation_signature,
+                session_id: self.session,
+                trace_id: trace_id.cast_signed(),
+                tin,
+                tout,
+                hostname: self.hostname,
+                eoi,
+                ess,
+            }
+            .write_words(&mut self.rows)
         };
-        let [eoi, ess] = eoi_and_ess(position);
-        run.push(tout, |row: &mut [u8; EXECUTION_BYTES]| {
-            let mut rest = row.as_mut_slice();
-            put(&mut rest, signature.to_le_bytes());
-            put(&mut rest, common.session.to_le_bytes());
-            put(&mut rest, trace_id.to_le_bytes());
-            put(&mut rest, tin.to_le_bytes());
-            put(&mut rest, tout.to_le_bytes());
-            put(&mut rest, common.hostname.to_le_bytes());
-            put(&mut rest, eoi.to_le_bytes());
-            put(&mut rest, ess.to_le_bytes());
+        // Derived types of numbers and interned strings are always words.
+        row.unwrap_or_default();
+    }
+
+    /// Adds the rows to a batch. Returns how many were added, and why the next one was not.
+    pub(super) fn append_to(
+        &self,
+        batch: &mut BatchBuilder,
+        schema: &Arc<Schema>,
+    ) -> (usize, Result<(), PushError>) {
+        let rows = WordRows {
+            starts: &self.rows.starts,
+            end: self.rows.words.len(),
+            head: 0,
+            // Words lie by descending width, the last field of a width first: that is `tout`.
+            time: 0,
+            source: 0,
+        };
+        let run = batch.words(schema);
+        run.map_or((0, Err(PushError::Malformed)), |mut run| {
+            run.extend(self.rows.words.as_slice(), &rows, u64::cast_signed)
         })
     }
 
@@ -219,11 +272,27 @@ impl CallConverter {
     }
 }
 
-/// Writes the next bytes of a row.
-#[inline(always)]
-fn put<const BYTES: usize>(rest: &mut &mut [u8], bytes: [u8; BYTES]) {
-    if let Some((place, left)) = std::mem::take(rest).split_first_chunk_mut() {
-        *place = bytes;
-        *rest = left;
+#[cfg(test)]
+mod tests {
+    use baler_common::record::WordLayout;
+
+    use super::*;
+
+    #[test]
+    fn calls_have_the_fields_of_the_records_that_are_made_of_them() {
+        let executions = OperationExecutionRecord::schema();
+        assert!(WordLayout::is_of(executions, Execution::WIDTHS));
+        assert!(WordLayout::is_of(
+            DurationRecord::schema(),
+            Duration::WIDTHS
+        ));
+        let mut rows = CallRows::default();
+        let record = Duration {
+            operation_signature: no_session(),
+            tin: 1,
+            tout: 2,
+        };
+        record.write_words(&mut rows).unwrap();
+        assert_eq!(rows.words.first(), Some(&2), "the first word is `tout`");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use super::rate::time_for;
+
 /// Why a chunk was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClosedBy {
@@ -78,15 +80,8 @@ impl ClosingRule {
         }
     }
 
-    /// How many records of so many bytes a batch of so many records and bytes of rows takes before it
-    /// is a chunk; at least one.
-    #[cfg(feature = "enable")]
-    pub(super) fn room(&self, records: usize, row_bytes: usize, record_bytes: usize) -> usize {
-        let (records, bytes) = self.left(records, row_bytes);
-        records.min(bytes.div_ceil(record_bytes.max(1)))
-    }
-
-    /// How many records, and bytes of rows, such a batch takes before it is a chunk; at least one.
+    /// How many records, and bytes of rows, a batch of so many records and bytes of rows takes before it
+    /// is a chunk; at least one of each.
     pub(super) fn left(&self, records: usize, row_bytes: usize) -> (usize, usize) {
         let bytes = self.bytes.saturating_mul(self.rows_of_1024) / 1_024;
         (
@@ -120,7 +115,7 @@ impl ClosingRule {
     /// Several small chunks are made in one go, but none that is full waits for others for longer
     /// than an eighth of the wait time.
     pub(super) fn look(&self, full: Duration, worthwhile: Duration) -> Duration {
-        let tick = self.tick(0);
+        let tick = self.tick();
         let soonest = (tick / 8).max(LEAST_TICK);
         // At the latest: a rate that rises is to be noticed.
         full.max(worthwhile.min(tick))
@@ -128,19 +123,15 @@ impl ClosingRule {
             .min(self.longest_tick())
     }
 
-    /// How often to look into the queues while it is not known when a chunk should be full: often
-    /// enough that the wait time is kept, and the more rarely the longer nothing came.
-    pub(super) fn tick(&self, idle_ticks: u32) -> Duration {
-        let doubled = 1_u32.checked_shl(idle_ticks.min(8)).unwrap_or(1);
+    /// How often to look into the queues so that the wait time is kept.
+    pub(super) fn tick(&self) -> Duration {
         (self.wait / 8)
             .min(Duration::from_millis(100))
-            .saturating_mul(doubled)
-            .min(self.longest_tick())
             .max(LEAST_TICK)
     }
 
     /// No record waits for longer than its wait time if two looks are not further apart than this.
-    fn longest_tick(&self) -> Duration {
+    pub(super) fn longest_tick(&self) -> Duration {
         (self.wait / 2)
             .min(Duration::from_millis(500))
             .max(LEAST_TICK)
@@ -153,103 +144,18 @@ const LEAST_TICK: Duration = Duration::from_millis(1);
 /// How often a collector looks that waits for chunks of so many records, where so many come a second.
 pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
     let rule = ClosingRule::new(usize::MAX, usize::MAX, wait);
-    let takes = |records: f64| {
-        Duration::try_from_secs_f64(records / rate.max(f64::MIN_POSITIVE)).unwrap_or(Duration::MAX)
-    };
-    let every = rule.look(takes(records), takes(LOOK_RECORDS.into()));
+    let every = rule.look(time_for(records, rate), time_for(LOOK_RECORDS, rate));
     every.as_secs_f64().recip()
-}
-
-/// How long chunks take to fill.
-///
-/// Threads wake nobody when they have emitted a chunk's worth, so the collector looks when there
-/// should be one.
-#[derive(Debug)]
-pub(super) struct FillRate {
-    /// Chunks that the present round filled.
-    chunks: u32,
-    /// Their records.
-    filled: usize,
-    /// Records that left their batch since the last round that filled any, in whatever chunk.
-    closed: usize,
-    /// Records that this round left behind in batches.
-    kept: usize,
-    /// When it began.
-    last: Instant,
-    /// How long each of its chunks took.
-    took: Option<Duration>,
 }
 
 /// A look is made for so many records at least, unless that takes too long: waking the collector and
 /// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
 /// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
-const LOOK_RECORDS: u32 = 1_024;
+pub(super) const LOOK_RECORDS: f64 = 1_024.0;
 
-/// A chunk is looked for later than it should be full by this part of the time that it takes to fill.
-const LATER: u32 = 16;
-
-/// So many of so many parts of a time.
-fn part_of(time: Duration, parts: usize, of: usize) -> Duration {
-    let [parts, of] = [parts, of].map(|it| u32::try_from(it).unwrap_or(u32::MAX));
-    time.saturating_mul(parts) / of.max(1)
-}
-
-impl FillRate {
-    pub(super) fn new(now: Instant) -> Self {
-        Self {
-            chunks: 0,
-            filled: 0,
-            closed: 0,
-            kept: 0,
-            last: now,
-            took: None,
-        }
-    }
-
-    /// A chunk of so many records was closed.
-    pub(super) fn closed(&mut self, reason: ClosedBy, records: usize) {
-        self.closed = self.closed.saturating_add(records);
-        if matches!(reason, ClosedBy::Records | ClosedBy::Bytes) {
-            self.chunks = self.chunks.saturating_add(1);
-            self.filled = self.filled.saturating_add(records);
-        }
-    }
-
-    /// A round is over that began at this time and left so many records in batches.
-    pub(super) fn end_round(&mut self, began: Instant, kept: usize) {
-        if self.chunks == 0 {
-            return;
-        }
-        // By record: that a round came late shows in what it left behind.
-        let came = self.closed.saturating_add(kept).saturating_sub(self.kept);
-        let time = began.saturating_duration_since(self.last);
-        self.took = Some(part_of(time, self.filled, came) / self.chunks);
-        *self = Self {
-            took: self.took,
-            kept,
-            ..Self::new(began)
-        };
-    }
-
-    /// How long after a round that began at this time a chunk should be full that lacks so many of
-    /// its records; nothing while that is not known.
-    pub(super) fn left(&self, began: Instant, lacks: usize, records: usize) -> Option<Duration> {
-        // What has not come for long will not come soon.
-        let took = self.took?.max(began.saturating_duration_since(self.last));
-        let left = part_of(took, lacks, records);
-        // A little later: records come in bursts, and who comes before the last one of a chunk comes
-        // for nothing and has to come again.
-        Some(left.saturating_add(took / LATER))
-    }
-
-    /// How soon to look again at the earliest, whatever is full by then: what a look and its sending
-    /// cost is shared by some records. Nothing while it is not known how fast they come.
-    pub(super) fn worthwhile(&self, records: usize) -> Option<Duration> {
-        let records = u32::try_from(records).unwrap_or(u32::MAX);
-        let took = self.took?;
-        Some(took.saturating_mul(LOOK_RECORDS) / records.max(1))
-    }
-}
+/// A chunk is looked for later than it should be full, by this part of its records: they come in bursts,
+/// and a look before the last record of a chunk is made for nothing.
+pub(super) const LATER: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -300,60 +206,14 @@ mod tests {
     }
 
     #[test]
-    fn next_chunk_is_expected_to_take_as_long_as_the_last_ones_did() {
-        let start = Instant::now();
-        let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = FillRate::new(start);
-        assert_eq!(filling.left(at(5), 10, 10), None);
-        assert_eq!(filling.worthwhile(10), None);
-        for _ in 0..4 {
-            filling.closed(ClosedBy::Records, 100);
-        }
-        filling.end_round(at(8), 0);
-        // Two milliseconds each, of which half a chunk is there; and a sixteenth of them later.
-        let left = |filling: &FillRate, ms| filling.left(at(ms), 50, 100);
-        let later = |us: u64| Some(Duration::from_micros(us * 1_000 / 16 * 9));
-        assert_eq!(left(&filling, 8), later(2));
-        assert_eq!(filling.worthwhile(128), Some(Duration::from_millis(16)));
-        // A round that fills none changes nothing, until too many of them did.
-        filling.closed(ClosedBy::Age, 30);
-        filling.end_round(at(9), 20);
-        assert_eq!(left(&filling, 9), later(2));
-        assert_eq!(left(&filling, 108), later(100));
-    }
-
-    #[test]
-    fn round_that_comes_late_does_not_make_chunks_take_longer() {
-        let start = Instant::now();
-        let at = |ms| start + Duration::from_millis(ms);
-        let mut filling = FillRate::new(start);
-        // Ten records a millisecond.
-        let mut round = |ms, chunks, kept| {
-            (0..chunks).for_each(|_| filling.closed(ClosedBy::Records, 1_000));
-            filling.end_round(at(ms), kept);
-            filling.took
-        };
-        let exactly = Some(Duration::from_millis(100));
-        assert_eq!(round(130, 1, 300), exactly);
-        assert_eq!(round(190, 0, 900), exactly);
-        assert_eq!(round(205, 1, 50), exactly);
-        assert_eq!(round(415, 2, 150), exactly);
-        // Half of the next chunk was flushed.
-        filling.closed(ClosedBy::Flush, 650);
-        filling.closed(ClosedBy::Records, 1_000);
-        filling.end_round(at(580), 150);
-        assert_eq!(filling.took, exactly);
-    }
-
-    #[test]
-    fn idle_collector_looks_more_rarely_but_twice_in_a_wait_time() {
+    fn idle_collector_looks_rarely_but_twice_in_a_wait_time() {
         let rule = ClosingRule::new(10, 1_000, WAIT);
-        assert_eq!(rule.tick(0), WAIT / 8);
-        assert_eq!(rule.tick(1), WAIT / 4);
-        assert_eq!(rule.tick(u32::MAX), WAIT / 2);
+        assert_eq!(rule.tick(), WAIT / 8);
+        assert_eq!(rule.look(Duration::MAX, Duration::MAX), WAIT / 2);
         let hasty = ClosingRule::new(10, 1_000, Duration::ZERO);
-        assert_eq!(hasty.tick(0), LEAST_TICK);
+        assert_eq!(hasty.tick(), LEAST_TICK);
     }
+
     #[test]
     fn chunk_is_looked_for_when_it_should_be_full_and_several_small_ones_together() {
         let rule = ClosingRule::new(10, 1_000, WAIT);

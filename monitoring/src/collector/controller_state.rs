@@ -26,7 +26,6 @@ pub(crate) struct ControllerState {
     pub(crate) ledger: Ledger,
     pub(crate) clock: Clock,
     /// The machine's name, as probes write it.
-    #[cfg_attr(not(feature = "enable"), expect(dead_code, reason = "for probes"))]
     pub(crate) hostname: Interned,
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,

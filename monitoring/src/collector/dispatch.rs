@@ -22,6 +22,7 @@ pub(super) struct Dispatch {
     pub(super) outbox: Outbox,
     pub(super) encoder: Encoder,
     pub(super) max_chunk_bytes: usize,
+    /// What is told to the application.
     pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
     pub(super) sent_last: bool,
@@ -65,36 +66,6 @@ impl Dispatch {
             fates: Vec::new(),
             seen: ReportedEvents::default(),
         }
-    }
-
-    /// Tells the application of something.
-    pub(super) fn tell(&mut self, event: &Event) {
-        self.hooks.tell(event);
-    }
-
-    /// Whether another chunk is welcome.
-    pub(super) fn has_room(&self) -> bool {
-        self.outbox.has_room()
-    }
-
-    /// Says whether anybody waits for the fates of chunks.
-    pub(super) fn set_awaited(&mut self, awaited: bool) {
-        self.outbox.set_awaited(awaited);
-    }
-
-    /// Whether every chunk has its fate.
-    pub(super) fn is_empty(&self) -> bool {
-        self.outbox.is_empty()
-    }
-
-    /// Whether the epoch's last chunk was made.
-    pub(super) fn has_sent_last(&self) -> bool {
-        self.sent_last
-    }
-
-    /// The ticket of the next chunk.
-    pub(super) fn next_ticket(&self) -> u64 {
-        self.encoder.next_ticket()
     }
 
     /// Whether the records of all chunks below this ticket have their fates.
@@ -221,7 +192,7 @@ impl Dispatch {
                 }
                 let lane = usize::try_from(chunk.meta.identity.lane).unwrap_or_default();
                 self.take_apart(lane, decoded.batch, problem, ClosedBy::Bytes, false);
-                self.resent_below = self.next_ticket();
+                self.resent_below = self.encoder.next_ticket();
             }
             Err(_) => self.quarantine(Quarantined {
                 record: "".into(),

@@ -6,17 +6,10 @@ use std::time::Duration;
 
 use super::queue_reader::Marks;
 
-/// How a flush ended.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct FlushEnd {
-    /// Records that were lost by the collector meanwhile.
-    pub(crate) lost: u64,
-}
-
 /// Asks for a flush.
 #[derive(Debug)]
 pub(crate) struct FlushOrder {
-    done: SyncSender<FlushEnd>,
+    done: SyncSender<u64>,
     /// Lives as long as the one who asked waits.
     waiting: Weak<()>,
 }
@@ -24,7 +17,7 @@ pub(crate) struct FlushOrder {
 /// Waits for a flush.
 #[derive(Debug)]
 pub(crate) struct FlushWait {
-    end: Receiver<FlushEnd>,
+    end: Receiver<u64>,
     _waiting: Arc<()>,
 }
 
@@ -49,20 +42,20 @@ impl FlushOrder {
         self.waiting.strong_count() == 0
     }
 
-    /// Tells the one who waits.
-    pub(super) fn end(&self, end: FlushEnd) {
+    /// Says how many records the collector has lost meanwhile.
+    pub(super) fn end(&self, lost: u64) {
         // Who asked may have stopped waiting.
-        self.done.try_send(end).unwrap_or_default();
+        self.done.try_send(lost).unwrap_or_default();
     }
 }
 
 impl FlushWait {
-    /// Waits so long at most.
+    /// Waits so long at most; how many records the collector has lost meanwhile.
     ///
     /// # Errors
     ///
     /// The time is over, or the collector has dropped the order.
-    pub(crate) fn wait(self, timeout: Duration) -> Result<FlushEnd, RecvTimeoutError> {
+    pub(crate) fn wait(self, timeout: Duration) -> Result<u64, RecvTimeoutError> {
         self.end.recv_timeout(timeout)
     }
 }
@@ -92,6 +85,6 @@ mod tests {
         let end = wait.wait(Duration::ZERO);
         assert_eq!(end.unwrap_err(), RecvTimeoutError::Timeout);
         assert!(order.is_abandoned());
-        order.end(FlushEnd { lost: 0 });
+        order.end(0);
     }
 }

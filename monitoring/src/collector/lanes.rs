@@ -5,9 +5,7 @@ use std::time::Instant;
 
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
-#[cfg(feature = "enable")]
 use super::calls;
-#[cfg(feature = "enable")]
 use crate::queue::CALL_WORDS;
 
 /// What the fields with a trace's number are called, in Kieker's records and in Rust.
@@ -26,9 +24,8 @@ pub(super) struct LaneBatch {
 /// Rows without a trace go to lane 0, and so does everything when there is one lane.
 pub(super) struct LaneRouter {
     lanes: u64,
-    /// Where the number is, by type: the few types of an application, the last one found first.
+    /// Where the number is, by type: an application has few of them.
     known: Vec<(Arc<Schema>, Option<RowNumber>)>,
-    last: usize,
 }
 
 impl LaneRouter {
@@ -36,12 +33,10 @@ impl LaneRouter {
         Self {
             lanes: u64::try_from(lanes).unwrap_or(u64::MAX).max(1),
             known: Vec::new(),
-            last: 0,
         }
     }
 
     /// The lane of a call.
-    #[cfg(feature = "enable")]
     #[inline]
     pub(super) fn lane_of_call(&self, call: [u64; CALL_WORDS]) -> usize {
         let [_, trace, ..] = call;
@@ -57,17 +52,13 @@ impl LaneRouter {
         if self.lanes == 1 {
             return 0;
         }
-        let is_it = |(known, _): &(Arc<Schema>, _)| Arc::ptr_eq(known, schema);
-        if !self.known.get(self.last).is_some_and(is_it) {
-            self.last = match self.known.iter().position(is_it) {
-                Some(at) => at,
-                None => self.learn(schema),
-            };
-        }
-        let number = match self.known.get(self.last) {
-            Some((_, Some(number))) => number.read(fields),
-            _ => None,
-        };
+        let mut known = self.known.iter();
+        let known = known.position(|(known, _)| Arc::ptr_eq(known, schema));
+        let at = known.unwrap_or_else(|| self.learn(schema));
+        let number = self
+            .known
+            .get(at)
+            .and_then(|(_, number)| number.as_ref()?.read(fields));
         number.map_or(0, |trace| self.lane_of_trace(trace))
     }
 

@@ -11,7 +11,6 @@
 //! early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 
-#[cfg(feature = "enable")]
 mod calls;
 mod closing;
 mod controller_state;
@@ -22,6 +21,7 @@ mod flush;
 mod lanes;
 mod ledger;
 mod queue_reader;
+mod rate;
 mod rounds;
 mod splitting;
 mod stats;
@@ -33,7 +33,7 @@ pub use closing::ClosedBy;
 pub(crate) use controller_state::{ControllerState, Waker};
 pub(crate) use event::Hooks;
 pub use event::{Event, Quarantined};
-pub(crate) use flush::{FlushEnd, FlushOrder};
+pub(crate) use flush::FlushOrder;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
 pub(crate) use thread::{CollectorConfig, spawn};
 pub use tuning::ChunkCost;

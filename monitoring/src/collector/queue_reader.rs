@@ -4,11 +4,7 @@
 
 use std::sync::Arc;
 
-use baler_common::record::{Schema, WordRows};
-
-#[cfg(feature = "enable")]
-use crate::queue::CALL_WORDS;
-use crate::queue::{BlockReader, BlockWords, QueueRow, QueueSet, ThreadQueue};
+use crate::queue::{BlockReader, QueueSet, ThreadQueue};
 
 /// Visits the threads' queues one after the other.
 ///
@@ -26,7 +22,7 @@ pub(super) struct QueueReader {
     /// Whether a thread found no room before this round.
     is_pressed: bool,
     /// The block being read. It stays charged to the budget until it is read to its end.
-    block: BlockReader,
+    pub(super) block: BlockReader,
 }
 
 /// How far the queues were filled at some time.
@@ -70,41 +66,6 @@ impl QueueReader {
             }
         }
         true
-    }
-
-    /// The next row, if it is a call; it stays.
-    #[cfg(feature = "enable")]
-    #[inline]
-    pub(super) fn next_call(&self) -> Option<[u64; CALL_WORDS]> {
-        self.block.next_call()
-    }
-
-    /// Passes the calls that are next to `take`, at most `max_rows` of them, until `take` returns
-    /// `false`. That call stays.
-    #[cfg(feature = "enable")]
-    #[inline]
-    pub(super) fn calls(&mut self, max_rows: usize, take: impl FnMut([u64; CALL_WORDS]) -> bool) {
-        self.block.calls(max_rows, take);
-    }
-
-    /// Whether a flat record is next.
-    #[inline]
-    pub(super) fn is_flat_next(&self) -> bool {
-        self.block.is_flat_next()
-    }
-
-    /// Passes the next run of flat records to `take`; see [`BlockReader::flat_rows`].
-    pub(super) fn flat_rows(
-        &mut self,
-        max: (usize, usize),
-        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
-    ) {
-        self.block.flat_rows(max, take);
-    }
-
-    /// Takes the next row.
-    pub(super) fn next_row(&mut self) -> Option<QueueRow<'_>> {
-        self.block.next_row()
     }
 
     /// How far the queues are filled now.

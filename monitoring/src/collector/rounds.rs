@@ -8,7 +8,6 @@ use baler_common::container::LossReason;
 use baler_common::record::PushError;
 use bytes::Bytes;
 
-#[cfg(feature = "enable")]
 use super::calls;
 use super::closing::ClosedBy;
 use super::encoder::EncodeProblem;
@@ -17,9 +16,8 @@ use super::ledger::count;
 use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
 use super::tuned::NewChunk;
 use crate::clock::monotonic;
-#[cfg(feature = "enable")]
-use crate::queue::CALL_WORDS;
 use crate::queue::QueueRow;
+use crate::queue::{CALL_WORDS, MAX_ROWS};
 
 impl Collector {
     /// Fills batches from the queues and closes full ones, as long as the outbox has room.
@@ -32,7 +30,6 @@ impl Collector {
         let mut found = self.in_round;
         if !self.in_round {
             self.queues.start_round();
-            #[cfg(feature = "enable")]
             self.calls.refresh(now);
             self.round_began = now;
         }
@@ -41,43 +38,29 @@ impl Collector {
             found = true;
             if !self.close_if_full(lane) {
                 self.in_round = true;
-                self.idle_ticks = 0;
                 return Round::Interrupted;
             }
         }
         self.in_round = false;
         self.drained_at = self.round_began;
-        let kept = self.batched();
-        self.filling.end_round(self.round_began, kept);
-        if found {
-            self.idle_ticks = 0;
-            Round::Found
-        } else {
-            self.idle_ticks = self.idle_ticks.saturating_add(1);
-            Round::Empty
-        }
+        let enough = self.rule.tick() / 2;
+        self.rate
+            .observe(self.taken(), self.round_began, enough, self.rule.records);
+        if found { Round::Found } else { Round::Empty }
     }
 
-    /// Takes the next calls of one type and lane, or the next record; the lane.
+    /// Takes the next rows of one type and lane, as many as the batch has room for; the lane.
     fn take_rows(&mut self) -> usize {
-        #[cfg(feature = "enable")]
-        if let Some(call) = self.queues.next_call() {
+        if let Some(call) = self.queues.block.next_call() {
             return self.take_calls(call);
         }
-        if self.lanes.len() == 1 && self.queues.is_flat_next() {
+        if self.lanes.len() == 1 && self.queues.block.is_flat_next() {
             self.take_flat_rows();
             return 0;
         }
-        let Some(row) = self.queues.next_row() else {
+        let Some(row) = self.queues.block.next_row() else {
             return 0;
         };
-        #[cfg_attr(
-            not(feature = "enable"),
-            expect(
-                irrefutable_let_patterns,
-                reason = "without `enable` there is one kind of rows"
-            )
-        )]
         let QueueRow::Record {
             schema,
             timestamp,
@@ -93,57 +76,44 @@ impl Collector {
         lane.oldest.get_or_insert(self.drained_at);
         if let Err(error) = lane.builder.push_row(schema, timestamp, fields) {
             let (name, bytes) = (schema.name().into(), fields.len());
-            self.refuse(name, bytes, error);
+            self.refuse(name, 1, bytes, error);
         }
         number
     }
 
-    /// Takes calls that are like this one, the next: of one record type and of one lane. As many as
-    /// the batch has room for; the lane.
-    #[cfg(feature = "enable")]
+    /// Takes the next calls, which are of the same record type and lane as this one, the first.
     fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
-        let is_duration = calls::is_duration(first);
-        let (schema, record_bytes) = calls::record_type(first);
         let number = self.router.lane_of_call(first);
         let Some(lane) = self.lanes.get_mut(number) else {
             return number;
         };
         lane.oldest.get_or_insert(self.drained_at);
-        let row_bytes = lane.builder.estimated_bytes();
-        let room = self.rule.room(lane.builder.len(), row_bytes, record_bytes);
-        let (router, converter) = (&self.router, &mut self.calls);
-        let mut run = lane.builder.run(schema);
-        let mut refused = None;
-        let mut common = None;
-        if !is_duration && let Some(run) = &mut run {
-            match converter.common_strings(run) {
-                Ok(strings) => common = Some(strings),
-                Err(error) => refused = Some(error),
+        let (max_rows, max_bytes) = self
+            .rule
+            .left(lane.builder.len(), lane.builder.estimated_bytes());
+        let (router, calls) = (&self.router, &mut self.calls);
+        calls.clear();
+        self.queues.block.calls(max_rows.min(MAX_ROWS), |call| {
+            let is_next = calls.len().1 < max_bytes
+                && calls::is_duration(call) == calls::is_duration(first)
+                && router.lane_of_call(call) == number;
+            if is_next {
+                calls.add(call);
             }
-        }
-        self.queues.calls(room, |call| {
-            if refused.is_some()
-                || calls::is_duration(call) != is_duration
-                || router.lane_of_call(call) != number
-            {
-                return false;
-            }
-            let run = run.as_mut().ok_or(PushError::Malformed);
-            refused = run
-                .and_then(|run| converter.push(call, common.as_ref(), run))
-                .err();
-            refused.is_none()
+            is_next
         });
-        if let Some(error) = refused {
-            // The call stayed in its queue.
-            self.queues.next_row();
-            self.refuse(schema.name().into(), record_bytes, error);
+        let schema = calls::record_type(first);
+        let (rows, bytes) = calls.len();
+        let (added, result) = calls.append_to(&mut lane.builder, schema);
+        if let Err(error) = result {
+            let refused = count(rows.saturating_sub(added));
+            self.refuse(schema.name().into(), refused, bytes, error);
         }
         number
     }
 
-    /// Takes the next flat records of one type, as many as the batch has room for. With several lanes
-    /// each may be for another lane, so that they are taken one by one, as bytes.
+    /// Takes the next flat records of one type. With several lanes each may be for another lane, so
+    /// that they are taken one by one, as bytes.
     fn take_flat_rows(&mut self) {
         let Some(lane) = self.lanes.first_mut() else {
             return;
@@ -152,7 +122,7 @@ impl Collector {
         let (batched, row_bytes) = (lane.builder.len(), lane.builder.estimated_bytes());
         let max = self.rule.left(batched, row_bytes);
         let mut refused = None;
-        self.queues.flat_rows(max, |schema, words, rows| {
+        self.queues.block.flat_rows(max, |schema, words, rows| {
             let Some(mut run) = lane.builder.words(schema) else {
                 refused = Some((schema.name().into(), PushError::Malformed));
                 return 1;
@@ -162,7 +132,7 @@ impl Collector {
             added.saturating_add(usize::from(refused.is_some()))
         });
         if let Some((record, error)) = refused {
-            self.refuse(record, 0, error);
+            self.refuse(record, 1, 0, error);
         }
     }
 
@@ -174,22 +144,22 @@ impl Collector {
                 .full(it.builder.len(), it.builder.estimated_bytes())
         });
         match full {
-            Some(reason) if self.dispatch.has_room() => {
+            Some(reason) if self.dispatch.outbox.has_room() => {
                 self.close(lane, reason, false);
                 // Gives the writer its work while the next batches are filled.
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
-                let is_due = unsent >= SEND_EVERY || !self.dispatch.has_room();
+                let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
                 // Behind, what the writer does not take is to be known.
                 if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;
                 }
                 let took = now.saturating_duration_since(self.step_began);
-                self.dispatch.has_room() && took < LONGEST_STEP
+                self.dispatch.outbox.has_room() && took < LONGEST_STEP
             }
             Some(_) => false,
-            None => self.dispatch.has_room(),
+            None => self.dispatch.outbox.has_room(),
         }
     }
 
@@ -197,7 +167,7 @@ impl Collector {
         for lane in 0..self.lanes.len() {
             let oldest = self.lanes.get(lane).and_then(|lane| lane.oldest);
             let due = oldest.and_then(|oldest| self.rule.closes_at(oldest));
-            if due.is_some_and(|due| due <= now) && self.dispatch.has_room() {
+            if due.is_some_and(|due| due <= now) && self.dispatch.outbox.has_room() {
                 self.close(lane, ClosedBy::Age, false);
             }
         }
@@ -214,13 +184,10 @@ impl Collector {
         if records == 0 {
             return;
         }
-        if let Some(tuned) = &mut self.tuned {
-            tuned.left_batch(count(records));
-        }
+        self.closed = self.closed.saturating_add(count(records));
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
-        self.filling.closed(reason, records);
-        let ticket = self.dispatch.next_ticket();
+        let ticket = self.dispatch.encoder.next_ticket();
         let is_only = self.dispatch.has_settled(ticket);
         match self
             .dispatch
@@ -251,6 +218,11 @@ impl Collector {
         }
     }
 
+    /// How many records were taken from the queues so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.closed.saturating_add(count(self.batched()))
+    }
+
     /// How many records are in batches.
     pub(super) fn batched(&self) -> usize {
         self.lanes.iter().map(|lane| lane.builder.len()).sum()
@@ -260,11 +232,11 @@ impl Collector {
         (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
     }
 
-    /// Puts a record aside that the batch did not take.
-    fn refuse(&mut self, record: Box<str>, size_bytes: usize, error: PushError) {
+    /// Puts records of one type aside that the batch did not take.
+    fn refuse(&mut self, record: Box<str>, records: u64, size_bytes: usize, error: PushError) {
         self.dispatch.quarantine(Quarantined {
             record,
-            records: 1,
+            records,
             reason: match error {
                 PushError::Full => LossReason::TooLarge,
                 _ => LossReason::NotEncodable,

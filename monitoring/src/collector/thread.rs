@@ -8,22 +8,22 @@ use std::time::{Duration, Instant};
 use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
-#[cfg(feature = "enable")]
 use super::calls::CallConverter;
-use super::closing::{ClosedBy, ClosingRule, FillRate};
+use super::closing::{ClosedBy, ClosingRule, LATER, LOOK_RECORDS};
 use super::controller_state::ControllerState;
 use super::dispatch::Dispatch;
 use super::encoder::Encoder;
 use super::event::{Event, Hooks};
-use super::flush::{Flush, FlushEnd, FlushStage};
+use super::flush::{Flush, FlushStage};
 use super::lanes::{LaneBatch, LaneRouter};
 use super::ledger::count;
 use super::queue_reader::QueueReader;
+use super::rate::Rate;
 use super::tuned::Tuned;
-use super::tuning::Tuning;
+use super::tuning::{Tuning, as_f64};
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
-use crate::controller::refresh_active;
+use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
 
 /// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
@@ -38,19 +38,11 @@ pub(crate) struct CollectorConfig {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
     /// Of the first chunk of the first lane.
     pub(crate) identity: ChunkIdentity,
-    pub(crate) lanes: usize,
-    /// Whether rows being batched count towards a memory budget.
-    pub(crate) budgeted: bool,
-    pub(crate) chunk_records: usize,
-    pub(crate) chunk_bytes: usize,
-    pub(crate) max_chunk_bytes: usize,
-    pub(crate) wait_time: Duration,
+    pub(crate) settings: Settings,
     /// What the collector keeps to where it chooses size and wait time itself.
     pub(crate) tuning: Option<Tuning>,
     pub(crate) hooks: Hooks,
     pub(crate) upkeep: Upkeep,
-    /// How often what calls have added up to is told.
-    pub(crate) aggregation_interval: Duration,
 }
 
 /// Starts the collector's thread.
@@ -63,16 +55,22 @@ pub(crate) fn spawn(
     outbox: Outbox,
     plan: CollectorConfig,
 ) -> std::io::Result<()> {
-    let encoder = Encoder::new(plan.serializer, plan.identity, plan.lanes);
+    let settings = plan.settings;
+    let encoder = Encoder::new(plan.serializer, plan.identity, settings.lanes);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
         outbox,
         encoder,
-        plan.max_chunk_bytes,
+        settings.max_chunk_bytes,
         plan.hooks,
     );
-    let mut rule = ClosingRule::new(plan.chunk_records, plan.chunk_bytes, plan.wait_time);
-    if plan.budgeted {
+    let mut rule = ClosingRule::new(
+        settings.chunk_records,
+        settings.chunk_bytes,
+        settings.wait_time.unwrap_or(WAIT_TIME),
+    );
+    // With a budget the rows that are being batched count, too.
+    if settings.memory.is_some() {
         rule = rule.within_budget();
     }
     let tuned = plan.tuning.map(|tuning| Tuned::new(tuning, monotonic()));
@@ -83,10 +81,9 @@ pub(crate) fn spawn(
     let mut collector = Collector {
         dispatch,
         queues: QueueReader::new(Arc::clone(&shared.queues)),
-        #[cfg(feature = "enable")]
         calls: CallConverter::new(shared.queues.key(), shared.hostname),
-        router: LaneRouter::new(plan.lanes),
-        lanes: (0..plan.lanes.max(1))
+        router: LaneRouter::new(settings.lanes),
+        lanes: (0..settings.lanes.max(1))
             .map(|_| LaneBatch::default())
             .collect(),
         rule,
@@ -96,13 +93,13 @@ pub(crate) fn spawn(
         in_round: false,
         step_began: monotonic(),
         sent_at: monotonic(),
-        idle_ticks: 0,
-        filling: FillRate::new(monotonic()),
+        closed: 0,
+        rate: Rate::new(monotonic()),
         flushes: Vec::new(),
         stop: None,
         upkeep: plan.upkeep,
         aggregation: Aggregation {
-            interval: plan.aggregation_interval,
+            interval: settings.aggregation_interval,
             taken: monotonic(),
         },
         shared,
@@ -119,7 +116,6 @@ pub(super) struct Collector {
     pub(super) shared: Arc<ControllerState>,
     pub(super) dispatch: Dispatch,
     pub(super) queues: QueueReader,
-    #[cfg(feature = "enable")]
     pub(super) calls: CallConverter,
     pub(super) router: LaneRouter,
     pub(super) lanes: Vec<LaneBatch>,
@@ -136,10 +132,10 @@ pub(super) struct Collector {
     pub(super) step_began: Instant,
     /// When the writer was last given chunks.
     pub(super) sent_at: Instant,
-    /// Rounds in a row that found nothing.
-    pub(super) idle_ticks: u32,
-    /// How long chunks take to fill.
-    pub(super) filling: FillRate,
+    /// Records that left their batch, whatever became of them.
+    pub(super) closed: u64,
+    /// How fast records come.
+    pub(super) rate: Rate,
     pub(super) flushes: Vec<Flush>,
     /// When to be done at the latest, once that was ordered.
     pub(super) stop: Option<Instant>,
@@ -183,7 +179,7 @@ impl Collector {
                 Ok(Next::End) => break,
                 Err(_) => {
                     self.recover();
-                    thread::park_timeout(self.rule.tick(0));
+                    thread::park_timeout(self.rule.tick());
                 }
             }
         }
@@ -206,7 +202,7 @@ impl Collector {
             });
         }
         let adapt_at = self.adapt(now);
-        let mut made = self.dispatch.next_ticket();
+        let mut made = self.dispatch.encoder.next_ticket();
         let mut wake_up = self.dispatch.drive(now, self.stop);
         let round = self.collect(now);
         self.close_if_old(now);
@@ -217,22 +213,22 @@ impl Collector {
         }
         // As long as there are new ones: a chunk that the medium finds too large comes back as
         // several smaller ones.
-        while self.dispatch.next_ticket() != made {
-            made = self.dispatch.next_ticket();
+        while self.dispatch.encoder.next_ticket() != made {
+            made = self.dispatch.encoder.next_ticket();
             wake_up = self.dispatch.drive(now, self.stop);
             self.advance_flushes();
         }
-        self.dispatch.set_awaited(self.awaits_fates());
+        self.dispatch.outbox.set_awaited(self.awaits_fates());
         if let Some(by) = self.stop {
-            let done = self.dispatch.has_sent_last() && self.dispatch.is_empty();
+            let done = self.dispatch.sent_last && self.dispatch.outbox.is_empty();
             if done || by <= monotonic() {
                 return Next::End;
             }
-            if round == Round::Found || self.dispatch.is_empty() {
+            if round == Round::Found || self.dispatch.outbox.is_empty() {
                 return Next::Wait(Duration::ZERO);
             }
         }
-        if round == Round::Interrupted && self.dispatch.has_room() {
+        if round == Round::Interrupted && self.dispatch.outbox.has_room() {
             return Next::Wait(Duration::ZERO);
         }
         self.wait(wake_up.into_iter().chain(adapt_at).min())
@@ -248,10 +244,9 @@ impl Collector {
     /// Tells what calls have added up to, when it is time, at a flush and at the end.
     fn take_aggregates(&mut self, now: Instant, is_flush: bool) {
         let since = now.saturating_duration_since(self.aggregation.taken);
-        let is_end = self.stop.is_some() && !self.dispatch.has_sent_last();
+        let is_end = self.stop.is_some() && !self.dispatch.sent_last;
         // Not while a round is interrupted for want of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
-            #[cfg(feature = "enable")]
             {
                 self.calls.refresh(now);
                 self.calls.queue_aggregates(&self.shared.queues);
@@ -265,10 +260,10 @@ impl Collector {
         let tick = self.upkeep.tick(now);
         #[cfg(feature = "samplers")]
         for event in self.shared.take_notices() {
-            self.dispatch.tell(&event);
+            self.dispatch.hooks.tell(&event);
         }
         for news in self.upkeep.take_news() {
-            self.dispatch.tell(&Event::Patterns(news));
+            self.dispatch.hooks.tell(&Event::Patterns(news));
         }
         if tick.is_changed {
             refresh_active(&self.shared);
@@ -279,16 +274,13 @@ impl Collector {
     /// How long to wait when nothing wakes the thread.
     fn wait(&self, wake_up: Option<Instant>) -> Next {
         let now = monotonic();
-        let has_room = self.dispatch.has_room();
-        // Without room the writer will tell; looking in between guards against one that forgets.
-        let idle_ticks = if has_room { self.idle_ticks } else { u32::MAX };
+        let has_room = self.dispatch.outbox.has_room();
         let tick = match &self.tuned {
+            // Without room the writer will tell; looking in between guards against one that forgets.
+            _ if !has_room => now.checked_add(self.rule.longest_tick()),
             // From the look before and not from now, or what came just after it would be late.
-            Some(tuned) if has_room => self.drained_at.checked_add(tuned.look()),
-            _ => {
-                let look = self.next_look(now).filter(|_| has_room);
-                now.checked_add(look.unwrap_or_else(|| self.rule.tick(idle_ticks)))
-            }
+            Some(tuned) => self.drained_at.checked_add(tuned.look()),
+            None => now.checked_add(self.next_look(now)),
         };
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
         let age = oldest
@@ -298,21 +290,18 @@ impl Collector {
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
     }
 
-    /// How soon to look for the next full chunk; nothing while it is not known when there should be
-    /// one.
-    fn next_look(&self, now: Instant) -> Option<Duration> {
-        // Of several lanes each gets its part of what comes.
-        let lacks = self.lanes.iter().map(|lane| {
-            let (records, _) = self.rule.left(lane.builder.len(), 0);
-            records.saturating_mul(self.lanes.len())
-        });
-        let left = self
-            .filling
-            .left(self.round_began, lacks.min()?, self.rule.records)?;
-        let full = self.round_began.checked_add(left)?;
-        let left = full.saturating_duration_since(now);
-        let worthwhile = self.filling.worthwhile(self.rule.records)?;
-        Some(self.rule.look(left, worthwhile))
+    /// How soon to look for the next full chunk. Threads wake nobody when they have emitted a chunk's
+    /// worth of records.
+    fn next_look(&self, now: Instant) -> Duration {
+        let lanes = self.lanes.iter();
+        let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
+        // Of several lanes each gets its part of the records.
+        let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
+        let lacks = lacks.saturating_add(self.rule.records / LATER);
+        let since = now.saturating_duration_since(self.drained_at);
+        let full = self.rate.time_for(as_f64(lacks)).saturating_sub(since);
+        let worthwhile = self.rate.time_for(LOOK_RECORDS);
+        self.rule.look(full, worthwhile)
     }
 
     /// Moves flushes on, and ends those whose chunks have their fates.
@@ -324,17 +313,16 @@ impl Collector {
         for flush in &mut flushes {
             if let FlushStage::Draining(marks) = &flush.stage
                 && self.queues.has_passed(marks)
-                && self.dispatch.has_room()
+                && self.dispatch.outbox.has_room()
             {
                 self.close_all(ClosedBy::Flush);
-                flush.stage = FlushStage::Confirming(self.dispatch.next_ticket());
+                flush.stage = FlushStage::Confirming(self.dispatch.encoder.next_ticket());
             }
         }
         flushes.retain(|flush| match flush.stage {
             FlushStage::Confirming(below) if self.dispatch.has_settled(below) => {
                 let lost = self.shared.ledger.losses().total();
-                let lost = lost.saturating_sub(flush.lost_before);
-                flush.order.end(FlushEnd { lost });
+                flush.order.end(lost.saturating_sub(flush.lost_before));
                 false
             }
             // An outage may last longer than the patience of many who ask.
@@ -346,12 +334,12 @@ impl Collector {
     /// Sends the epoch's last chunk, once all before it have their fates and its losses are
     /// complete.
     pub(super) fn close_epoch(&mut self) {
-        if self.dispatch.has_sent_last() {
+        if self.dispatch.sent_last {
             return;
         }
-        if !self.dispatch.is_empty() {
+        if !self.dispatch.outbox.is_empty() {
             // The records need not wait for the confirmations that their account waits for.
-            if self.dispatch.has_room() {
+            if self.dispatch.outbox.has_room() {
                 self.close_all(ClosedBy::Flush);
             }
             return;

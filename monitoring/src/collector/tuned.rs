@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::ledger::count;
 use super::thread::Collector;
 use super::tuning::{Choice, Tuner, Tuning};
 use crate::clock::monotonic;
@@ -10,8 +9,6 @@ use crate::clock::monotonic;
 /// A tuner, and what it is to be told.
 pub(super) struct Tuned {
     tuner: Tuner,
-    /// Records of chunks made so far.
-    closed: u64,
     /// The chunk whose fate is waited for, and when it was due.
     sample: Option<(u64, Instant)>,
     /// When the last chunk was made.
@@ -36,7 +33,6 @@ impl Tuned {
     pub(super) fn new(tuning: Tuning, now: Instant) -> Self {
         Self {
             tuner: Tuner::new(tuning, now),
-            closed: 0,
             sample: None,
             made_at: None,
             chunk_bytes: tuning.chunk_bytes,
@@ -55,11 +51,6 @@ impl Tuned {
     /// How long after the round before began to look again.
     pub(super) fn look(&self) -> Duration {
         self.tuner.choice().look
-    }
-
-    /// Whatever becomes of them, so many records left their batch.
-    pub(super) fn left_batch(&mut self, records: u64) {
-        self.closed = self.closed.saturating_add(records);
     }
 
     pub(super) fn made(&mut self, chunk: &NewChunk) {
@@ -86,7 +77,7 @@ impl Tuned {
 impl Collector {
     /// Chooses anew after a look into the queues.
     pub(super) fn tune(&mut self) {
-        let batched = self.batched();
+        let taken = self.taken();
         let Some(tuned) = &mut self.tuned else {
             return;
         };
@@ -98,7 +89,6 @@ impl Collector {
             let late = now.saturating_duration_since(due);
             tuned.tuner.settled(late, now);
         }
-        let taken = tuned.closed.saturating_add(count(batched));
         let is_news = tuned.tuner.looked(taken, now);
         let choice = tuned.choice();
         self.rule.records = choice.records;

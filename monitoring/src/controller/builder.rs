@@ -12,7 +12,7 @@ use baler_common::transport::{
 
 use super::Controller;
 use super::identity::{hostname, new_epoch, random, random_producer};
-use super::settings::{Settings, StartError, WAIT_TIME};
+use super::settings::{Settings, StartError};
 use crate::adaptive;
 use crate::clock::Clock;
 use crate::collector::{
@@ -62,7 +62,7 @@ impl ControllerBuilder {
     /// How often what calls of probes with `record = aggregated` have added up to is told, as one
     /// record a thread and call site that was called since. Default 1 s.
     ///
-    /// A flush and the shutdown tell it as well, `every` in the probe perhaps more often.
+    /// A flush and the shutdown tell it as well.
     pub fn aggregation_interval(mut self, interval: Duration) -> Self {
         self.settings.aggregation_interval = interval;
         self
@@ -316,18 +316,12 @@ impl ControllerBuilder {
             // Before the collector runs, so that the metadata is the first record it finds.
             controller.enable();
         }
-        let outbox = Outbox::new(self.writer, settings.outbox, notify);
+        let outbox = Outbox::new(self.writer, settings.outbox.clone(), notify);
         let plan = CollectorConfig {
             serializer: self.serializer,
             identity,
-            lanes: settings.lanes,
-            budgeted: settings.memory.is_some(),
-            chunk_records: settings.chunk_records,
-            chunk_bytes: settings.chunk_bytes,
-            max_chunk_bytes: settings.max_chunk_bytes,
-            wait_time: settings.wait_time.unwrap_or(WAIT_TIME),
+            settings,
             tuning,
-            aggregation_interval: settings.aggregation_interval,
             hooks: self.hooks,
             upkeep,
         };

@@ -50,7 +50,7 @@ pub(crate) fn hold_installed() -> InstalledHold {
 }
 
 /// Nothing is recorded from now on, in the child of a fork. Takes no lock.
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 pub(crate) fn stop_recording() {
     ACTIVE.store(0, Ordering::Relaxed);
 }
@@ -70,14 +70,12 @@ fn tell(controller: &Controller) {
     if shared.is_forked() {
         // Its patterns must not be asked for.
         ACTIVE.store(0, Ordering::Relaxed);
-        #[cfg(feature = "enable")]
         crate::probe::hold_registry().switch_off();
         return;
     }
     let is_enabled = shared.is_enabled();
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
-    #[cfg(feature = "enable")]
     crate::probe::set_recording(key, controller.switch().verdicts());
 }
 

@@ -19,21 +19,20 @@ use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
 pub use builder::ControllerBuilder;
-#[cfg(feature = "enable")]
 pub(crate) use identity::random;
 pub(crate) use installed::refresh_active;
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 pub(crate) use installed::{InstalledHold, hold_installed, stop_recording};
-#[cfg(feature = "enable")]
 pub(crate) use installed::{active_key, active_queues, active_shared, active_unix_ns};
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
+pub(crate) use settings::{Settings, WAIT_TIME};
 
 use crate::adaptive::Switch;
 use crate::clock::{Clock, monotonic};
-use crate::collector::{ControllerState, FlushEnd, FlushOrder, ShutdownReport, Stats};
+use crate::collector::{ControllerState, FlushOrder, ShutdownReport, Stats};
 use crate::queue::{self, QueueRow};
 #[cfg(feature = "samplers")]
 use crate::samplers::Samplers;
@@ -256,8 +255,8 @@ impl Controller {
         let (order, end) = FlushOrder::new();
         self.shared().order_flush(order);
         match end.wait(timeout) {
-            Ok(FlushEnd { lost: 0 }) => Ok(()),
-            Ok(FlushEnd { lost }) => Err(FlushError::Lost { records: lost }),
+            Ok(0) => Ok(()),
+            Ok(records) => Err(FlushError::Lost { records }),
             Err(RecvTimeoutError::Timeout) => Err(FlushError::Timeout),
             Err(RecvTimeoutError::Disconnected) => Err(FlushError::Stopped),
         }

@@ -10,25 +10,26 @@ use crate::queue::Overflow;
 /// The smallest queue: four blocks that hold a few records each.
 const MIN_QUEUE_BYTES: usize = 4 << 10;
 
+/// The settings of a controller and its collector.
 #[derive(Debug, Clone)]
-pub(super) struct Settings {
-    pub(super) chunk_records: usize,
-    pub(super) chunk_bytes: usize,
+pub(crate) struct Settings {
+    pub(crate) chunk_records: usize,
+    pub(crate) chunk_bytes: usize,
     /// Where the collector chooses the size: the bound of the latency.
-    pub(super) max_latency: Option<Duration>,
-    pub(super) chunk_cost: ChunkCost,
-    pub(super) lanes: usize,
-    pub(super) max_chunk_bytes: usize,
-    pub(super) wait_time: Option<Duration>,
-    pub(super) aggregation_interval: Duration,
+    pub(crate) max_latency: Option<Duration>,
+    pub(crate) chunk_cost: ChunkCost,
+    pub(crate) lanes: usize,
+    pub(crate) max_chunk_bytes: usize,
+    pub(crate) wait_time: Option<Duration>,
+    pub(crate) aggregation_interval: Duration,
     /// Bounds everything below; those of the queues and the outbox that are not set follow from it.
-    pub(super) memory: Option<usize>,
-    pub(super) queue_bytes: Option<usize>,
-    pub(super) unconfirmed_bytes: Option<usize>,
-    pub(super) overflow: Overflow,
-    pub(super) outbox: OutboxSettings,
-    pub(super) metadata_record: bool,
-    pub(super) enabled: bool,
+    pub(crate) memory: Option<usize>,
+    pub(crate) queue_bytes: Option<usize>,
+    pub(crate) unconfirmed_bytes: Option<usize>,
+    pub(crate) overflow: Overflow,
+    pub(crate) outbox: OutboxSettings,
+    pub(crate) metadata_record: bool,
+    pub(crate) enabled: bool,
 }
 
 impl Default for Settings {
@@ -55,7 +56,7 @@ impl Default for Settings {
 
 /// How long a record waits without another setting: see
 /// [`super::ControllerBuilder::wait_time`].
-pub(super) const WAIT_TIME: Duration = Duration::from_millis(500);
+pub(crate) const WAIT_TIME: Duration = Duration::from_millis(500);
 
 /// The bytes of queues without a budget: see [`super::ControllerBuilder::queue_bytes`].
 const QUEUE_BYTES: usize = 16 << 20;

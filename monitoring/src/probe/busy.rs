@@ -1,13 +1,12 @@
 //! Asynchronous calls of which it is told how long they were polled.
 
-use std::future::Future;
-use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::thread;
 
 use baler_common::record::Record as _;
 use baler_common::record::timing::AsyncOperationExecutionRecord;
 
+use super::call::{AsyncCall, AsyncRecord};
 use super::record::{no_session, push_record};
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
@@ -16,14 +15,8 @@ use crate::trace::{self, Position, TraceContext, eoi_and_ess};
 /// An asynchronous call that is recorded with the time inside its polls.
 #[derive(Debug)]
 pub struct BusyCall {
-    running: Option<RunningCall>,
-}
-
-#[derive(Debug)]
-struct RunningCall {
     site: &'static Site,
     position: Position,
-    context: TraceContext,
     /// Times are in nanoseconds.
     tin: i64,
     busy: u64,
@@ -35,55 +28,27 @@ struct RunningCall {
 impl Site {
     /// Begins an asynchronous call that is recorded with the time inside its polls.
     #[inline]
-    pub fn enter_async_busy(&'static self) -> BusyCall {
-        BusyCall {
-            running: self.active().and_then(|_| begin(self)),
-        }
+    pub fn enter_async_busy(&'static self) -> AsyncCall<BusyCall> {
+        AsyncCall::begin(self, begin)
     }
 }
 
-fn begin(site: &'static Site) -> Option<RunningCall> {
+fn begin(site: &'static Site) -> Option<(BusyCall, TraceContext)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
     }
     let (position, context) = trace::enter_async();
-    Some(RunningCall {
+    let call = BusyCall {
         site,
         position,
-        context,
         tin: active_unix_ns(key),
         busy: 0,
         polls: 0,
         is_done: false,
         was_panicking: thread::panicking(),
-    })
-}
-
-impl BusyCall {
-    /// A call that is not recorded.
-    #[inline]
-    pub const fn inactive() -> Self {
-        Self { running: None }
-    }
-
-    /// Polls the body in the call's context.
-    #[inline]
-    pub fn poll<F: Future>(
-        &mut self,
-        body: Pin<&mut F>,
-        task: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        let Some(running) = &mut self.running else {
-            return body.poll(task);
-        };
-        running.polls = running.polls.saturating_add(1);
-        let busy = PollTimer::begin(&mut running.busy);
-        let polled = running.context.poll(body, task);
-        drop(busy);
-        running.is_done = polled.is_ready();
-        polled
-    }
+    };
+    Some((call, context))
 }
 
 /// Measures a poll, also one that panics.
@@ -109,17 +74,19 @@ fn now() -> i64 {
     active_unix_ns(controller::active_key())
 }
 
-impl Drop for BusyCall {
-    fn drop(&mut self) {
-        if let Some(running) = &self.running {
-            running.end();
-        }
+impl AsyncRecord for BusyCall {
+    #[inline]
+    fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        self.polls = self.polls.saturating_add(1);
+        let busy = PollTimer::begin(&mut self.busy);
+        let polled = poll();
+        drop(busy);
+        self.is_done = polled.is_ready();
+        polled
     }
-}
 
-impl RunningCall {
     #[inline(never)]
-    fn end(&self) {
+    fn end(&mut self) {
         let key = controller::active_key();
         let Some(shared) = controller::active_shared() else {
             return;

@@ -5,8 +5,11 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use super::record::{self, AsyncBegun, Begun};
+use super::record::{self, Begun, OperationCall};
 use super::site::{OFF, Site};
+use crate::clock::ticks;
+use crate::controller;
+use crate::queue::{self, CALL_WORDS, KIND_CALL, KIND_DURATION};
 use crate::trace::TraceContext;
 
 /// A synchronous call; it ends, and is recorded, when the guard is dropped.
@@ -58,25 +61,102 @@ pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOn
     body()
 }
 
+/// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
+///
+/// It has no place in a trace, hence nothing to do with its thread: an asynchronous one may end on
+/// another.
+#[derive(Debug)]
+#[must_use = "the call ends at once unless the guard is kept in a variable"]
+pub struct DurationGuard {
+    site: &'static Site,
+    /// When it began, as its row has it; 0 if it is not recorded.
+    tin: u64,
+}
+
+impl DurationGuard {
+    /// Begins a call, if calls are recorded there.
+    #[inline(always)]
+    pub(super) fn new(site: &'static Site) -> Self {
+        Self {
+            site,
+            tin: record::begin_timed(site),
+        }
+    }
+}
+
+impl Drop for DurationGuard {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.tin != 0 {
+            end_duration(self.site, self.tin);
+        }
+    }
+}
+
+/// Ends a call that is recorded.
+#[inline]
+fn end_duration(site: &'static Site, tin: u64) {
+    let tout = ticks::read();
+    if !queue::append_call(site.state_at_end(), || duration_row(site, tin, tout)) {
+        end_duration_slowly(site, tin);
+    }
+}
+
+/// A call of another kind, without a trace.
+#[inline(always)]
+fn duration_row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
+    let header = site.header() ^ (KIND_CALL ^ KIND_DURATION);
+    [header, 0, tin, tout, 0]
+}
+
+#[cold]
+#[inline(never)]
+fn end_duration_slowly(site: &'static Site, tin: u64) {
+    let key = controller::active_key();
+    if key != 0 {
+        record::push(key, duration_row(site, tin, record::read_marked(key)));
+    }
+}
+
 /// An asynchronous call; it ends, and is recorded, when it is dropped: when its body is done, when
 /// it panicked, and when the future is dropped before that.
 #[derive(Debug)]
-pub struct Call {
-    /// The context in which the body is polled.
-    running: Option<(AsyncBegun, TraceContext)>,
+pub struct AsyncCall<R: AsyncRecord> {
+    /// What is recorded, and the context in which the body is polled.
+    running: Option<(R, TraceContext)>,
 }
 
-impl Call {
+/// What is recorded of an asynchronous call.
+pub trait AsyncRecord {
+    /// Watches a poll of the body.
+    #[inline]
+    fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        poll()
+    }
+
+    /// Records the end of the call.
+    fn end(&mut self);
+}
+
+impl<R: AsyncRecord> AsyncCall<R> {
     /// A call that is not recorded.
     #[inline]
     pub const fn inactive() -> Self {
         Self { running: None }
     }
 
-    pub(super) fn begin(site: &'static Site) -> Self {
+    /// Begins a call, if calls are recorded there.
+    pub(super) fn begin(
+        site: &'static Site,
+        begin: impl FnOnce(&'static Site) -> Option<(R, TraceContext)>,
+    ) -> Self {
         Self {
-            running: record::begin_async(site),
+            running: site.active().and_then(|_| begin(site)),
         }
+    }
+
+    pub(super) fn record(&mut self) -> Option<&mut R> {
+        self.running.as_mut().map(|(record, _)| record)
     }
 
     /// Polls the body in the call's context.
@@ -87,17 +167,24 @@ impl Call {
         task: &mut Context<'_>,
     ) -> Poll<F::Output> {
         match &mut self.running {
-            Some((_, context)) => context.poll(body, task),
+            Some((record, context)) => record.poll(|| context.poll(body, task)),
             None => body.poll(task),
         }
     }
 }
 
-impl Drop for Call {
+impl<R: AsyncRecord> Drop for AsyncCall<R> {
     #[inline]
     fn drop(&mut self) {
-        if let Some((begun, _)) = &self.running {
-            record::end_async(begun);
+        if let Some((record, _)) = &mut self.running {
+            record.end();
         }
+    }
+}
+
+impl AsyncRecord for OperationCall {
+    #[inline]
+    fn end(&mut self) {
+        record::end_async(self);
     }
 }

@@ -5,12 +5,10 @@
 
 use std::any::Any;
 use std::fmt::Display;
-use std::future::Future;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::thread;
 
 use baler_common::record::kieker::{
@@ -18,10 +16,11 @@ use baler_common::record::kieker::{
 };
 use baler_common::record::{Record as _, Schema};
 
+use super::call::{AsyncCall, AsyncRecord};
 use super::record::{push_record, tell_trace};
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
-use crate::trace::{self, Entered, TraceContext};
+use crate::trace::{self, Entered};
 
 /// What is said to have ended a call that a panic left, before what the panic said if that is known.
 const PANIC: &str = "panic";
@@ -37,24 +36,19 @@ const CANCELLED: &str = "cancelled";
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
 pub struct EventGuard {
-    begun: Option<Begun>,
+    begun: Option<EventCall>,
     not_send: PhantomData<*const ()>,
 }
 
-/// An asynchronous call of which events are told; it ends when it is dropped.
+/// A call of which events are told.
 #[derive(Debug)]
 pub struct EventCall {
-    /// The context in which the body is polled.
-    running: Option<(Begun, TraceContext)>,
-    is_done: bool,
-}
-
-#[derive(Debug)]
-struct Begun {
     site: &'static Site,
     entered: Entered,
     /// Whether it began while a panic unwound the thread already.
     was_panicking: bool,
+    /// Whether the body of an asynchronous call has returned.
+    is_done: bool,
     /// What went wrong.
     cause: Option<String>,
 }
@@ -74,13 +68,8 @@ impl Site {
 
     /// Begins an asynchronous call of which events are told; it ends when the value is dropped.
     #[inline]
-    pub fn enter_events_async(&'static self) -> EventCall {
-        EventCall {
-            running: self
-                .active()
-                .and_then(|_| begin(self, trace::enter_events_async)),
-            is_done: false,
-        }
+    pub fn enter_events_async(&'static self) -> AsyncCall<EventCall> {
+        AsyncCall::begin(self, |site| begin(site, trace::enter_events_async))
     }
 }
 
@@ -113,54 +102,33 @@ pub fn run_events<T>(probe: Option<&mut EventGuard>, body: impl FnOnce() -> T) -
 impl Drop for EventGuard {
     fn drop(&mut self) {
         if let Some(begun) = &mut self.begun {
-            let order = trace::leave_events(&mut begun.entered);
-            begun.end(order);
+            begun.leave();
         }
     }
 }
 
-impl EventCall {
-    /// A call that is not recorded.
-    #[inline]
-    pub const fn inactive() -> Self {
-        Self {
-            running: None,
-            is_done: false,
+impl AsyncCall<EventCall> {
+    /// Says that the operation failed, if this is an error.
+    pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
+        if let Err(error) = result {
+            fail(self.record(), error);
         }
     }
+}
 
-    /// Polls the body in the call's context.
+impl AsyncRecord for EventCall {
     #[inline]
-    pub fn poll<F: Future>(
-        &mut self,
-        body: Pin<&mut F>,
-        task: &mut Context<'_>,
-    ) -> Poll<F::Output> {
-        let polled = match &mut self.running {
-            Some((begun, context)) => begun.listen(|| context.poll(body, task)),
-            None => body.poll(task),
-        };
+    fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
+        let polled = self.listen(poll);
         self.is_done |= polled.is_ready();
         polled
     }
 
-    /// Says that the operation failed, if this is an error.
-    pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
-        if let Err(error) = result {
-            fail(self.running.as_mut().map(|(begun, _)| begun), error);
+    fn end(&mut self) {
+        if !self.is_done && !self.is_panicking() {
+            self.cause = Some(CANCELLED.to_owned());
         }
-    }
-}
-
-impl Drop for EventCall {
-    fn drop(&mut self) {
-        if let Some((begun, _)) = &mut self.running {
-            if !self.is_done && !begun.is_panicking() {
-                begun.cause = Some(CANCELLED.to_owned());
-            }
-            let order = trace::leave_events(&mut begun.entered);
-            begun.end(order);
-        }
+        self.leave();
     }
 }
 
@@ -172,14 +140,14 @@ fn said(payload: &(dyn Any + Send)) -> Option<&str> {
         .or_else(|| payload.downcast_ref::<&str>().copied())
 }
 
-fn fail(begun: Option<&mut Begun>, cause: &dyn Display) {
+fn fail(begun: Option<&mut EventCall>, cause: &dyn Display) {
     if let Some(begun) = begun {
         begun.cause = Some(cause.to_string());
     }
 }
 
 #[inline(never)]
-fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option<(Begun, T)> {
+fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option<(EventCall, T)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
@@ -188,9 +156,10 @@ fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option
     if let Some(origin) = entered.begun {
         tell_trace(entered.trace_id, origin);
     }
-    let begun = Begun {
+    let begun = EventCall {
         site,
         was_panicking: thread::panicking(),
+        is_done: false,
         cause: None,
         entered,
     };
@@ -203,7 +172,7 @@ fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option
     Some((begun, context))
 }
 
-impl Begun {
+impl EventCall {
     /// Runs what may panic, and remembers what the panic says.
     fn listen<T>(&mut self, run: impl FnOnce() -> T) -> T {
         // Nobody looks at what the panic leaves half done: it goes on at once.
@@ -225,9 +194,10 @@ impl Begun {
         !self.was_panicking && thread::panicking()
     }
 
-    /// Tells the event with this number, which is the last one.
+    /// Ends the call in its trace, and tells its last event.
     #[inline(never)]
-    fn end(&mut self, order: i32) {
+    fn leave(&mut self) {
+        let order = trace::leave_events(&mut self.entered);
         let key = controller::active_key();
         if key == 0 {
             return;

@@ -1,12 +1,11 @@
 //! Probes: what records the calls of functions and blocks.
 //!
-//! [`Site`] (one a call site) -> [`Guard`] or [`Call`] (one a call) -> an operation execution record
+//! [`Site`] (one a call site) -> [`Guard`] or [`AsyncCall`] (one a call) -> an operation execution record
 //! in the queue.
 
 mod aggregate;
 mod busy;
 mod call;
-mod duration;
 mod events;
 mod path;
 mod record;
@@ -18,10 +17,8 @@ pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
 #[cfg(unix)]
 pub(crate) use aggregate::{CellsHold, hold_cells};
-pub use busy::BusyCall;
-pub use call::{Call, Guard, run};
-pub use duration::DurationGuard;
-pub use events::{EventCall, EventGuard, run_events};
+pub use call::{AsyncCall, DurationGuard, Guard, run};
+pub use events::{EventGuard, run_events};
 pub(crate) use record::{no_session, signature, tell_parent};
 #[cfg(unix)]
 pub(crate) use registry::RegistryHold;

@@ -26,7 +26,7 @@ pub(super) struct Begun {
 
 /// What is known of an asynchronous call when it begins; it may end on another thread.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct AsyncBegun {
+pub struct OperationCall {
     site: &'static Site,
     position: Position,
     tin: u64,
@@ -102,13 +102,13 @@ fn begin_timed_slowly(site: &'static Site) -> u64 {
 }
 
 /// Begins an asynchronous call, and makes the context in which its body is polled.
-pub(super) fn begin_async(site: &'static Site) -> Option<(AsyncBegun, TraceContext)> {
+pub(super) fn begin_async(site: &'static Site) -> Option<(OperationCall, TraceContext)> {
     let key = controller::active_key();
     if key == 0 {
         return None;
     }
     let (position, context) = trace::enter_async();
-    let begun = AsyncBegun {
+    let begun = OperationCall {
         site,
         position,
         tin: read_marked(key),
@@ -138,7 +138,7 @@ fn end_slowly(site: &'static Site, begun: Begun) {
         trace_id,
         at: begun.at,
     };
-    end_async(&AsyncBegun {
+    end_async(&OperationCall {
         site,
         position,
         tin: begun.tin,
@@ -148,7 +148,7 @@ fn end_slowly(site: &'static Site, begun: Begun) {
 }
 
 /// Ends an asynchronous call.
-pub(super) fn end_async(begun: &AsyncBegun) {
+pub(super) fn end_async(begun: &OperationCall) {
     let key = controller::active_key();
     if key == 0 {
         return;

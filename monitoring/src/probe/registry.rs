@@ -82,24 +82,26 @@ fn action(site: &Site, verdicts: Option<&Verdicts>) -> Action {
 /// A call made while the same thread is at work here is lost, and its site stays unknown.
 #[cold]
 pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
-    let Some(mut registry) = lock() else {
+    let registered = with_registry(|registry| {
+        let number = match site.number() {
+            // Another thread's first call was faster.
+            Some(number) => number,
+            None => {
+                let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
+                let action = action(site, registry.verdicts.as_ref());
+                registry.entries.push(Entry { site, action });
+                site.set_number(number);
+                site.set_state(registry.state(action));
+                number
+            }
+        };
+        let entry = registry.entries.get(number.index())?;
+        (registry.state(entry.action) != OFF).then_some(number)
+    });
+    registered.unwrap_or_else(|| {
         queue::count_reentrant(controller::active_key());
-        return None;
-    };
-    let number = match site.number() {
-        // Another thread's first call was faster.
-        Some(number) => number,
-        None => {
-            let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
-            let action = action(site, registry.verdicts.as_ref());
-            registry.entries.push(Entry { site, action });
-            site.set_number(number);
-            site.set_state(registry.state(action));
-            number
-        }
-    };
-    let entry = registry.entries.get(number.index())?;
-    (registry.state(entry.action) != OFF).then_some(number)
+        None
+    })
 }
 
 /// Says into the queues with which key calls are recorded, 0 for none, and by which patterns, and
@@ -108,49 +110,39 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
 /// To be called by one thread at a time: the patterns are tried without the lock, so that first
 /// calls of other sites need not wait for it.
 pub(crate) fn set_recording(key: u64, verdicts: Verdicts) {
-    let Some(mut registry) = lock() else {
+    let to_judge = with_registry(|registry| {
+        registry.tag = if key == 0 { OFF } else { tag_of(key) };
+        let before = registry.verdicts.replace(verdicts.clone());
+        if before.is_some_and(|before| before.has_list_of(&verdicts)) {
+            registry.tell_all();
+            return None;
+        }
+        registry.changes = registry.changes.wrapping_add(1);
+        Some((registry.changes, registry.entries.clone()))
+    });
+    let Some((changes, mut entries)) = to_judge.flatten() else {
         return;
     };
-    registry.tag = if key == 0 { OFF } else { tag_of(key) };
-    let before = registry.verdicts.replace(verdicts.clone());
-    if before.is_some_and(|before| before.has_list_of(&verdicts)) {
-        registry.tell_all();
-        return;
-    }
-    registry.changes = registry.changes.wrapping_add(1);
-    let changes = registry.changes;
-    let mut entries = registry.entries.clone();
-    drop(registry);
     for entry in &mut entries {
         entry.action = action(entry.site, Some(&verdicts));
     }
-    let Some(mut registry) = lock() else {
-        return;
-    };
-    if registry.changes == changes {
-        // Sites that came meanwhile were judged by these patterns.
-        for (entry, judged) in registry.entries.iter_mut().zip(entries) {
-            entry.action = judged.action;
+    let judged = with_registry(|registry| {
+        if registry.changes == changes {
+            // Sites that came meanwhile were judged by these patterns.
+            for (entry, judged) in registry.entries.iter_mut().zip(entries) {
+                entry.action = judged.action;
+            }
+            registry.tell_all();
         }
-        registry.tell_all();
-    }
+    });
+    judged.unwrap_or_default();
 }
 
 /// The signature of the site with this number, if there is one.
 pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
-    let site = {
-        let registry = lock()?;
-        registry.entries.get(number.index())?.site
-    };
+    let site = with_registry(|registry| Some(registry.entries.get(number.index())?.site))??;
     // Without the lock: at the first time the signature is made.
     Some(site.signature())
-}
-
-/// What it holds is given back in this order.
-struct Locked {
-    registry: MutexGuard<'static, Registry>,
-    _busy: AtWork,
-    _inside: Option<Inside>,
 }
 
 /// Says that this thread is at work here.
@@ -178,31 +170,15 @@ impl RegistryHold {
     }
 }
 
-/// `None` if this thread has it already.
-fn lock() -> Option<Locked> {
+/// Runs with the registry; `None` if this thread is at work here already.
+fn with_registry<T>(run: impl FnOnce(&mut Registry) -> T) -> Option<T> {
     if AT_WORK.replace(true) {
         return None;
     }
-    let (busy, inside) = (AtWork, Inside::enter());
-    Some(Locked {
-        registry: hold_registry().0,
-        _busy: busy,
-        _inside: inside,
-    })
-}
-
-impl std::ops::Deref for Locked {
-    type Target = Registry;
-
-    fn deref(&self) -> &Registry {
-        &self.registry
-    }
-}
-
-impl std::ops::DerefMut for Locked {
-    fn deref_mut(&mut self) -> &mut Registry {
-        &mut self.registry
-    }
+    let _at_work = AtWork;
+    let _inside = Inside::enter();
+    let mut registry = hold_registry();
+    Some(run(&mut registry.0))
 }
 
 #[cfg(test)]
@@ -248,10 +224,11 @@ mod tests {
         static SITE: Site = Site::named("registry.within()");
         let _alone = alone();
         switch(true);
-        let locked = lock();
-        assert_eq!(SITE.active(), None);
-        assert!(SITE.is_unknown());
-        drop(locked);
+        let within = with_registry(|_| {
+            assert_eq!(SITE.active(), None);
+            assert!(SITE.is_unknown());
+        });
+        assert_eq!(within, Some(()));
         assert!(SITE.active().is_some());
     }
 }

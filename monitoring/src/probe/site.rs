@@ -1,16 +1,15 @@
 //! A place in the program where calls are recorded.
 
 use std::num::NonZeroU32;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::LocalKey;
 
 use baler_common::record::Interned;
 
 use super::aggregate::{AggregatedGuard, CellSlot};
-use super::call::{Call, Guard};
-use super::duration::DurationGuard;
+use super::call::{AsyncCall, DurationGuard, Guard};
 use super::path::{class_of, declaring_class};
+use super::record::{OperationCall, begin_async};
 use super::registry;
 use super::turns::Turns;
 use crate::clock::NOT_IN_TICKS;
@@ -36,8 +35,6 @@ pub struct Site {
     state: AtomicU32,
     /// The number as the rows of calls have it, once the site is registered: it stays as it is.
     header: AtomicU32,
-    /// Stays when the site is switched off.
-    number: OnceLock<SiteNumber>,
     operation: Operation,
     /// Made at the first call that is recorded; afterwards a call writes four bytes.
     signature: LazyString,
@@ -110,7 +107,6 @@ impl Site {
         Self {
             state: AtomicU32::new(UNKNOWN),
             header: AtomicU32::new(0),
-            number: OnceLock::new(),
             operation,
             signature: LazyString::new(),
             class: LazyString::new(),
@@ -127,11 +123,8 @@ impl Site {
 
     /// Begins a call of an asynchronous function; it ends when the value is dropped.
     #[inline]
-    pub fn enter_async(&'static self) -> Call {
-        match self.active() {
-            Some(_) => Call::begin(self),
-            None => Call::inactive(),
-        }
+    pub fn enter_async(&'static self) -> AsyncCall<OperationCall> {
+        AsyncCall::begin(self, begin_async)
     }
 
     /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
@@ -142,10 +135,10 @@ impl Site {
 
     /// Begins a call that is added up; it ends when the guard is dropped.
     #[inline(always)]
-    pub fn enter_aggregated<const HISTOGRAM: bool, const EVERY: u64>(
+    pub fn enter_aggregated<const HISTOGRAM: bool>(
         &'static self,
         slot: &'static LocalKey<CellSlot>,
-    ) -> AggregatedGuard<HISTOGRAM, EVERY> {
+    ) -> AggregatedGuard<HISTOGRAM> {
         AggregatedGuard::new(self, slot)
     }
 
@@ -187,12 +180,12 @@ impl Site {
     /// The number, once the site is registered; for the registry.
     #[inline]
     pub(super) fn number(&self) -> Option<SiteNumber> {
-        self.number.get().copied()
+        let number = self.header.load(Ordering::Relaxed) >> KIND_BITS;
+        NonZeroU32::new(number).map(SiteNumber)
     }
 
     /// For the registry, once.
     pub(super) fn set_number(&self, number: SiteNumber) {
-        let number = self.number.get_or_init(|| number);
         let header = (number.get() << KIND_BITS) | HEADER_KIND;
         self.header.store(header, Ordering::Relaxed);
     }

@@ -11,7 +11,6 @@ use std::sync::{Arc, Weak};
 use baler_common::container::LossReason;
 use baler_common::record::{Record, RowWriter, Schema};
 
-#[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
 use super::block::QueueRow;
 use super::reentrance::{Inside, admit};
@@ -30,7 +29,7 @@ thread_local! {
 
 /// The queues of a thread, until it ends.
 struct ThreadQueues {
-    /// One for each set that the thread has emitted to, the last one used at the front.
+    /// One for each set that the thread has emitted to.
     queues: Vec<SetQueue>,
 }
 
@@ -145,7 +144,6 @@ fn push_slowly(
 }
 
 /// Appends a call for which the thread's block does not suffice.
-#[cfg(feature = "enable")]
 #[cold]
 #[inline(never)]
 pub(crate) fn push_call(
@@ -203,22 +201,19 @@ fn push_to_open_set(
 }
 
 impl ThreadQueues {
-    /// The thread's queue in this set, brought to the front and made if need be.
+    /// The thread's queue in this set, which is made if need be.
     fn find(&mut self, set: &Arc<QueueSet>) -> Arc<ThreadQueue> {
-        if let Some(at) = self.queues.iter().position(|queue| queue.key == set.key()) {
-            self.queues.swap(0, at);
-        } else {
-            self.queues.retain(|queue| queue.set.strong_count() > 0);
-            let queue = SetQueue {
-                set: Arc::downgrade(set),
-                key: set.key(),
-                queue: set.enter(),
-            };
-            self.queues.insert(0, queue);
+        if let Some(known) = self.queues.iter().find(|queue| queue.key == set.key()) {
+            return Arc::clone(&known.queue);
         }
-        self.queues
-            .first()
-            .map_or_else(|| set.enter(), |queue| Arc::clone(&queue.queue))
+        self.queues.retain(|queue| queue.set.strong_count() > 0);
+        let queue = set.enter();
+        self.queues.push(SetQueue {
+            set: Arc::downgrade(set),
+            key: set.key(),
+            queue: Arc::clone(&queue),
+        });
+        queue
     }
 }
 

@@ -11,15 +11,14 @@ use baler_common::record::{
     Record, Schema, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,
 };
 
-use super::block::{
-    Block, BlockReader, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use,
-};
+use super::block::{Block, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use};
+use super::block_reader::BlockReader;
 use super::sync::{AtomicU64, Ordering};
 use super::{texts, thread_block};
 
-/// How many rows are passed at once at most: so many that a column of them is worth the while, and so
-/// few that they stay in the processor's first cache.
-const MAX_ROWS: usize = 128;
+/// How many rows are passed at once at most: enough that a column of them is worth the while, and so few
+/// that they stay in the processor's first cache.
+pub(crate) const MAX_ROWS: usize = 128;
 
 /// Appends a record to the thread's block, if its type is flat.
 ///

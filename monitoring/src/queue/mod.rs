@@ -16,38 +16,31 @@
 
 mod barrier;
 mod block;
+mod block_reader;
 mod budget;
 mod emit;
 mod flat_rows;
-#[cfg(test)]
-#[cfg(baler_loom)]
-mod models;
 mod reentrance;
 mod set;
-mod suppress;
 pub(crate) mod sync;
 #[cfg(test)]
-#[cfg(not(baler_loom))]
 mod tests;
 mod texts;
 mod thread_block;
 mod thread_queue;
 
-pub(crate) use block::{BlockReader, QueueRow};
-#[cfg(feature = "enable")]
+pub(crate) use block::QueueRow;
 pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};
+pub(crate) use block_reader::BlockReader;
 pub use budget::Overflow;
-#[cfg(feature = "enable")]
 pub(crate) use emit::push_call;
 pub(crate) use emit::{push, push_record};
-pub(crate) use flat_rows::BlockWords;
+pub(crate) use flat_rows::MAX_ROWS;
 pub(crate) use reentrance::Inside;
-#[cfg(feature = "enable")]
+pub use reentrance::{Suppressed, suppress};
 pub(crate) use reentrance::{admit, count as count_reentrant};
 pub(crate) use set::QueueSet;
-pub use suppress::{Suppressed, suppress};
-#[cfg(feature = "enable")]
 pub(crate) use thread_block::append_call;
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 pub(crate) use thread_block::{disown, forget_block};
 pub(crate) use thread_queue::ThreadQueue;

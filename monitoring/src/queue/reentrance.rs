@@ -1,14 +1,17 @@
-//! What a thread emits while it is in the middle of emitting: a signal handler has interrupted it, or
-//! the allocator that it has called has probes.
+//! Records that a thread may not emit: because it belongs to monitoring ([`suppress`]), or because it is
+//! in the middle of emitting (a signal handler has interrupted it, or the allocator that it has called has
+//! probes).
 //!
 //! The thread has a mark for that ([`Inside`]), which it sets before it touches what it would find
 //! half changed or locked, and whoever finds the mark takes nothing.
 //! What was not taken is counted here without a lock and without memory, which a signal handler must
 //! not ask for.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::suppress::is_suppressed;
+use super::thread_block;
 pub(crate) use super::thread_block::Inside;
 
 /// So many controllers of a process may live at once before two of them count each other's losses.
@@ -20,7 +23,7 @@ static LOST: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 /// The calling thread takes locks from here on, to append to the queues with this key; `None`, and
 /// one record more is lost, if it may not.
 pub(crate) fn admit(key: u64) -> Option<Inside> {
-    let inside = if is_suppressed() {
+    let inside = if DEPTH.get() > 0 {
         None
     } else {
         Inside::enter()
@@ -47,4 +50,39 @@ pub(super) fn counted(key: u64) -> u64 {
 
 fn lost(key: u64) -> Option<&'static AtomicU64> {
     LOST.get(usize::try_from(key).unwrap_or(0) % COUNTS)
+}
+
+thread_local! {
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// Drops, and counts, what this thread emits until the guard is dropped.
+///
+/// The collector's thread is suppressed, so that a probe in code that delivers records cannot wait
+/// for itself or feed itself.
+/// Connectors know nothing of probes: whoever puts some into the code of a connector's own threads
+/// suppresses these.
+///
+/// A signal handler may call it: it takes no lock and asks for no memory, nor does what is emitted
+/// until the guard is dropped.
+pub fn suppress() -> Suppressed {
+    DEPTH.set(DEPTH.get().saturating_add(1));
+    // Without a block at hand the thread asks before it emits.
+    thread_block::disown();
+    Suppressed {
+        not_send: PhantomData,
+    }
+}
+
+/// While it lives, its thread emits nothing; see [`suppress`].
+#[derive(Debug)]
+#[must_use = "emitting goes on as soon as the guard is dropped"]
+pub struct Suppressed {
+    not_send: PhantomData<*const ()>,
+}
+
+impl Drop for Suppressed {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get().saturating_sub(1));
+    }
 }

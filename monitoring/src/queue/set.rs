@@ -14,9 +14,6 @@ use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Orderin
 use super::thread_queue::{Outcome, ThreadQueue};
 use crate::fork::Process;
 
-/// So many queues of ended threads are kept for new ones although nothing is in them.
-const KEPT_QUEUES: usize = 16;
-
 /// The queues of all threads of one controller, and the one beside them for records that no
 /// thread's queue can take.
 pub(crate) struct QueueSet {
@@ -44,7 +41,7 @@ pub(crate) struct QueueSet {
 #[derive(Debug, Default)]
 struct Registry {
     queues: Vec<Arc<ThreadQueue>>,
-    /// Those whose threads have ended: the next new threads continue them.
+    /// Those of threads that have ended: the next new threads continue them.
     retired: Vec<Arc<ThreadQueue>>,
     /// What queues have counted that are gone.
     gone: QueueCounts,
@@ -174,7 +171,6 @@ impl QueueSet {
 
     /// Appends a record of the collector's own, of which there are few: it may not wait for the room
     /// that only it can make.
-    #[cfg(feature = "enable")]
     pub(crate) fn push_own(&self, row: &QueueRow<'_>) {
         self.aside.push_own(self, row);
     }
@@ -217,14 +213,13 @@ impl QueueSet {
         self.budget.take_pressed()
     }
 
-    /// The collector has been everywhere: lets go of the queues that many threads have left behind
-    /// at once.
+    /// The collector has been everywhere: lets go of the queues of ended threads that are empty.
     ///
     /// There is now as much room as there will be for some time.
     pub(crate) fn end_round(&self) {
         self.budget.tell();
         let mut registry = self.registry();
-        if registry.retired.len() <= KEPT_QUEUES {
+        if registry.retired.is_empty() {
             return;
         }
         let Registry {
@@ -233,29 +228,20 @@ impl QueueSet {
             gone,
             ..
         } = &mut *registry;
-        let mut kept = 0_usize;
-        let mut gone_queues = Vec::new();
-        retired.retain(|queue| {
-            kept = kept.saturating_add(1);
-            if kept <= KEPT_QUEUES || !queue.is_abandoned() {
-                return true;
-            }
-            queue.count(gone);
-            gone_queues.push(Arc::as_ptr(queue).addr());
-            false
-        });
-        if gone_queues.is_empty() {
-            return;
-        }
-        gone_queues.sort_unstable();
+        let before = queues.len();
         queues.retain(|queue| {
-            gone_queues
-                .binary_search(&Arc::as_ptr(queue).addr())
-                .is_err()
+            let is_abandoned = queue.is_abandoned();
+            if is_abandoned {
+                queue.count(gone);
+            }
+            !is_abandoned
         });
-        queues.shrink_to_fit();
-        retired.shrink_to_fit();
-        self.changes.fetch_add(1, Ordering::Release);
+        if queues.len() < before {
+            retired.retain(|queue| !queue.is_abandoned());
+            queues.shrink_to_fit();
+            retired.shrink_to_fit();
+            self.changes.fetch_add(1, Ordering::Release);
+        }
     }
 
     /// Brings the collector's list of queues up to date; `known` is the change it has seen last.

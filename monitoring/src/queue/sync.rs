@@ -2,7 +2,6 @@
 //! their models check them.
 
 #[cfg(not(all(test, baler_loom)))]
-#[cfg(feature = "enable")]
 pub(crate) use std::sync::atomic::AtomicU32;
 #[cfg(not(all(test, baler_loom)))]
 pub(crate) use std::sync::{
@@ -11,7 +10,6 @@ pub(crate) use std::sync::{
 };
 
 #[cfg(all(test, baler_loom))]
-#[cfg(feature = "enable")]
 pub(crate) use loom::sync::atomic::AtomicU32;
 #[cfg(all(test, baler_loom))]
 pub(crate) use loom::sync::{

@@ -38,7 +38,6 @@ use std::sync::atomic::{Ordering, compiler_fence};
 
 use baler_common::record::Schema;
 
-#[cfg(feature = "enable")]
 use super::block::CALL_WORDS;
 use super::block::{self, Block};
 use super::sync::AtomicU64;
@@ -183,7 +182,7 @@ pub(crate) fn disown() {
 }
 
 /// As [`let_go`], and frees nothing: for the child of a fork, whose block is its parent's.
-#[cfg(all(unix, feature = "enable"))]
+#[cfg(unix)]
 pub(crate) fn forget_block() {
     empty();
     OWNER
@@ -200,7 +199,6 @@ fn empty() {
 }
 
 /// Appends a call to the thread's block, if that is one of the set with this tag and has room.
-#[cfg(feature = "enable")]
 #[inline(always)]
 pub(crate) fn append_call(tag: u32, call: impl FnOnce() -> [u64; CALL_WORDS]) -> bool {
     OPEN_BLOCK.with(|open| {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
 
-use super::block::{Block, BlockPart, HEAD_WORDS, QueueRow};
+use super::block::{Block, HEAD_WORDS, QueueRow};
+use super::block_reader::BlockPart;
 use super::budget::{LEAST_WORDS, Overflow, WORD_BYTES};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
@@ -120,7 +121,6 @@ impl ThreadQueue {
 
     /// Appends a record of the collector's own, whether there is room or not and whether records are
     /// still taken or not.
-    #[cfg(feature = "enable")]
     pub(super) fn push_own(&self, set: &QueueSet, row: &QueueRow<'_>) {
         let mut state = self.lock();
         state.push(set, Arc::new(Block::with(row)), 0);

@@ -64,10 +64,6 @@ impl<const N: usize> Meters<N> {
         }
         all
     }
-
-    pub(super) fn forget(&mut self) {
-        self.before.clear();
-    }
 }
 
 /// What counters showed and when.

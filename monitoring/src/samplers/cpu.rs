@@ -74,10 +74,6 @@ impl Cpu {
 }
 
 impl Sensor for Cpu {
-    fn signature(&self) -> &'static str {
-        "%CPU"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let text = context.root.read(FILE)?;
         for (cpu, shares) in self.step(&text)? {
@@ -108,10 +104,6 @@ impl Sensor for Cpu {
             });
         }
         Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.before.clear();
     }
 }
 

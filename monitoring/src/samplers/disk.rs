@@ -25,10 +25,6 @@ pub(super) struct Disk {
 }
 
 impl Sensor for Disk {
-    fn signature(&self) -> &'static str {
-        "%DISK_USAGE"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let mut all = parse(&context.root.read(FILE)?)?;
         if context.root.has("sys/block") {
@@ -74,10 +70,6 @@ impl Sensor for Disk {
             }));
         }
         Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.meters.forget();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Samplers: how busy the machine and the process are, as records at a fixed rate.
 //!
 //! ```text
-//! /proc, /sys -> (cpu | memory | load | network | disk | process) -> records -> queue
+//! /proc, /sys -> (cpu | machine | network | disk | process) -> records -> queue
 //!                  └ thread `baler-samplers`: an absolute schedule each ┘
 //! ```
 //!
@@ -12,13 +12,11 @@
 mod counter;
 mod cpu;
 mod disk;
-mod load;
-mod memory;
+mod machine;
 mod network;
 mod proc;
 mod process;
 mod sampler;
-mod schedule;
 mod thread;
 
 pub use process::ProcessRecord;

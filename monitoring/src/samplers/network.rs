@@ -22,10 +22,6 @@ pub(super) struct Network {
 }
 
 impl Sensor for Network {
-    fn signature(&self) -> &'static str {
-        "%NETWORK_UTILIZATION"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let all = parse(&context.root.read(FILE)?)?;
         for (interface, counted, time) in self.meters.step(context.at, all) {
@@ -71,10 +67,6 @@ impl Sensor for Network {
             }));
         }
         Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.meters.forget();
     }
 }
 
@@ -190,7 +182,7 @@ mod tests {
         // No time has passed.
         assert_eq!(rates(bench.sample_after(0).unwrap()), []);
         // After a pause nothing is told of it.
-        bench.sensor.forget();
+        bench.sensor = Network::default();
         assert_eq!(rates(bench.sample_after(1_000).unwrap()), []);
     }
 

@@ -57,11 +57,6 @@ pub(super) struct Process {
 }
 
 impl Sensor for Process {
-    /// Each of its records has one of its own.
-    fn signature(&self) -> &'static str {
-        "%PROCESS"
-    }
-
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let process_id = std::process::id();
         let (counters, started) = parse_stat(&context.root.read(STAT)?)?;
@@ -100,10 +95,6 @@ impl Sensor for Process {
             major_faults_per_second: major,
         }));
         Ok(())
-    }
-
-    fn forget(&mut self) {
-        self.before = None;
     }
 }
 

@@ -11,8 +11,7 @@ use baler_common::record::kieker::{
 
 use super::cpu::{Cpu, Detail};
 use super::disk::Disk;
-use super::load::Load;
-use super::memory::Memory;
+use super::machine::{Load, Memory};
 use super::network::Network;
 use super::proc::Root;
 use super::process::{Process, ProcessRecord};
@@ -24,91 +23,74 @@ use crate::adaptive::Verdicts;
 /// Rates are those since the sample before, by a clock that never jumps; the first sample of a rate
 /// only primes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Sampler(Kind);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
-    Cpu,
-    CpuCombined,
-    Disk,
-    Load,
-    Memory,
-    Network,
-    Process,
-}
-
-impl Sampler {
+#[non_exhaustive]
+pub enum Sampler {
     /// The shares of each processor's time, as `CPUUtilizationRecord` (Kieker's
     /// `CPUsDetailedPercSampler`); signatures `%CPU` and `%CPU::0`, `%CPU::1` and so on.
     ///
     /// `totalUtilization` is what is neither idle nor waiting; `irq` holds software interrupts.
-    pub const fn cpu() -> Self {
-        Self(Kind::Cpu)
-    }
-
+    Cpu,
     /// How busy each processor is, as `ResourceUtilizationRecord` of `cpu-0` and so on (Kieker's
-    /// `CPUsCombinedPercSampler`); signatures as for [`cpu`](Self::cpu).
-    pub const fn cpu_combined() -> Self {
-        Self(Kind::CpuCombined)
-    }
-
+    /// `CPUsCombinedPercSampler`); signatures as for [`Cpu`](Self::Cpu).
+    CpuCombined,
     /// What each disk does, as `DiskUsageRecord`; signatures `%DISK_USAGE` and, not in Kieker,
     /// `%DISK_USAGE::sda` and so on.
     ///
     /// `queue` is the mean number of requests that waited or were served, `serviceTime` the mean
     /// time of those that ended, in milliseconds.
-    pub const fn disk() -> Self {
-        Self(Kind::Disk)
-    }
-
+    Disk,
     /// The load averages, as `LoadAverageRecord`; signature `%LOAD_AVERAGE`.
-    pub const fn load() -> Self {
-        Self(Kind::Load)
-    }
-
+    Load,
     /// Memory and swap space, as `MemSwapUsageRecord`; signature `%MEM_SWAP`.
     ///
     /// `memFree` is what can be had without swapping, and `memUsed` the rest, as in Kieker.
-    pub const fn memory() -> Self {
-        Self(Kind::Memory)
-    }
-
+    Memory,
     /// What goes through each network interface but `lo`, as `NetworkUtilizationRecord`; signatures
     /// `%NETWORK_UTILIZATION` and, not in Kieker, `%NETWORK_UTILIZATION::eth0` and so on.
     ///
     /// `speed` is in bits per second, 0 where the kernel does not know it.
-    pub const fn network() -> Self {
-        Self(Kind::Network)
-    }
-
+    Network,
     /// This process: [`ProcessRecord`](crate::ProcessRecord), signature `%PROCESS`, and
     /// `UptimeRecord`, signature `%JVM_UPTIME`.
-    pub const fn process() -> Self {
-        Self(Kind::Process)
-    }
+    Process,
+}
 
+impl Sampler {
     /// What it is called in events.
     pub const fn name(self) -> &'static str {
-        match self.0 {
-            Kind::Cpu => "cpu",
-            Kind::CpuCombined => "cpu-combined",
-            Kind::Disk => "disk",
-            Kind::Load => "load",
-            Kind::Memory => "memory",
-            Kind::Network => "network",
-            Kind::Process => "process",
+        match self {
+            Self::Cpu => "cpu",
+            Self::CpuCombined => "cpu-combined",
+            Self::Disk => "disk",
+            Self::Load => "load",
+            Self::Memory => "memory",
+            Self::Network => "network",
+            Self::Process => "process",
         }
     }
 
+    /// By which patterns switch it; while it is inactive nothing is read. Records may have others.
+    pub(super) const fn signature(self) -> &'static str {
+        match self {
+            Self::Cpu | Self::CpuCombined => "%CPU",
+            Self::Disk => "%DISK_USAGE",
+            Self::Load => "%LOAD_AVERAGE",
+            Self::Memory => "%MEM_SWAP",
+            Self::Network => "%NETWORK_UTILIZATION",
+            Self::Process => "%PROCESS",
+        }
+    }
+
+    /// What samples it; the first sample of a rate only primes it.
     pub(super) fn sensor(self) -> Box<dyn Sensor> {
-        match self.0 {
-            Kind::Cpu => Box::new(Cpu::new(Detail::Full)),
-            Kind::CpuCombined => Box::new(Cpu::new(Detail::Combined)),
-            Kind::Disk => Box::new(Disk::default()),
-            Kind::Load => Box::new(Load),
-            Kind::Memory => Box::new(Memory),
-            Kind::Network => Box::new(Network::default()),
-            Kind::Process => Box::new(Process::default()),
+        match self {
+            Self::Cpu => Box::new(Cpu::new(Detail::Full)),
+            Self::CpuCombined => Box::new(Cpu::new(Detail::Combined)),
+            Self::Disk => Box::new(Disk::default()),
+            Self::Load => Box::new(Load),
+            Self::Memory => Box::new(Memory),
+            Self::Network => Box::new(Network::default()),
+            Self::Process => Box::new(Process::default()),
         }
     }
 }
@@ -121,14 +103,8 @@ impl fmt::Display for Sampler {
 
 /// Makes records of what the kernel says.
 pub(super) trait Sensor: Send {
-    /// Asked before a sample; while it is inactive nothing is read.
-    fn signature(&self) -> &'static str;
-
     /// Appends the records of now.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
-
-    /// Forgets the sample before: the next one primes.
-    fn forget(&mut self);
 }
 
 /// What a sensor needs to know.

@@ -1,16 +1,15 @@
-//! The one thread of all samplers.
+//! The one thread of all samplers, and when each of them is due.
 
-use std::fmt;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::proc::Root;
 use super::sampler::{Context, Sample, Sampler, Sensor};
-use super::schedule::Schedule;
 use crate::clock::monotonic;
 use crate::collector::Event;
 use crate::controller::WeakController;
@@ -38,17 +37,19 @@ pub struct SamplerStats {
 /// The samplers of a controller, from outside of their thread.
 #[derive(Debug, Default)]
 pub(crate) struct Samplers {
-    state: Mutex<State>,
-    changed: Condvar,
+    thread: Mutex<Option<SamplerThread>>,
     records: AtomicU64,
     missed: AtomicU64,
     failed: AtomicU64,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    runs: bool,
-    stop: bool,
+/// Nothing is sent over its channels: each of them says that one of its ends is gone.
+#[derive(Debug)]
+struct SamplerThread {
+    /// The thread goes on as long as this is there.
+    goes_on: Option<Sender<()>>,
+    /// The other end is there as long as the thread runs.
+    ended: Receiver<()>,
 }
 
 impl Samplers {
@@ -80,50 +81,45 @@ impl Samplers {
             schedule: Schedule::new(start, task.period),
             is_told: false,
         });
+        let (goes_on, stop) = mpsc::channel();
+        let (runs, ended) = mpsc::channel();
         let worker = Worker {
             samplers: Arc::clone(self),
             root: Root::new("/"),
             running: running.collect(),
             controller,
             out: Vec::new(),
+            stop,
+            _runs: runs,
         };
-        self.lock().runs = true;
         thread::Builder::new()
             .name("baler-samplers".into())
-            .spawn(move || worker.run())
-            .map(drop)
-            .inspect_err(|_| self.lock().runs = false)
+            .spawn(move || worker.run())?;
+        *self.thread() = Some(SamplerThread {
+            goes_on: Some(goes_on),
+            ended,
+        });
+        Ok(())
     }
 
     /// Asks the thread to end.
     pub(crate) fn stop(&self) {
-        self.lock().stop = true;
-        self.changed.notify_all();
+        if let Some(thread) = &mut *self.thread() {
+            thread.goes_on = None;
+        }
     }
 
     /// Waits until the thread has ended, at most until then.
     pub(crate) fn wait(&self, by: Instant) {
-        let left = by.saturating_duration_since(monotonic());
-        let ended = self
-            .changed
-            .wait_timeout_while(self.lock(), left, |state| state.runs);
-        drop(ended.unwrap_or_else(PoisonError::into_inner));
+        if let Some(thread) = &*self.thread() {
+            let left = by.saturating_duration_since(monotonic());
+            // Ended, or too late: there is nothing more to do.
+            thread.ended.recv_timeout(left).unwrap_or_default();
+        }
     }
 
-    /// Waits for this time or until the thread is to end; whether it is.
-    fn pause(&self, until: Option<Instant>) -> bool {
-        let now = monotonic();
-        let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
-        let state = self
-            .changed
-            .wait_timeout_while(self.lock(), left, |state| !state.stop)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
-        state.stop
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn thread(&self) -> MutexGuard<'_, Option<SamplerThread>> {
+        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -142,14 +138,18 @@ struct Worker {
     running: Vec<Running>,
     controller: WeakController,
     out: Vec<Sample>,
+    /// The other end is gone when the thread is to end.
+    stop: Receiver<()>,
+    /// Lets nobody wait for a thread that has ended, however it ended.
+    _runs: Sender<()>,
 }
 
 impl Worker {
     fn run(mut self) {
-        let _ended = EndGuard(Arc::clone(&self.samplers));
-        loop {
-            let next = self.running.iter().map(|it| it.schedule.next()).min();
-            if next.is_none() || self.samplers.pause(next) || !self.sample() {
+        while let Some(next) = self.running.iter().map(|it| it.schedule.next).min() {
+            let left = next.saturating_duration_since(monotonic());
+            let is_due = self.stop.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
+            if !is_due || !self.sample() {
                 return;
             }
         }
@@ -163,20 +163,21 @@ impl Worker {
             running,
             controller,
             out,
+            ..
         } = self;
         let Some(controller) = controller.upgrade() else {
             return false;
         };
         running.retain_mut(|task| {
             let now = monotonic();
-            if task.schedule.next() > now {
+            if task.schedule.next > now {
                 return true;
             }
             let verdicts = controller.verdicts();
-            let signature = task.sensor.signature();
+            let signature = task.sampler.signature();
             if !controller.is_enabled() || !verdicts.is_active(verdicts.action(signature)) {
                 // What is sampled later must not be the mean of the time until then.
-                task.sensor.forget();
+                task.sensor = task.sampler.sensor();
                 return task.schedule.advance(now).is_some();
             }
             let context = Context {
@@ -226,21 +227,54 @@ impl Worker {
     }
 }
 
-impl fmt::Debug for Worker {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let samplers: Vec<_> = self.running.iter().map(|it| it.sampler).collect();
-        f.debug_struct("Worker")
-            .field("samplers", &samplers)
-            .finish_non_exhaustive()
+/// Points in time at a fixed distance, whatever happens in between.
+#[derive(Debug, Clone, Copy)]
+struct Schedule {
+    next: Instant,
+    period: Duration,
+}
+
+impl Schedule {
+    /// Due at once, and then after each period.
+    const fn new(start: Instant, period: Duration) -> Self {
+        Self {
+            next: start,
+            period,
+        }
+    }
+
+    /// Goes on to the first point that is still to come; how many others were missed.
+    ///
+    /// `None` when that is beyond what an instant can hold.
+    fn advance(&mut self, now: Instant) -> Option<u64> {
+        let late = now.saturating_duration_since(self.next).as_nanos();
+        let missed = late.checked_div(self.period.as_nanos())?;
+        let missed = u32::try_from(missed).ok()?;
+        let step = self.period.checked_mul(missed.checked_add(1)?)?;
+        self.next = self.next.checked_add(step)?;
+        Some(u64::from(missed))
     }
 }
 
-/// Lets nobody wait for a thread that has ended, however it ended.
-struct EndGuard(Arc<Samplers>);
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-impl Drop for EndGuard {
-    fn drop(&mut self) {
-        self.0.lock().runs = false;
-        self.0.changed.notify_all();
+    #[test]
+    fn points_do_not_drift_and_missed_ones_are_counted() {
+        let start = Instant::now();
+        let at = |millis| start + Duration::from_millis(millis);
+        let mut schedule = Schedule::new(start, Duration::from_millis(100));
+        assert_eq!(schedule.next, start);
+        // A little late each time.
+        for (now, next, missed) in [(7, 100, 0), (150, 200, 0), (200, 300, 0), (655, 700, 3)] {
+            assert_eq!(schedule.advance(at(now)), Some(missed), "{now}");
+            assert_eq!(schedule.next, at(next));
+        }
+        // Asked early, it still goes on by one.
+        assert_eq!(schedule.advance(at(650)), Some(0));
+        assert_eq!(schedule.next, at(800));
+        let mut never = Schedule::new(start, Duration::MAX);
+        assert_eq!(never.advance(start), None);
     }
 }

@@ -19,8 +19,6 @@ use super::parent_here;
 thread_local! {
     /// Where the thread's next event goes.
     static PLACE: Cell<EventPosition> = const { Cell::new(EventPosition::NONE) };
-    /// A trace that has ended, to be used for the next one.
-    static SPARE: Cell<Option<Arc<EventTrace>>> = const { Cell::new(None) };
 }
 
 /// No number is known, as Kieker says it.
@@ -78,7 +76,7 @@ enum End {
 
 impl EventTrace {
     /// Counts the first event of a call at this depth, and opens it.
-    fn open(self: &Arc<Self>, depth: u32, begun: Option<Origin>) -> Entered {
+    fn open(&self, depth: u32, begun: Option<Origin>) -> Entered {
         self.open.store(depth.saturating_add(1), Ordering::Relaxed);
         Entered {
             trace_id: self.id,
@@ -90,15 +88,8 @@ impl EventTrace {
     }
 
     /// The number of the next event.
-    fn count(self: &Arc<Self>) -> i32 {
-        let number = if Arc::strong_count(self) == 1 {
-            // Nobody else can count meanwhile.
-            let number = self.events.load(Ordering::Relaxed);
-            self.events.store(number.wrapping_add(1), Ordering::Relaxed);
-            number
-        } else {
-            self.events.fetch_add(1, Ordering::Relaxed)
-        };
+    fn count(&self) -> i32 {
+        let number = self.events.fetch_add(1, Ordering::Relaxed);
         // Two billion events later the numbers begin anew rather than turn negative.
         i32::try_from(number & (u32::MAX >> 1)).unwrap_or(i32::MAX)
     }
@@ -111,7 +102,7 @@ impl EventTrace {
 
     /// Counts the last event of the call at this depth, and closes it with all that is left open
     /// above it.
-    fn close(self: &Arc<Self>, depth: u32) -> i32 {
+    fn close(&self, depth: u32) -> i32 {
         if self.open.load(Ordering::Relaxed) > depth {
             self.open.store(depth, Ordering::Relaxed);
         }
@@ -172,7 +163,11 @@ impl EventPosition {
 
     /// A trace that begins here, and its first call.
     fn begin(&self) -> (Self, Entered) {
-        let trace = begin();
+        let trace = Arc::new(EventTrace {
+            id: next_trace_id(),
+            events: AtomicU32::new(0),
+            open: AtomicU32::new(0),
+        });
         let begun = self.origin_of(trace.id);
         let entered = trace.open(0, Some(begun));
         let within = Self {
@@ -198,25 +193,6 @@ impl EventPosition {
             order: UNKNOWN,
         })
     }
-}
-
-/// A trace without events.
-fn begin() -> Arc<EventTrace> {
-    let id = next_trace_id();
-    let spare = SPARE.try_with(Cell::take).ok().flatten();
-    if let Some(mut trace) = spare
-        && let Some(unshared) = Arc::get_mut(&mut trace)
-    {
-        unshared.id = id;
-        *unshared.events.get_mut() = 0;
-        *unshared.open.get_mut() = 0;
-        return trace;
-    }
-    Arc::new(EventTrace {
-        id,
-        events: AtomicU32::new(0),
-        open: AtomicU32::new(0),
-    })
 }
 
 /// Begins a call on this thread.
@@ -246,7 +222,7 @@ pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
     if let End::Held(trace) = end {
         return trace.close(entered.depth);
     }
-    let mut place = EventPosition::default().replace();
+    let place = EventPosition::default().replace();
     let order = match &place.trace {
         Some(trace) if trace.id == entered.trace_id => trace.close(entered.depth),
         _ => {
@@ -254,15 +230,14 @@ pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
             return UNKNOWN;
         }
     };
-    if let End::Outermost(outer) = end {
-        outer.replace();
-        SPARE
-            .try_with(|spare| spare.set(place.trace))
-            .unwrap_or_default();
-    } else {
-        place.depth = entered.depth;
-        place.replace();
-    }
+    let next = match end {
+        End::Outermost(outer) => outer,
+        _ => EventPosition {
+            depth: entered.depth,
+            ..place
+        },
+    };
+    next.replace();
     order
 }
 

@@ -27,13 +27,13 @@ fn alone() -> MutexGuard<'static, ()> {
 fn all_samplers(builder: ControllerBuilder) -> ControllerBuilder {
     builder
         .hostname("here")
-        .sampler(Sampler::cpu(), PERIOD)
-        .sampler(Sampler::cpu_combined(), PERIOD)
-        .sampler(Sampler::disk(), PERIOD)
-        .sampler(Sampler::load(), PERIOD)
-        .sampler(Sampler::memory(), PERIOD)
-        .sampler(Sampler::network(), PERIOD)
-        .sampler(Sampler::process(), PERIOD)
+        .sampler(Sampler::Cpu, PERIOD)
+        .sampler(Sampler::CpuCombined, PERIOD)
+        .sampler(Sampler::Disk, PERIOD)
+        .sampler(Sampler::Load, PERIOD)
+        .sampler(Sampler::Memory, PERIOD)
+        .sampler(Sampler::Network, PERIOD)
+        .sampler(Sampler::Process, PERIOD)
 }
 
 /// The records of a type, in order.
@@ -173,7 +173,7 @@ fn nothing_is_sampled_while_disabled() {
     let _alone = alone();
     let start = |enabled| {
         let builder = plain(Medium::default().writer(8)).enabled(enabled);
-        builder.sampler(Sampler::load(), PERIOD).start().unwrap()
+        builder.sampler(Sampler::Load, PERIOD).start().unwrap()
     };
     let records = |controller: &Controller| controller.sampler_stats().records;
     let (controller, other) = (start(false), start(true));
@@ -201,7 +201,7 @@ fn samplers_end_with_the_controller_and_keep_no_one_waiting() {
     let medium = Medium::default();
     let builder = plain(medium.writer(8));
     // Due again in an hour.
-    let builder = builder.sampler(Sampler::memory(), Duration::from_secs(3_600));
+    let builder = builder.sampler(Sampler::Memory, Duration::from_secs(3_600));
     let controller = builder.start().unwrap();
     await_that("the first sample", || {
         controller.sampler_stats().records == 1
@@ -218,7 +218,7 @@ fn samplers_end_with_the_controller_and_keep_no_one_waiting() {
     await_that("the end of the thread", || threads() == 0);
     // Dropped without a shutdown, it ends as well.
     let builder = plain(Medium::default().writer(8));
-    let controller = builder.sampler(Sampler::memory(), PERIOD).start().unwrap();
+    let controller = builder.sampler(Sampler::Memory, PERIOD).start().unwrap();
     await_that("its start", || threads() == 1);
     drop(controller);
     await_that("the end of the thread", || threads() == 0);
@@ -228,7 +228,7 @@ fn samplers_end_with_the_controller_and_keep_no_one_waiting() {
 fn a_period_must_be_a_millisecond_at_least() {
     let builder = plain(Medium::default().writer(8));
     let started = builder
-        .sampler(Sampler::load(), Duration::from_micros(999))
+        .sampler(Sampler::Load, Duration::from_micros(999))
         .start();
     assert!(matches!(started, Err(StartError::TooSmall { .. })));
 }

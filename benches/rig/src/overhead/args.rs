@@ -1,13 +1,11 @@
-//! What to measure, as it is typed.
+//! The flags of a measurement, and its cases.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::bypass;
 use super::case::Case;
-use super::run::Plan;
 use super::variant::{Variant, find};
 use crate::harness::Failure;
 use crate::harness::Format;
@@ -21,21 +19,6 @@ const INSTRUMENTED_CALLS: u64 = 20_000_000;
 /// With `--quick`.
 const QUICK_CALLS: u64 = 400;
 
-/// An experiment of a paper.
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub enum Experiment {
-    /// Two queues, one or none between a record and its encoder (Knoche, table 1)
-    Bypass,
-}
-
-impl Experiment {
-    const fn variants(self) -> &'static [&'static str] {
-        match self {
-            Self::Bypass => bypass::ROWS,
-        }
-    }
-}
-
 /// Flags of a measurement of overhead.
 #[derive(Debug, Clone, Args)]
 pub struct OverheadArgs {
@@ -43,13 +26,9 @@ pub struct OverheadArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// Measure these variants only, several separated by commas; `--list` tells which there are
+    /// Measure these variants only, several separated by commas; `--list` names all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub only: Vec<String>,
-
-    /// Measure the variants of this experiment only
-    #[arg(long, value_enum, value_name = "NAME", conflicts_with = "only")]
-    pub experiment: Option<Experiment>,
 
     /// Tell which variants there are, and measure nothing
     #[arg(long)]
@@ -91,19 +70,18 @@ pub struct OverheadArgs {
 }
 
 impl OverheadArgs {
-    /// What to measure, of these variants.
+    /// Every combination of what was asked for, of these variants, in the order of the table.
     ///
     /// # Errors
     ///
     /// A requested variant does not exist.
-    pub fn plan(&self, variants: &[Variant]) -> Result<Plan, Failure> {
+    pub fn cases(&self, variants: &[Variant]) -> Result<Vec<Case>, Failure> {
         for name in &self.only {
             find(variants, name)?;
         }
-        let names: Vec<&str> = match (self.experiment, self.only.as_slice()) {
-            (Some(experiment), _) => experiment.variants().to_vec(),
-            (None, []) => variants.iter().map(|variant| variant.name).collect(),
-            (None, only) => only.iter().map(String::as_str).collect(),
+        let names: Vec<&str> = match self.only.as_slice() {
+            [] => variants.iter().map(|variant| variant.name).collect(),
+            only => only.iter().map(String::as_str).collect(),
         };
         let mut cases = Vec::new();
         for threads in &self.threads {
@@ -116,13 +94,12 @@ impl OverheadArgs {
                 }));
             }
         }
+        Ok(cases)
+    }
+
+    pub(super) fn repetitions(&self) -> usize {
         let default = if self.quick { 1 } else { 5 };
-        Ok(Plan {
-            cases,
-            repetitions: self.repetitions.map_or(default, NonZeroUsize::get),
-            seed: self.seed,
-            instructions: self.instructions,
-        })
+        self.repetitions.map_or(default, NonZeroUsize::get)
     }
 
     fn calls_at(&self, depth: u32) -> u64 {
@@ -147,18 +124,20 @@ mod tests {
         args: OverheadArgs,
     }
 
-    fn plan(words: &[&str]) -> Plan {
+    fn cases(words: &[&str]) -> Vec<Case> {
         let words = ["overhead"].iter().chain(words);
         let command = Command::try_parse_from(words).unwrap();
-        command.args.plan(&variants()).unwrap()
+        command.args.cases(&variants()).unwrap()
     }
 
     #[test]
     fn flags_are_consistent() {
         Command::command().debug_assert();
-        let all = plan(&[]);
-        assert_eq!(all.cases.len(), variants().len());
-        assert_eq!((all.repetitions, all.cases[0].calls), (5, 2_000_000));
+        let all = cases(&[]);
+        assert_eq!(all.len(), variants().len());
+        assert_eq!(all[0].calls, 2_000_000);
+        let args = Command::parse_from(["overhead"]).args;
+        assert_eq!(args.repetitions(), 5);
         for wrong in ["--depth=0", "--threads=0", "--calls=0"] {
             assert!(
                 Command::try_parse_from(["overhead", wrong]).is_err(),
@@ -169,7 +148,7 @@ mod tests {
 
     #[test]
     fn every_combination_is_a_case() {
-        let plan = plan(&[
+        let cases = cases(&[
             "--only",
             "none,clock",
             "--threads",
@@ -177,27 +156,15 @@ mod tests {
             "--depth",
             "1,10,100",
         ]);
-        assert_eq!(plan.cases.len(), 12);
-        let deep = plan.cases.iter().find(|case| case.depth == 100).unwrap();
+        assert_eq!(cases.len(), 12);
+        let deep = cases.iter().find(|case| case.depth == 100).unwrap();
         assert_eq!(deep.calls, 200_000);
-    }
-
-    #[test]
-    fn an_experiment_measures_its_own_variants() {
-        let plan = plan(&["--experiment", "bypass"]);
-        let names: Vec<_> = plan
-            .cases
-            .iter()
-            .map(|case| case.variant.as_str())
-            .collect();
-        let expected = ["none", "clock", "two-queues", "one-queue", "no-queue"];
-        assert_eq!(names, expected);
     }
 
     #[test]
     fn a_variant_that_there_is_not_is_an_error() {
         let command = Command::parse_from(["overhead", "--only", "nonsense"]);
-        let error = command.args.plan(&variants()).unwrap_err().to_string();
+        let error = command.args.cases(&variants()).unwrap_err().to_string();
         assert!(
             error.contains("no variant nonsense") && error.contains("operation"),
             "{error}"

@@ -1,4 +1,4 @@
-//! What one repetition measures.
+//! The case of one repetition.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// clock adds a few hundredths of a nanosecond to a call.
 const BATCH_CALLS: u64 = 1_000;
 
-/// What one repetition measures, in a process of its own.
+/// The case of one repetition, in a process of its own.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// The name of the [`Variant`](super::Variant).

@@ -92,5 +92,5 @@ fn read(path: &Path) -> Result<u64, Failure> {
         let total = line.strip_prefix("totals:")?;
         total.trim().parse().ok()
     });
-    total.ok_or_else(|| Failure::new("callgrind told no total"))
+    total.ok_or_else(|| Failure::new("callgrind printed no total"))
 }

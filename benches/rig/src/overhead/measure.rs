@@ -14,15 +14,15 @@ use crate::clock::{nanos, process_cpu_time, thread_cpu_time};
 use crate::harness::Failure;
 use crate::statistics::to_f64;
 
-/// What one repetition found out.
+/// The result of one repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
     /// How long each measured batch of all threads took, in nanoseconds.
     pub(super) batches_ns: Vec<u64>,
     /// How many instrumented calls a batch has.
     pub(super) calls_a_batch: u64,
-    /// CPU time of all threads that did not call, while the others measured: collectors, exporters,
-    /// receivers.
+    /// CPU time of all threads that did not call, while the others measured: collectors and
+    /// exporters.
     pub(super) background_cpu_ns: u64,
     /// Instrumented calls, those of the warm-up included.
     pub(super) calls: u64,
@@ -31,7 +31,7 @@ pub(super) struct Measured {
 }
 
 impl Measured {
-    /// What a call took on average in each batch, in nanoseconds.
+    /// The mean time of a call in each batch, in nanoseconds.
     pub(super) fn ns_per_call(&self) -> impl Iterator<Item = f64> {
         let calls = to_f64(self.calls_a_batch.max(1));
         self.batches_ns.iter().map(move |ns| to_f64(*ns) / calls)
@@ -53,7 +53,7 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
     let running = (variant.set_up)(case)?;
     let mut measured = call_in_threads(case, running.outer())?;
     measured.calls = case.instrumented_calls();
-    measured.lost = running.finish(measured.calls)?.lost;
+    measured.lost = running.finish(measured.calls)?;
     Ok(measured)
 }
 
@@ -78,7 +78,7 @@ pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
         .map(drop)
 }
 
-/// How often as many calls are made before those that are counted.
+/// The number of rounds of as many calls before the counted ones.
 const UNCOUNTED_ROUNDS: u64 = 8;
 
 /// The name of the function whose instructions are counted.
@@ -89,7 +89,7 @@ fn counted_calls(case: &Case, outer: Outer) {
     call_often(case.calls, case, outer);
 }
 
-/// What a calling thread found out.
+/// The result of a calling thread.
 struct Thread {
     batches_ns: Vec<u64>,
     cpu: Duration,

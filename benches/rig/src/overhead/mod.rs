@@ -12,7 +12,6 @@
 
 mod application;
 mod args;
-mod bypass;
 mod case;
 mod command;
 mod controlled;
@@ -24,9 +23,9 @@ mod variant;
 mod variants;
 
 pub use application::Outer;
-pub use args::{Experiment, OverheadArgs};
+pub use args::OverheadArgs;
 pub use case::Case;
 pub use command::command;
-pub use run::{Origin, Plan, obey, run};
-pub use variant::{Alone, End, Running, Variant, find};
+pub use run::{Origin, obey};
+pub use variant::{Alone, Running, Variant, find};
 pub use variants::{cycles, variants};

@@ -1,4 +1,4 @@
-//! What is known of a case after its repetitions.
+//! The figures of a case after its repetitions.
 
 use serde::Serialize;
 
@@ -7,16 +7,16 @@ use super::measure::Measured;
 use super::variant::Variant;
 use crate::chart::{self, Bar};
 use crate::harness::Failure;
-use crate::report::{self, Column, differ, short, short_or_dash};
+use crate::report::{self, Column, differ, escaped, figure, html_table, short, short_or_dash};
 use crate::statistics::{Distribution, Interval, to_f64};
 
-/// What is known of a case. The names are those in JSON; times are of one instrumented call, in
+/// The figures of a case. The names are those in JSON; times are of one instrumented call, in
 /// nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Row {
+pub(super) struct Row {
     /// Which probe.
     pub variant: String,
-    /// What that is.
+    /// A description of the probe.
     pub about: &'static str,
     /// The settings of a rival library; empty where there are none.
     pub settings: &'static str,
@@ -51,7 +51,7 @@ pub struct Row {
     pub times_clock: Option<f64>,
     /// The mean by that of `clock` of the same run, threads and depth.
     pub mean_times_clock: Option<f64>,
-    /// CPU time of all other threads of the process: collector, exporter, receiver.
+    /// CPU time of all other threads of the process: collector and exporter.
     pub background_cpu_ns_per_call: Option<f64>,
     /// Instrumented calls of all repetitions, those of the warm-up included.
     pub records: u64,
@@ -59,7 +59,7 @@ pub struct Row {
     pub lost: u64,
     /// Instructions of the calling thread, counted by callgrind; `None` where not counted.
     pub instructions_per_call: Option<f64>,
-    /// What was wrong, if something was.
+    /// The reason why the case failed, if it did.
     pub failure: Option<String>,
 }
 
@@ -74,7 +74,8 @@ impl Row {
         let batches = Distribution::of(measured.iter().flat_map(Measured::ns_per_call));
         let means: Vec<f64> = measured
             .iter()
-            .filter_map(|one| Distribution::of(one.ns_per_call()).mean())
+            .filter_map(|one| Interval::of(&one.ns_per_call().collect::<Vec<_>>()))
+            .map(|interval| interval.mean)
             .collect();
         let mean = Interval::of(&means);
         let calls = to_f64(measured.iter().map(Measured::measured_calls).sum());
@@ -137,26 +138,39 @@ pub(super) fn compare(rows: &mut [Row]) {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column::text("variant", |row: &Row| row.variant.clone()),
+    Column::text("variant", |row: &Row| row.variant.clone()).meaning("The probe; see `--list`."),
     Column::number("thr", |row: &Row| row.threads.to_string())
+        .meaning("Threads that call.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
     Column::number("depth", |row: &Row| row.depth.to_string())
+        .meaning("Instrumented calls in a call from outside.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
-    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
-    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
-    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
-    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call)),
-    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call)),
-    Column::number("x clock", |row: &Row| times(row.times_clock)).shown_for(has_clock),
-    Column::number("mean x", |row: &Row| times(row.mean_times_clock)).shown_for(has_clock),
-    Column::number("lost %", lost),
+    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call))
+        .meaning("Nanoseconds an instrumented call: the median of all batches of 1,000 calls."),
+    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call))
+        .meaning("Nanoseconds an instrumented call: the mean of the repetitions."),
+    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns))
+        .meaning("The 95 % confidence interval of the mean, to each side."),
+    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call))
+        .meaning("99 % of the batches took less a call."),
+    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call))
+        .meaning("99.9 % of the batches took less a call."),
+    Column::number("x clock", |row: &Row| times(row.times_clock))
+        .meaning("The median by that of two clock reads and nothing else.")
+        .shown_for(has_clock),
+    Column::number("mean x", |row: &Row| times(row.mean_times_clock))
+        .meaning("The mean by that of two clock reads and nothing else.")
+        .shown_for(has_clock),
+    Column::number("lost %", lost).meaning("Calls whose record never arrived."),
     Column::number("bg CPU", |row: &Row| {
         short_or_dash(row.background_cpu_ns_per_call)
-    }),
+    })
+    .meaning("CPU nanoseconds a call of all other threads of the process."),
     Column::number("instr", |row: &Row| {
         let count = row.instructions_per_call;
         count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
     })
+    .meaning("Instructions a call of the calling thread.")
     .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
 ];
 
@@ -183,7 +197,7 @@ fn lost(row: &Row) -> String {
 /// Drawing fails.
 pub(super) fn chart(rows: &[Row]) -> Result<String, Failure> {
     let bars: Vec<Bar> = rows.iter().filter_map(|row| bar(rows, row)).collect();
-    chart::bars("ns per instrumented call, median and quartiles", &bars)
+    chart::bars(&bars)
 }
 
 /// Bars of these are drawn in another colour: the others are compared with them.
@@ -208,20 +222,33 @@ fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
 
 /// The rows as a table; below it the settings of rivals, and failures.
 pub(super) fn table(rows: &[Row]) -> String {
-    let mut out = report::table(rows, COLUMNS);
-    let mut shown: Vec<&str> = Vec::new();
-    for row in rows {
-        if !row.settings.is_empty() && !shown.contains(&row.variant.as_str()) {
-            shown.push(&row.variant);
-            out.push_str(&format!("{}: {}\n", row.variant, row.settings));
+    report::table(rows, COLUMNS) + &notes(rows)
+}
+
+/// The chart and the rows as HTML; below them the settings of rivals, and failures.
+pub(super) fn page_body(rows: &[Row], svg: &str) -> String {
+    let chart = figure(
+        "Nanoseconds an instrumented call: median and quartiles",
+        svg,
+    );
+    let notes = escaped(&notes(rows));
+    format!("{chart}{}<pre>{notes}</pre>\n", html_table(rows, COLUMNS))
+}
+
+/// A line for each rival with settings and for each row that failed.
+fn notes(rows: &[Row]) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| !row.settings.is_empty()) {
+        let line = format!("{}: {}\n", row.variant, row.settings);
+        if !lines.contains(&line) {
+            lines.push(line);
         }
     }
     for row in rows {
-        if let Some(failure) = &row.failure {
-            out.push_str(&format!("{}: {failure}\n", row.variant));
-        }
+        let failure = row.failure.iter();
+        lines.extend(failure.map(|failure| format!("{}: {failure}\n", row.variant)));
     }
-    out
+    lines.concat()
 }
 
 #[cfg(test)]

@@ -5,29 +5,17 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::args::OverheadArgs;
 use super::case::Case;
 use super::count;
 use super::measure::{Measured, call_only, measure};
 use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
-use crate::process::{Child, parse_line, to_line};
+use crate::process::{Child, parse_line, tell_parent};
 
 /// How long a repetition may take; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
-
-/// What is to be measured, and how often.
-#[derive(Debug, Clone)]
-pub struct Plan {
-    /// The rows, in the order of the table.
-    pub cases: Vec<Case>,
-    /// How often each.
-    pub repetitions: usize,
-    /// In which order.
-    pub seed: u64,
-    /// Whether instructions are counted too.
-    pub instructions: bool,
-}
 
 /// The program whose processes measure: this one.
 #[derive(Debug, Clone, Copy)]
@@ -47,12 +35,12 @@ pub(super) enum Order {
     Call(Case),
 }
 
-/// Carries out an order of [`run`] in this process; returns the line to print.
+/// Carries out an order of [`command`](super::command()) in this process, and prints the answer.
 ///
 /// # Errors
 ///
 /// The text is no order, or the order cannot be carried out.
-pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
+pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
     let measured = match parse_line(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
         Order::Call(case) => {
@@ -60,7 +48,7 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
             Measured::default()
         }
     };
-    to_line(&measured)
+    tell_parent(&measured)
 }
 
 /// Measures everything.
@@ -69,48 +57,40 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<String, Failure> {
 ///
 /// # Errors
 ///
-/// A case names an unknown variant, or `progress` said to stop.
-pub fn run(
-    plan: &Plan,
+/// A requested variant does not exist, or `progress` said to stop.
+pub(super) fn run(
+    args: &OverheadArgs,
     origin: &Origin<'_>,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Row>, Failure> {
-    let variants: Vec<_> = plan
-        .cases
-        .iter()
-        .map(|case| find(origin.variants, &case.variant))
-        .collect::<Result<_, _>>()?;
+    let cases = args.cases(origin.variants)?;
     let rounds = Rounds {
-        repetitions: plan.repetitions,
-        seed: plan.seed,
+        repetitions: args.repetitions(),
+        seed: args.seed,
         finished: BTreeMap::new(),
     };
-    let all = in_rounds(&plan.cases, rounds, progress, |_, case, go_on| {
+    let all = in_rounds(&cases, rounds, progress, |_, case, go_on| {
         let child = Child::with_order(origin.words, &Order::Measure(case.clone()))?;
         let measured: Measured = child.answer(PATIENCE, go_on)?;
         child.end(PATIENCE)?;
         Ok(measured)
     })?;
-    let mut rows: Vec<_> = plan
-        .cases
-        .iter()
-        .zip(variants)
-        .zip(&all)
-        .map(|((case, variant), runs)| {
-            let failure = runs.failure.as_ref().map(ToString::to_string);
-            Row::new(case, variant, &runs.samples, failure)
-        })
-        .collect();
+    let mut rows = Vec::new();
+    for (case, runs) in cases.iter().zip(&all) {
+        let variant = find(origin.variants, &case.variant)?;
+        let failure = runs.failure.as_ref().map(ToString::to_string);
+        rows.push(Row::new(case, variant, &runs.samples, failure));
+    }
     compare(&mut rows);
-    if plan.instructions && count::is_possible() {
-        count_instructions(plan, origin, &mut rows);
+    if args.instructions && count::is_possible() {
+        count_instructions(&cases, origin, &mut rows);
     }
     Ok(rows)
 }
 
 /// Counts once for each case with one thread: the number of threads does not change it.
-fn count_instructions(plan: &Plan, origin: &Origin<'_>, rows: &mut [Row]) {
-    for (case, row) in plan.cases.iter().zip(rows) {
+fn count_instructions(cases: &[Case], origin: &Origin<'_>, rows: &mut [Row]) {
+    for (case, row) in cases.iter().zip(rows) {
         if case.threads != 1 || row.failure.is_some() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! What is measured: the same application with different probes.
+//! The measured variants: the same application with different probes.
 
 use super::application::Outer;
 use super::case::Case;
@@ -48,19 +48,13 @@ pub trait Running {
     /// Waits until all records so far have been delivered.
     fn settle(&self) {}
 
-    /// Ends it after all calling threads have ended; returns what became of these instrumented calls.
+    /// Ends it after all calling threads have ended; returns the number of these instrumented calls
+    /// whose record never arrived.
     ///
     /// # Errors
     ///
     /// The account does not add up, even with the losses.
-    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure>;
-}
-
-/// What became of the calls.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct End {
-    /// Calls whose record never arrived.
-    pub lost: u64,
+    fn finish(self: Box<Self>, calls: u64) -> Result<u64, Failure>;
 }
 
 /// An application whose probe passes nothing on.
@@ -72,8 +66,8 @@ impl Running for Alone {
         self.0
     }
 
-    fn finish(self: Box<Self>, _calls: u64) -> Result<End, Failure> {
-        Ok(End::default())
+    fn finish(self: Box<Self>, _calls: u64) -> Result<u64, Failure> {
+        Ok(0)
     }
 }
 

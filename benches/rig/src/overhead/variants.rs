@@ -1,29 +1,18 @@
-//! What is measured: the application with no probe, with clock reads, and with Baler's probes.
+//! The variants without rivals: no probe, clock reads, and Baler's probes.
 
 use std::hint::black_box;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use baler_common::transport::{ChunkReader as _, Received, TransportError, Verdict};
-use baler_connector_file::{FileWriter, FileWriterConfig};
 use baler_connector_null::{NullConfig, NullWriter};
-use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_monitoring::{Controller, ControllerBuilder, Overflow, probe};
 
-use super::application::Outer;
-use super::bypass;
-use super::controlled::{Controlled, Counting, EndPeer, Makes};
-use super::variant::{Alone, Running, Variant};
-use crate::harness::Failure;
+use super::controlled::{Makes, start};
+use super::variant::{Alone, Variant};
 use crate::monitored;
-
-pub(super) type Started = Result<Box<dyn Running>, Failure>;
 
 /// The variants without rivals.
 pub fn variants() -> Vec<Variant> {
-    let mut variants = vec![
+    vec![
         Variant::new("none", "no instrumentation", |_| Ok(Box::new(Alone(none)))),
         Variant::new(
             "clock",
@@ -67,12 +56,12 @@ pub fn variants() -> Vec<Variant> {
         Variant::new(
             "aggregated",
             "as operation, with count, sum, minimum and maximum of many calls in one record a second",
-            |_| aggregating(aggregated),
+            |_| start(null(), aggregated, Makes::Some),
         ),
         Variant::new(
             "aggregated-histogram",
             "as aggregated, with a histogram of 16 buckets for each power of two",
-            |_| aggregating(histogram),
+            |_| start(null(), histogram, Makes::Some),
         ),
         Variant::new(
             "events",
@@ -84,20 +73,7 @@ pub fn variants() -> Vec<Variant> {
             "as operation, for one call in 100; the others are not meant to have a record",
             |_| start(null(), sampled, Makes::Some),
         ),
-        Variant::new(
-            "file",
-            "as operation, but to files in the temporary folder, without fsync",
-            |_| to_files(),
-        ),
-        Variant::new(
-            "tcp",
-            "as operation, but over loopback to a receiver in the same process, which settles and \
-             discards",
-            |_| over_tcp(),
-        ),
-    ];
-    variants.extend(bypass::VARIANTS);
-    variants
+    ]
 }
 
 /// Reads the processor's time stamp counter; on other architectures than x86-64, the operating
@@ -106,8 +82,6 @@ pub fn variants() -> Vec<Variant> {
 /// Nothing is checked and nothing converted: this is the floor that others are compared with.
 #[inline]
 pub fn cycles() -> u64 {
-    #[cfg(test)]
-    CLOCK_READS.set(CLOCK_READS.get() + 1);
     #[cfg(target_arch = "x86_64")]
     #[expect(
         unsafe_code,
@@ -125,17 +99,6 @@ pub fn cycles() -> u64 {
         let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
         seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
     }
-}
-
-#[cfg(test)]
-thread_local! {
-    static CLOCK_READS: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
-}
-
-/// How often this thread has called [`cycles`].
-#[cfg(test)]
-pub(super) fn clock_reads() -> u64 {
-    CLOCK_READS.get()
 }
 
 monitored! { fn none {} }
@@ -164,60 +127,7 @@ monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }
 
 /// A controller that loses nothing and whose writer discards.
-pub(super) fn null() -> ControllerBuilder {
+fn null() -> ControllerBuilder {
     let writer = NullWriter::new(NullConfig::default());
     Controller::builder(Box::new(writer)).overflow(Overflow::Block)
-}
-
-pub(super) fn start(builder: ControllerBuilder, outer: Outer, makes: Makes) -> Started {
-    Controlled::start(builder, outer, makes, Box::new(|| Ok(())))
-}
-
-fn aggregating(outer: Outer) -> Started {
-    let calls = Arc::new(AtomicU64::new(0));
-    let builder = null().serializer(Counting::new(Arc::clone(&calls)));
-    start(builder, outer, Makes::Aggregated(calls))
-}
-
-fn to_files() -> Started {
-    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
-    let writer = FileWriter::new(FileWriterConfig::new(folder.path()));
-    let builder = Controller::builder(Box::new(writer)).overflow(Overflow::Block);
-    let remove = move || folder.close().map_err(Failure::cannot("remove a folder"));
-    Controlled::start(builder, operation, Makes::One, Box::new(remove))
-}
-
-/// How soon a receiver looks whether its sender has ended.
-const LOOK_AGAIN: Duration = Duration::from_millis(1);
-
-fn over_tcp() -> Started {
-    let (port, end_receiver) = receiver()?;
-    let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", port));
-    let builder = Controller::builder(Box::new(writer)).overflow(Overflow::Block);
-    Controlled::start(builder, operation, Makes::One, end_receiver)
-}
-
-/// A TCP receiver in this process that settles and discards what comes: its port, and its end.
-fn receiver() -> Result<(u16, EndPeer), Failure> {
-    let reader = TcpReader::bind(TcpConfig::new("127.0.0.1", 0));
-    let mut reader = Box::new(reader.map_err(Failure::cannot("listen"))?);
-    let port = reader.local_addr().port();
-    let sent = Arc::new(AtomicBool::new(false));
-    let stop = Arc::clone(&sent);
-    let thread = thread::spawn(move || {
-        while !stop.load(Ordering::Acquire) {
-            if let Received::Chunk(chunk) = reader.receive(Instant::now() + LOOK_AGAIN)? {
-                reader.settle(chunk.token, Verdict::Ack)?;
-            }
-        }
-        reader.close(Instant::now() + LOOK_AGAIN);
-        Ok::<(), TransportError>(())
-    });
-    let end = move || {
-        sent.store(true, Ordering::Release);
-        let ended = thread.join();
-        let ended = ended.map_err(|_| Failure::new("the receiver panicked"))?;
-        ended.map_err(Failure::cannot("receive"))
-    };
-    Ok((port, Box::new(end)))
 }

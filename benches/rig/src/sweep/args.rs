@@ -7,7 +7,6 @@ use std::time::Duration;
 use baler_common::container::Compression;
 use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
 use clap::Args;
-use serde::Serialize;
 
 use super::case::{Case, Way};
 use super::recommend::Bounds;
@@ -134,19 +133,6 @@ impl Rate {
     }
 }
 
-/// What is measured, and how. A sweep with the same plan can continue an interrupted one.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub(super) struct Plan {
-    pub(super) to: String,
-    pub(super) from: Option<String>,
-    pub(super) cases: Vec<Case>,
-    pub(super) repetitions: usize,
-    pub(super) seconds: u32,
-    pub(super) warm_up_seconds: f64,
-    pub(super) seed: u64,
-    pub(super) broker_pid: Option<u32>,
-}
-
 impl SweepArgs {
     /// Checks, before anything is started, whether the medium can be measured like this.
     ///
@@ -171,19 +157,6 @@ impl SweepArgs {
             other => Err(Failure::new(format!(
                 "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps:, tcp:, file: or null:"
             ))),
-        }
-    }
-
-    pub(super) fn plan(&self) -> Plan {
-        Plan {
-            to: self.to.clone(),
-            from: self.from.clone(),
-            cases: self.cases(),
-            repetitions: self.repetitions.get(),
-            seconds: self.seconds.get(),
-            warm_up_seconds: self.warm_up.as_secs_f64(),
-            seed: self.seed,
-            broker_pid: self.broker_pid.map(NonZeroU32::get),
         }
     }
 
@@ -212,7 +185,7 @@ impl SweepArgs {
     }
 
     /// Every case, in the order of the table: the client library first, as in the paper.
-    fn cases(&self) -> Vec<Case> {
+    pub(super) fn cases(&self) -> Vec<Case> {
         let sizes = unique(&self.chunk_sizes);
         let consumers = unique(&self.consumers);
         let waits = self.wait_times();
@@ -346,8 +319,9 @@ mod tests {
     #[test]
     fn the_defaults_are_the_papers_and_end_within_a_quarter_of_an_hour() {
         Command::command().debug_assert();
-        let plan = parse(&[]).plan();
-        let labels: Vec<_> = plan.cases.iter().map(Case::label).collect();
+        let args = parse(&[]);
+        let cases = args.cases();
+        let labels: Vec<_> = cases.iter().map(Case::label).collect();
         assert_eq!(
             labels,
             [
@@ -362,8 +336,8 @@ mod tests {
             ]
         );
         // A second and a half to start, drain and end each run.
-        let run = plan.warm_up_seconds + f64::from(plan.seconds) + 1.5;
-        let runs = plan.cases.len() * plan.repetitions;
+        let run = args.warm_up.as_secs_f64() + f64::from(args.seconds.get()) + 1.5;
+        let runs = cases.len() * args.repetitions.get();
         let time = f64::from(u32::try_from(runs).unwrap()) * run;
         assert!(time < 14.5 * 60.0, "{time}");
     }
@@ -417,8 +391,7 @@ mod tests {
             "--wait-time=100ms",
             "--consumers=1,2",
         ])
-        .plan()
-        .cases;
+        .cases();
         let baler = cases.iter().filter(|case| case.way == Way::Baler).count();
         assert_eq!(baler, 2 * 2 * 2 * 2);
         let of = |way| cases.iter().filter(|case| case.way == way).count();
@@ -442,7 +415,7 @@ mod tests {
                 "{wrong}"
             );
         }
-        let bounded = parse(&["--max-latency=100ms"]).plan().cases;
+        let bounded = parse(&["--max-latency=100ms"]).cases();
         let wait = bounded.iter().find_map(|case| case.wait_time_ms);
         assert_eq!(wait, Some(50.0));
         assert_eq!(rate("2.5k"), Ok(Rate::Of(2_500.0)));

@@ -1,4 +1,4 @@
-//! What is measured: one case a row.
+//! The measured cases, one a row.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Way {
     }
 }
 
-/// What is measured for one row.
+/// The case of one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     /// How records get to the broker.

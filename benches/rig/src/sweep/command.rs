@@ -1,18 +1,18 @@
 //! A sweep from its arguments to its output.
 
-use std::io::Write;
-
 use serde::Serialize;
 
 use super::args::SweepArgs;
 use super::case::Way;
 use super::cell::Cell;
 use super::model::CostModel;
+use super::page::page;
 use super::program::Program;
 use super::recommend::{Recommendation, recommend};
 use super::report;
-use super::run::{run, without_secrets};
-use crate::harness::{Failure, Format, Progress, keep, print, to_json};
+use super::run::run;
+use super::run_log::without_secrets;
+use crate::harness::{Failure, Format, Outcome, Progress, keep, to_json};
 use crate::machine::Provenance;
 
 /// The JSON of a sweep. The names are part of the program's interface.
@@ -32,8 +32,7 @@ struct Document<'a> {
     cells: Vec<&'a Cell>,
 }
 
-/// Measures, prints the cells to `out` and writes the results; returns whether every cell has its
-/// figures and nothing was lost.
+/// Measures and writes the results. They are right if every cell has its figures and nothing was lost.
 ///
 /// # Errors
 ///
@@ -41,18 +40,16 @@ struct Document<'a> {
 pub fn command(
     args: &SweepArgs,
     program: &dyn Program,
-    provenance: &Provenance,
     progress: &mut Progress<'_>,
-    out: &mut dyn Write,
-) -> Result<bool, Failure> {
+) -> Result<Outcome, Failure> {
     args.check()?;
-    let plan = args.plan();
+    // Before anything loads the machine.
+    let mut provenance = Provenance::this();
     let to = without_secrets(&args.to);
-    let mut provenance = provenance.clone();
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
-    let all = run(&plan, &args.results, program, progress)?;
+    let all = run(args, program, progress)?;
     let mut compressions: Vec<&str> = all
         .iter()
         .filter_map(|cell| cell.case.compression.as_deref())
@@ -67,7 +64,7 @@ pub fn command(
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
     let whole = report::text(&all, &models, Some(&recommended));
-    let page = report::page(&to, &cells, &recommended, &whole, &provenance)?;
+    let page = page(&to, &all, &models, &recommended, &provenance)?;
     let json = to_json(&Document {
         provenance: &provenance,
         to: &to,
@@ -87,7 +84,9 @@ pub fn command(
             format!("{shown}\nreport: {}\n", page.display())
         }
     };
-    print(&text, out)?;
     let is_right = |cell: &Cell| cell.failure.is_none() && cell.lost == 0;
-    Ok(all.iter().all(is_right))
+    Ok(Outcome {
+        text,
+        is_right: all.iter().all(is_right),
+    })
 }

@@ -12,18 +12,21 @@
 //! the broker measured too, and the figures that a recommendation needs.
 //! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
 
+mod advice;
 mod args;
 mod case;
 mod cell;
 mod command;
 mod load;
 mod model;
+mod page;
 mod plain_row;
 mod program;
 mod reading;
 mod recommend;
 mod report;
 mod run;
+mod run_log;
 mod writing;
 
 pub use args::SweepArgs;
@@ -31,5 +34,5 @@ pub use case::{Case, Way};
 pub use cell::Cell;
 pub use command::command;
 pub use model::{CostModel, HeldOut};
-pub use program::{Cluster, OpenReader, PlainWriter, Program, obey};
+pub use program::{Cluster, PlainWriter, Program, obey};
 pub use recommend::{Bounds, Recommendation};

@@ -1,9 +1,8 @@
-//! What the rig needs of the program that measures, and the processes that it starts from it.
+//! The interface of the measuring program, and the processes that the rig starts from it.
 
-use std::net::SocketAddr;
 use std::time::Instant;
 
-use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_common::transport::{ChunkWriter, OpenReader};
 use serde::{Deserialize, Serialize};
 
 use super::reading;
@@ -51,15 +50,6 @@ pub trait Program {
     ///
     /// The program was built without Kafka, or the cluster does not start.
     fn cluster(&self, topic: &str, partitions: u16) -> Result<Box<dyn Cluster>, Failure>;
-}
-
-/// The receiving end of a medium, opened.
-#[expect(missing_debug_implementations, reason = "a reader has no Debug")]
-pub struct OpenReader {
-    /// The reader.
-    pub reader: Box<dyn ChunkReader>,
-    /// The address where it waits for senders, if it does.
-    pub listens_on: Option<SocketAddr>,
 }
 
 /// A client library, alone. Its calls block.

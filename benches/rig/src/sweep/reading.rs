@@ -38,7 +38,7 @@ pub(super) enum ReaderCommand {
     Report,
 }
 
-/// What a reading process reports.
+/// A report of a reading process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum ReaderEvent {
     /// It is open; the address where it waits for senders, if it does.
@@ -53,7 +53,7 @@ enum ReaderEvent {
     Report(ReaderReport),
 }
 
-/// What arrived of a run.
+/// The arrived records of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReaderReport {
     pub(super) records: u64,
@@ -189,7 +189,8 @@ impl Readers {
         self.readers.iter().map(|reader| reader.records).sum()
     }
 
-    /// What arrived of the run at all of them: latencies are means, weighted by the number of records.
+    /// The arrived records of the run at all of them: latencies are means, weighted by the number of
+    /// records.
     pub(super) fn report(&mut self) -> Result<ReaderReport, Failure> {
         self.send(ReaderCommand::Report)?;
         let mut sum = ReaderReport::default();
@@ -227,7 +228,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How many chunks may be unsettled.
 const DEMAND: usize = 1_024;
 
-/// The longest latency that is told apart: ten minutes, in nanoseconds.
+/// The longest latency of the histogram: ten minutes, in nanoseconds.
 const LONGEST: u64 = 600_000_000_000;
 
 /// Reads until standard input ends.
@@ -286,7 +287,7 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What arrived of the present run.
+/// The arrived records of the present run.
 struct Run {
     number: i64,
     plain: bool,

@@ -17,14 +17,14 @@ pub struct Bounds {
     pub max_bytes_per_second: Option<u64>,
 }
 
-/// What to set.
+/// A recommended setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
     /// How chunks are compressed.
     pub compression: String,
     /// Under which load.
     pub rate: f64,
-    /// What to set and what it costs: the figures of its cell if this very setting was measured, else
+    /// The setting and its costs: the figures of its cell if this very setting was measured, else
     /// those of the model.
     #[serde(flatten)]
     pub expected: Expected,

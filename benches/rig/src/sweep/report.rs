@@ -1,14 +1,12 @@
-//! The cells as tables, and a page with charts.
+//! The cells as tables of text.
 
+use super::advice::{NONE, advice};
 use super::cell::{
     BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
     CPU_BY_PIPELINED, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES, WRITER_CPU,
 };
-use super::model::CostModel;
+use super::model::{CostModel, HeldOut};
 use super::recommend::Recommendation;
-use crate::chart::{Lines, Point, Series, lines};
-use crate::harness::Failure;
-use crate::machine::Provenance;
 use crate::report::{self, Column, differ, short, short_or_dash};
 
 /// The tables, failures and losses, and the recommendations with their models.
@@ -20,24 +18,55 @@ pub(super) fn text(
     let mut out = report::table(cells, &[SETTINGS, COSTS].concat());
     out.push('\n');
     out.push_str(&report::table(cells, &[SETTINGS, DELIVERIES].concat()));
-    for cell in cells {
-        let label = cell.case.label();
-        if let Some(failure) = &cell.failure {
-            line(&mut out, &format!("{label}: {failure}"));
-        }
-        if cell.lost > 0 {
-            let lost = cell.lost;
-            line(
-                &mut out,
-                &format!("{label}: {lost} records were lost or altered"),
-            );
-        }
+    for problem in problems(cells) {
+        line(&mut out, &problem);
     }
-    if let Some(recommended) = recommended {
-        out.push('\n');
-        advise(&mut out, models, recommended);
+    let Some(recommended) = recommended else {
+        return out;
+    };
+    out.push('\n');
+    if recommended.is_empty() {
+        line(&mut out, NONE);
+    }
+    for one in recommended {
+        line(&mut out, &advice(one, cells, models).join(" "));
+    }
+    for model in models {
+        let name = &model.compression;
+        line(
+            &mut out,
+            &format!("Model, compression {name}: {}", factors(model)),
+        );
+        out.push_str(&report::table(&model.held_out, ERRORS));
     }
     out
+}
+
+/// A sentence for each cell that failed or lost records.
+pub(super) fn problems(cells: &[Cell]) -> Vec<String> {
+    let mut all = Vec::new();
+    for cell in cells {
+        let (label, lost) = (cell.case.label(), cell.lost);
+        all.extend(cell.failure.iter().map(|why| format!("{label}: {why}")));
+        if lost > 0 {
+            all.push(format!("{label}: {lost} records were lost or altered"));
+        }
+    }
+    all
+}
+
+/// The costs that a model has found.
+pub(super) fn factors(model: &CostModel) -> String {
+    format!(
+        "{:.0} us a wake-up, {:.3} us a single message, {:.1} ns a record, {:.2} ns a byte; {:.0} bytes \
+         a message beside {:.3} x its payload.",
+        model.cpu_seconds_per_look * 1e6,
+        model.cpu_seconds_per_message * 1e6,
+        model.cpu_seconds_per_record * 1e9,
+        model.cpu_seconds_per_byte * 1e9,
+        model.wire_bytes_per_message,
+        model.wire_bytes_per_payload_byte,
+    )
 }
 
 /// A line, broken at 98 columns.
@@ -59,13 +88,19 @@ fn line(out: &mut String, text: &str) {
 }
 
 /// The settings of a case, where cases differ in them.
-const SETTINGS: &[Column<Cell>] = &[
-    Column::text("chunk size", |cell| cell.case.label()),
+pub(super) const SETTINGS: &[Column<Cell>] = &[
+    Column::text("chunk size", |cell: &Cell| cell.case.label()).meaning(
+        "Records a chunk, or auto, where Baler chooses. pipelined and awaiting are the client library \
+         alone with one message a record; awaiting waits for each confirmation. pacing makes the \
+         records in time and sends none.",
+    ),
     Column::number("rate", |cell: &Cell| {
         cell.case.rate.map_or_else(|| "max".to_owned(), short)
     })
+    .meaning("Records that are due a second; max: as many as the medium takes.")
     .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.rate)),
     Column::number("cons", |cell: &Cell| cell.case.consumers.to_string())
+        .meaning("Processes that share the arriving chunks.")
         .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.consumers)),
     Column::number("compr", |cell: &Cell| {
         cell.case
@@ -73,218 +108,126 @@ const SETTINGS: &[Column<Cell>] = &[
             .clone()
             .unwrap_or_else(|| "-".to_owned())
     })
-    .shown_for(|cells: &[Cell]| {
-        let chunks = cells
-            .iter()
-            .filter_map(|cell| cell.case.compression.as_ref());
-        chunks.clone().any(|one| Some(one) != chunks.clone().next())
-    }),
-    Column::number("wait", |cell: &Cell| short_or_dash(cell.case.wait_time_ms)).shown_for(
-        |cells: &[Cell]| {
-            let chunks = cells.iter().filter_map(|cell| cell.case.wait_time_ms);
-            chunks.clone().any(|one| Some(one) != chunks.clone().next())
-        },
-    ),
+    .meaning("How chunks are compressed.")
+    .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.compression.clone())),
+    Column::number("wait", |cell: &Cell| short_or_dash(cell.case.wait_time_ms))
+        .meaning("A chunk closes when its oldest record has waited this number of milliseconds.")
+        .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.wait_time_ms)),
 ];
 
 /// CPU and network, as the paper has them, and by those of the client library alone. `net` is without
 /// the cost of making the records in time, on both sides of a ratio.
-const COSTS: &[Column<Cell>] = &[
-    Column::number("CPU s/s", |cell| decimals(cell.mean(WRITER_CPU), 4)),
-    Column::number("±95 %", |cell| {
+pub(super) const COSTS: &[Column<Cell>] = &[
+    Column::number("CPU s/s", |cell: &Cell| decimals(cell.mean(WRITER_CPU), 4)).meaning(
+        "CPU seconds that the writing process spends a second, on average; 0.01 is 1 % of a core.",
+    ),
+    Column::number("±95 %", |cell: &Cell| {
         decimals(cell.figure(WRITER_CPU).map(|it| it.margin()), 4)
-    }),
-    Column::number("net", |cell| decimals(cell.mean(BEYOND_LOAD), 4)),
-    Column::number("KiB/s", |cell| {
+    })
+    .meaning(
+        "The 95 % confidence interval of this mean, to each side. Settings whose intervals overlap \
+         cannot be told apart.",
+    ),
+    Column::number("net", |cell: &Cell| decimals(cell.mean(BEYOND_LOAD), 4))
+        .meaning("The same without the cost of making the records (pacing).")
+        .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD)),
+    Column::number("KiB/s", |cell: &Cell| {
         decimals(cell.mean(WIRE_BYTES).map(|bytes| bytes / 1024.0), 1)
-    }),
-    Column::number("x CPU", |cell| decimals(cell.mean(CPU_BY_PIPELINED), 3)),
-    Column::number("x net", |cell| {
+    })
+    .meaning("KiB a second on the wire, both ways, without headers of TCP and IP."),
+    Column::number("x CPU", |cell: &Cell| {
+        decimals(cell.mean(CPU_BY_PIPELINED), 3)
+    })
+    .meaning("CPU time by that of pipelined: 0.1 is a tenth.")
+    .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_PIPELINED)),
+    Column::number("x net", |cell: &Cell| {
         decimals(cell.mean(BEYOND_LOAD_BY_PIPELINED), 3)
-    }),
-    Column::number("x bytes", |cell| decimals(cell.mean(BYTES_BY_PIPELINED), 3)),
-    Column::number("x await", |cell| decimals(cell.mean(CPU_BY_AWAITING), 3)),
+    })
+    .meaning("The same without the cost of making the records on either side.")
+    .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD_BY_PIPELINED)),
+    Column::number("x bytes", |cell: &Cell| {
+        decimals(cell.mean(BYTES_BY_PIPELINED), 3)
+    })
+    .meaning("Bytes by those of pipelined.")
+    .shown_for(|cells: &[Cell]| any_has(cells, BYTES_BY_PIPELINED)),
+    Column::number("x await", |cell: &Cell| {
+        decimals(cell.mean(CPU_BY_AWAITING), 3)
+    })
+    .meaning("CPU time by that of awaiting.")
+    .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_AWAITING)),
 ];
 
 /// What arrived, and when.
-const DELIVERIES: &[Column<Cell>] = &[
-    Column::number("msg/s", |cell| short_or_dash(cell.mean(MESSAGES))),
-    Column::number("rec/s", |cell| short_or_dash(cell.achieved_rate)),
-    Column::number("sat", |cell| {
+pub(super) const DELIVERIES: &[Column<Cell>] = &[
+    Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES)))
+        .meaning("Confirmed messages a second; k is a thousand, M a million."),
+    Column::number("rec/s", |cell: &Cell| short_or_dash(cell.achieved_rate))
+        .meaning("Confirmed records a second."),
+    Column::number("sat", |cell: &Cell| {
         let shown = match (cell.case.rate, cell.saturated) {
             (None, _) => "-",
             (Some(_), true) => "YES",
             (Some(_), false) => "no",
         };
         shown.to_owned()
-    }),
-    Column::number("p50 ms", |cell| short_or_dash(cell.mean(LATENCY_P50))),
-    Column::number("p99 ms", |cell| short_or_dash(cell.mean(LATENCY_P99))),
-    Column::number("reader", |cell| decimals(cell.mean(READER_CPU), 3)),
+    })
+    .meaning(
+        "Saturated: the medium confirmed less than 99 % of the due records, so that costs and times \
+         of this row are not those of the load.",
+    ),
+    Column::number("p50 ms", |cell: &Cell| {
+        short_or_dash(cell.mean(LATENCY_P50))
+    })
+    .meaning("Half of the records were decoded this number of milliseconds after they were due."),
+    Column::number("p99 ms", |cell: &Cell| {
+        short_or_dash(cell.mean(LATENCY_P99))
+    })
+    .meaning("The same for 99 % of the records."),
+    Column::number("reader", |cell: &Cell| decimals(cell.mean(READER_CPU), 3))
+        .meaning("CPU seconds a second of the reading processes."),
     Column::number("broker", |cell: &Cell| decimals(cell.mean(BROKER_CPU), 3))
-        .shown_for(|cells: &[Cell]| cells.iter().any(|cell| cell.mean(BROKER_CPU).is_some())),
-    Column::number("lost", |cell| cell.lost.to_string()),
+        .meaning("CPU seconds a second of the broker.")
+        .shown_for(|cells: &[Cell]| any_has(cells, BROKER_CPU)),
+    Column::number("lost", |cell: &Cell| cell.lost.to_string())
+        .meaning("Records that did not arrive, or arrived altered."),
 ];
+
+/// The errors of a model at sizes that were left out of its fit.
+pub(super) const ERRORS: &[Column<HeldOut>] = &[
+    Column::text("left out", |one: &HeldOut| one.chunk_records.to_string())
+        .meaning("The chunk size that was left out of a fit, and was then predicted by it."),
+    Column::number("CPU", |one: &HeldOut| {
+        format!("{:+.1} %", one.cpu_error * 100.0)
+    })
+    .meaning("Predicted by measured CPU time, less 1."),
+    Column::number("bytes", |one: &HeldOut| {
+        format!("{:+.1} %", one.bytes_error * 100.0)
+    })
+    .meaning("Predicted by measured bytes, less 1."),
+    Column::number("lies", |one: &HeldOut| {
+        if one.between {
+            "between others"
+        } else {
+            "beyond"
+        }
+        .to_owned()
+    })
+    .meaning("Whether smaller and larger sizes were left. Nothing is recommended beyond them."),
+];
+
+/// Whether the cells with chunks differ in this setting.
+fn chunks_differ<T: PartialEq>(cells: &[Cell], of: fn(&Cell) -> Option<T>) -> bool {
+    let settings: Vec<Option<T>> = cells.iter().map(of).filter(Option::is_some).collect();
+    settings.windows(2).any(|pair| pair.first() != pair.last())
+}
+
+/// Whether a cell has the figure of this name.
+fn any_has(cells: &[Cell], name: &str) -> bool {
+    cells.iter().any(|cell| cell.mean(name).is_some())
+}
 
 fn decimals(value: Option<f64>, decimals: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.decimals$}"))
-}
-
-/// The recommendations, and how far the models can be trusted.
-fn advise(out: &mut String, models: &[CostModel], recommended: &[Recommendation]) {
-    if recommended.is_empty() {
-        let none =
-            "No setting is recommended: too few sizes kept up, or none is within the bounds.";
-        line(out, none);
-    }
-    for one in recommended {
-        let it = &one.expected;
-        let how = match one.measured {
-            true => "measured",
-            false => "predicted, not measured",
-        };
-        let text = format!(
-            "At {} records/s set chunk_records = {}, wait_time = {} ms, compression {}: {:.4} CPU s/s, \
-             {} B/s, p99 {} ms ({how}).",
-            short(one.rate),
-            it.chunk_records,
-            it.wait_time_ms,
-            one.compression,
-            it.writer_cpu_seconds_per_second,
-            short(it.wire_bytes_per_second),
-            short(it.latency_ms_p99),
-        );
-        line(out, &text);
-    }
-    for model in models {
-        let text = format!(
-            "Model, compression {}: {:.0} us a wake-up, {:.3} us a single message, {:.1} ns a record, \
-             {:.2} ns a byte; {:.0} bytes a message beside {:.3} x its payload.",
-            model.compression,
-            model.cpu_seconds_per_look * 1e6,
-            model.cpu_seconds_per_message * 1e6,
-            model.cpu_seconds_per_record * 1e9,
-            model.cpu_seconds_per_byte * 1e9,
-            model.wire_bytes_per_message,
-            model.wire_bytes_per_payload_byte,
-        );
-        line(out, &text);
-        let errors: Vec<String> = model
-            .held_out
-            .iter()
-            .map(|one| {
-                let end = if one.between { "" } else { " (extrapolated)" };
-                let (cpu, bytes) = (one.cpu_error * 100.0, one.bytes_error * 100.0);
-                let size = one.chunk_records;
-                format!("{size}: CPU {cpu:+.1} %, bytes {bytes:+.1} %{end}")
-            })
-            .collect();
-        let errors = errors.join("; ");
-        line(
-            out,
-            &format!("Its error at sizes that were left out of the fit: {errors}."),
-        );
-    }
-}
-
-/// A chart: its title, the figure of a cell, and the same of a recommendation.
-type Chart = (&'static str, &'static str, fn(&Recommendation) -> f64);
-
-const CHARTS: [Chart; 3] = [
-    (
-        "CPU seconds a second of the writing process",
-        WRITER_CPU,
-        |it| it.expected.writer_cpu_seconds_per_second,
-    ),
-    ("Bytes a second on the wire, both ways", WIRE_BYTES, |it| {
-        it.expected.wire_bytes_per_second
-    }),
-    (
-        "Latency, 99th percentile, in milliseconds",
-        LATENCY_P99,
-        |it| it.expected.latency_ms_p99,
-    ),
-];
-
-/// One page of HTML with charts and tables; it loads nothing.
-///
-/// # Errors
-///
-/// Drawing fails.
-pub(super) fn page(
-    to: &str,
-    cells: &[&Cell],
-    recommended: &[Recommendation],
-    text: &str,
-    provenance: &Provenance,
-) -> Result<String, Failure> {
-    let mut charts = String::new();
-    for chart in &CHARTS {
-        if let Some(svg) = svg(chart, cells, recommended)? {
-            let title = chart.0;
-            charts.push_str(&format!(
-                "<figure role=\"img\" aria-label=\"{title}\">{svg}</figure>\n"
-            ));
-        }
-    }
-    let heading = format!("What each chunk size costs: {to}");
-    Ok(report::page(&heading, &charts, text, provenance))
-}
-
-/// The chart as SVG: a line for all cells that differ in nothing but the size; `None` where no cell has
-/// the figure.
-fn svg(
-    (title, figure, expected): &Chart,
-    cells: &[&Cell],
-    recommended: &[Recommendation],
-) -> Result<Option<String>, Failure> {
-    let rate = |cell: &Cell| cell.case.rate.map_or_else(|| "max".to_owned(), short);
-    let (mut all, mut levels) = (Vec::new(), Vec::new());
-    for cell in cells {
-        let case = &cell.case;
-        let Some(interval) = cell.figure(figure).filter(|it| it.mean > 0.0) else {
-            continue;
-        };
-        match case.chunk_records {
-            Some(size) => {
-                let name = format!(
-                    "{}/s, {}, {} ms, {} reading",
-                    rate(cell),
-                    case.compression.as_deref().unwrap_or("-"),
-                    short_or_dash(case.wait_time_ms),
-                    case.consumers
-                );
-                let point = Point {
-                    x: f64::from(size),
-                    low_mean_high: [interval.low, interval.mean, interval.high],
-                };
-                Series::add(&mut all, name, point);
-            }
-            None if !cell.saturated => {
-                let name = format!("{}, {}/s", case.way.name(), rate(cell));
-                levels.push((name, interval.mean));
-            }
-            None => {}
-        }
-    }
-    for line in &mut all {
-        line.points.sort_by(|one, other| one.x.total_cmp(&other.x));
-    }
-    let marks = recommended.iter().map(|one| {
-        let size = one.expected.chunk_records;
-        (
-            format!("recommended: {size}"),
-            f64::from(size),
-            expected(one),
-        )
-    });
-    lines(&Lines {
-        title,
-        x: "records a chunk",
-        lines: &all,
-        levels: &levels,
-        marks: &marks.collect::<Vec<_>>(),
-    })
 }
 
 #[cfg(test)]
@@ -336,29 +279,5 @@ mod tests {
         ] {
             assert!(text.contains(name), "{text}");
         }
-    }
-
-    #[test]
-    fn the_page_has_every_chart_and_refers_to_nothing_outside() {
-        let cells = cells();
-        let cells: Vec<&Cell> = cells.iter().collect();
-        let provenance = Provenance::this();
-        let page = page("tcp://a:1", &cells, &[], "a < b", &provenance).unwrap();
-        assert_eq!(page.matches("<svg").count(), 3);
-        assert_eq!(page.matches("<polygon").count(), 3);
-        for outside in ["src=", "href=", "url(", "@import", "<script", "<link"] {
-            assert!(!page.contains(outside), "{outside}");
-        }
-        // The namespace of SVG is a name, not an address.
-        let rest = page.replace("http://www.w3.org/2000/svg", "");
-        assert!(!rest.contains("http"), "{rest}");
-        assert!(page.contains("a &lt; b") && page.contains("pipelined"));
-    }
-
-    #[test]
-    fn cells_without_figures_have_no_chart_and_the_page_is_still_there() {
-        let cells = cells_of(&[case(Way::Baler, Some(8))], &[runs(&[])]);
-        let page = page("tcp://a:1", &[&cells[0]], &[], "", &Provenance::this()).unwrap();
-        assert!(!page.contains("<svg") && page.contains("<h1>"));
     }
 }

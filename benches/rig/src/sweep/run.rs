@@ -1,15 +1,11 @@
-//! Measuring all cases, interleaved, and writing down every run as it ends.
+//! Measuring all cases, interleaved.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::uri::Uri;
-use serde::{Deserialize, Serialize};
 
-use super::args::{Plan, partitions};
+use super::args::{SweepArgs, partitions};
 use super::case::{Case, Way};
 use super::cell::{
     BROKER_CPU, Cell, LATENCY_P50, LATENCY_P99, LATENCY_P999, MESSAGES, READER_CPU, Sample,
@@ -18,6 +14,7 @@ use super::cell::{
 use super::load::Load;
 use super::program::{Order, Program};
 use super::reading::{ReaderCommand, ReaderReport, Readers};
+use super::run_log::{FINISHED, FinishedRun, RunLog, fingerprint};
 use super::writing::{Counters, WriterEvent, Writing};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
 use crate::process::{Child, to_line};
@@ -39,7 +36,7 @@ const LOOK: Duration = Duration::from_millis(10);
 /// comes: after half a second by default.
 const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
 
-/// Measures everything that an interrupted sweep with this plan has not measured.
+/// Measures everything that an interrupted sweep with the same plan has not measured.
 ///
 /// A case that fails has the reason in its cell, and the others go on.
 ///
@@ -47,22 +44,22 @@ const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
 ///
 /// The medium cannot be reached, `progress` said to stop, or runs cannot be written.
 pub(super) fn run(
-    plan: &Plan,
-    folder: &Path,
+    args: &SweepArgs,
     program: &dyn Program,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Cell>, Failure> {
-    let (mut log, finished) = RunLog::open(folder, &fingerprint(plan)?)?;
+    let (mut log, finished) = RunLog::open(&args.results, &fingerprint(args)?)?;
+    let planned = args.cases();
     let rounds = Rounds {
-        repetitions: plan.repetitions,
-        seed: plan.seed,
+        repetitions: args.repetitions.get(),
+        seed: args.seed,
         finished,
     };
     let base = run_base();
     let mut medium: Option<Medium<'_>> = None;
     // Why no other run can be measured, either.
     let mut over: Option<Failure> = None;
-    let all = in_rounds(&plan.cases, rounds, progress, |number, case, go_on| {
+    let all = in_rounds(&planned, rounds, progress, |number, case, go_on| {
         if let Some(over) = &over {
             return Err(over.clone());
         }
@@ -70,7 +67,7 @@ pub(super) fn run(
         let mut measure = || {
             let medium = match &mut medium {
                 Some(medium) => medium,
-                none => none.insert(Medium::start(plan, program)?),
+                none => none.insert(Medium::start(args, program)?),
             };
             medium.measure(case, run, go_on)
         };
@@ -100,22 +97,7 @@ pub(super) fn run(
         return Err(over);
     }
     log.write(FINISHED)?;
-    Ok(cells(&plan.cases, &all))
-}
-
-/// The plan as text, without secrets.
-fn fingerprint(plan: &Plan) -> Result<String, Failure> {
-    let mut shown = plan.clone();
-    shown.to = without_secrets(&plan.to);
-    shown.from = plan.from.as_deref().map(without_secrets);
-    // A broker that was restarted is another process, and the same sweep.
-    shown.broker_pid = plan.broker_pid.map(|_| 0);
-    to_line(&shown)
-}
-
-/// A URI as it may be shown.
-pub(super) fn without_secrets(uri: &str) -> String {
-    Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
+    Ok(cells(&planned, &all))
 }
 
 /// Where the numbers of this sweep's runs begin. Another sweep may have left chunks in a queue, so its
@@ -127,65 +109,9 @@ fn run_base() -> usize {
     usize::try_from(seconds % 0x3ff).unwrap_or(0) << 10
 }
 
-/// The file of finished runs. Its first line is the plan.
-#[derive(Debug)]
-struct RunLog(File);
-
-/// The last line of a finished sweep: the same command then begins another one.
-const FINISHED: &str = "\"finished\"";
-
-/// A finished run.
-#[derive(Debug, Serialize, Deserialize)]
-struct FinishedRun {
-    /// Its place in the schedule.
-    number: usize,
-    /// Its result, or why there is none.
-    result: Result<Sample, String>,
-}
-
-/// Results by number of the run.
-type Finished = BTreeMap<usize, Result<Sample, Failure>>;
-
-impl RunLog {
-    /// Opens the file in this folder; yields the runs of an interrupted sweep with the same plan.
-    /// Runs of another plan, or of a finished sweep, are overwritten.
-    fn open(folder: &Path, plan: &str) -> Result<(Self, Finished), Failure> {
-        let failed = Failure::cannot("write the runs");
-        fs::create_dir_all(folder).map_err(&failed)?;
-        let path = folder.join("sweep-runs.jsonl");
-        let lines: Vec<String> = File::open(&path).map_or_else(
-            |_| Vec::new(),
-            |file| BufReader::new(file).lines().map_while(Result::ok).collect(),
-        );
-        // Written anew: a line that the interruption cut must not stay in the middle.
-        let mut log = Self(File::create(&path).map_err(&failed)?);
-        log.write(plan)?;
-        let mut finished = Finished::new();
-        if let Some((first, runs)) = lines.split_first()
-            && first == plan
-            && runs.iter().all(|line| line != FINISHED)
-        {
-            for line in runs {
-                let Ok(run) = serde_json::from_str::<FinishedRun>(line) else {
-                    break;
-                };
-                log.write(line)?;
-                finished.insert(run.number, run.result.map_err(Failure::new));
-            }
-        }
-        Ok((log, finished))
-    }
-
-    fn write(&mut self, line: &str) -> Result<(), Failure> {
-        // In one call, so that an interruption cuts one line at most.
-        let written = self.0.write_all(format!("{line}\n").as_bytes());
-        written.map_err(Failure::cannot("write the runs"))
-    }
-}
-
 /// The medium, and the processes around it.
 struct Medium<'a> {
-    plan: &'a Plan,
+    args: &'a SweepArgs,
     program: &'a dyn Program,
     scheme: String,
     writer_uri: String,
@@ -197,14 +123,14 @@ struct Medium<'a> {
 }
 
 impl<'a> Medium<'a> {
-    fn start(plan: &'a Plan, program: &'a dyn Program) -> Result<Self, Failure> {
-        let uri = Uri::parse(&plan.to).map_err(Failure::cannot("use the URI"))?;
+    fn start(args: &'a SweepArgs, program: &'a dyn Program) -> Result<Self, Failure> {
+        let uri = Uri::parse(&args.to).map_err(Failure::cannot("use the URI"))?;
         let scheme = uri.scheme().to_owned();
         let mut medium = Self {
-            plan,
+            args,
             program,
-            writer_uri: plan.to.clone(),
-            reader_uri: plan.from.clone().unwrap_or_else(|| plan.to.clone()),
+            writer_uri: args.to.clone(),
+            reader_uri: args.from.clone().unwrap_or_else(|| args.to.clone()),
             cluster: None,
             partitions: (scheme == "kafka").then_some(1),
             readers: None,
@@ -212,14 +138,14 @@ impl<'a> Medium<'a> {
         };
         if medium.scheme == "kafka+mock" {
             let topic = uri.path().trim_matches('/').to_owned();
-            let partitions = partitions(&plan.cases);
+            let partitions = partitions(&args.cases());
             let order = Order::Cluster {
                 topic: topic.clone(),
                 partitions,
             };
             let cluster = order.start(program)?;
             let address: String = cluster.answer(PATIENCE, &mut || true)?;
-            let (_, settings) = plan.to.split_once('?').unwrap_or_default();
+            let (_, settings) = args.to.split_once('?').unwrap_or_default();
             medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings);
             medium.reader_uri = with(&medium.writer_uri, MOCK_FETCH);
             medium.partitions = Some(partitions);
@@ -255,17 +181,16 @@ impl<'a> Medium<'a> {
             uri,
             case: case.clone(),
             run,
-            seed: self.plan.seed,
-            warm_up_seconds: self.plan.warm_up_seconds,
-            seconds: self.plan.seconds,
+            seed: self.args.seed,
+            warm_up: self.args.warm_up,
+            seconds: self.args.seconds.get(),
             most_under_way,
         });
         let mut child = order.start(self.program)?;
         let mut wire = WireCounter::of(child.pid())?;
-        let load = self.plan.warm_up_seconds + f64::from(self.plan.seconds);
-        let load = Duration::try_from_secs_f64(load).unwrap_or_default();
+        let load = self.args.warm_up + Duration::from_secs(self.args.seconds.get().into());
         let by = Instant::now() + PATIENCE + load;
-        let broker_pid = self.plan.broker_pid;
+        let broker_pid = self.args.broker_pid.map(NonZeroU32::get);
         let broker_pid = broker_pid.or_else(|| self.cluster.as_ref().map(Child::pid));
         let mut started = None;
         let mut marks = Vec::new();
@@ -312,7 +237,7 @@ impl<'a> Medium<'a> {
                     note(name, ms);
                 }
             }
-            let expected = Load::new(self.plan.seed, run, schedule).checksum(emitted);
+            let expected = Load::new(self.args.seed, run, schedule).checksum(emitted);
             sample.lost = match emitted.abs_diff(report.records) {
                 0 => u64::from(report.hash != expected.hash),
                 lost => lost,
@@ -426,7 +351,7 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     }
 }
 
-/// Waits until this number of records have arrived, or no more come; yields what arrived.
+/// Waits until this number of records have arrived, or no more come; returns the arrived records.
 fn arrived(
     readers: &mut Readers,
     records: u64,
@@ -492,37 +417,5 @@ mod tests {
         assert!((bytes - 19_600.0).abs() < 1e-6 && (messages - 9.8).abs() < 1e-9);
         case.rate = None;
         assert_eq!(of(&case), [21_000.0, 10.5]);
-    }
-
-    #[test]
-    fn an_interrupted_sweep_is_found_again_and_another_or_a_finished_one_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let open = |plan| RunLog::open(folder.path(), plan).unwrap();
-        let line = |number: usize| {
-            let result = match number {
-                1 => Err("it broke".to_owned()),
-                _ => Ok(Sample::default()),
-            };
-            to_line(&FinishedRun { number, result }).unwrap()
-        };
-        let (mut log, runs) = open("\"a\"");
-        assert!(runs.is_empty());
-        log.write(&line(0)).unwrap();
-        log.write(&line(1)).unwrap();
-        // The last line is cut.
-        log.write(line(2).get(..9).unwrap()).unwrap();
-        let (mut log, runs) = open("\"a\"");
-        let found: Vec<_> = runs
-            .iter()
-            .map(|(number, run)| (*number, run.is_ok()))
-            .collect();
-        assert_eq!(found, [(0, true), (1, false)]);
-        log.write(&line(2)).unwrap();
-        let (mut log, runs) = open("\"a\"");
-        assert_eq!(runs.len(), 3);
-        log.write(FINISHED).unwrap();
-        assert!(open("\"a\"").1.is_empty());
-        open("\"a\"").0.write(&line(0)).unwrap();
-        assert!(open("\"b\"").1.is_empty());
     }
 }

@@ -12,7 +12,7 @@ use super::case::{Case, Way};
 use super::load::{Load, Schedule};
 use super::plain_row;
 use super::program::{PlainWriter, Program};
-use crate::clock::{nanos, now_ns, process_cpu_time, whole};
+use crate::clock::{nanos, now_ns, process_cpu_time};
 use crate::harness::Failure;
 use crate::process::{from_parent, tell_parent};
 
@@ -39,7 +39,7 @@ pub(super) struct Writing {
     pub(super) run: u32,
     pub(super) seed: u64,
     /// How long the load runs before it is measured.
-    pub(super) warm_up_seconds: f64,
+    pub(super) warm_up: Duration,
     /// How long it is measured.
     pub(super) seconds: u32,
     /// How many records may be emitted and not have arrived. The parent then sends the number of those
@@ -47,7 +47,7 @@ pub(super) struct Writing {
     pub(super) most_under_way: Option<u64>,
 }
 
-/// What the writing process reports.
+/// A report of the writing process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum WriterEvent {
     /// The medium is open, and the load begins.
@@ -98,7 +98,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     sender.emit(&mut load, 0, 1)?;
     sender.settle()?;
     schedule.start_ns = now_ns() + AHEAD_NS;
-    schedule.from_ns = schedule.start_ns + whole(task.warm_up_seconds * 1e9);
+    schedule.from_ns = schedule.start_ns + i64::try_from(nanos(task.warm_up)).unwrap_or(i64::MAX);
     schedule.to_ns = schedule.from_ns + i64::from(task.seconds) * 1_000_000_000;
     load.schedule = schedule;
     tell_parent(&WriterEvent::Started(schedule))?;
@@ -110,7 +110,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     Ok(())
 }
 
-/// Emits due records, burst by burst, until the end; yields how many there were.
+/// Emits due records, burst by burst, until the end; returns their number.
 fn emit_due(
     task: &Writing,
     load: &mut Load,

@@ -4,7 +4,7 @@ use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{Interned, Record};
 use serde::{Deserialize, Serialize};
 
-use super::Call;
+use super::{Call, HOSTNAME};
 
 /// The strings that calls name by their position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -13,8 +13,6 @@ pub struct Names {
     pub operations: Vec<String>,
     /// Ids of sessions.
     pub sessions: Vec<String>,
-    /// Names of hosts.
-    pub hosts: Vec<String>,
 }
 
 impl Names {
@@ -29,7 +27,7 @@ impl Names {
             trace_id: call.trace_id,
             tin: call.tin,
             tout: call.tout,
-            hostname: text(&self.hosts, call.host),
+            hostname: HOSTNAME,
             eoi: call.eoi,
             ess: call.ess,
         }
@@ -96,7 +94,6 @@ pub struct Execution {
 #[derive(Debug, Clone)]
 pub struct Executions {
     operations: Vec<Interned>,
-    hosts: Vec<Interned>,
     /// Of each session.
     records: Vec<Execution>,
     /// Of calls whose session is unknown.
@@ -106,38 +103,36 @@ pub struct Executions {
 impl Executions {
     /// For calls that name these strings.
     ///
-    /// Interns signatures and hosts, for the rest of the program.
+    /// Interns signatures, for the rest of the program.
     pub fn new(names: &Names) -> Self {
-        let interned = |texts: &[String]| texts.iter().map(|it| Interned::leaked(it)).collect();
-        let unknown = Interned::new("");
         let of = |session: &str| Execution {
-            operation_signature: unknown,
+            operation_signature: Interned::new(""),
             session_id: session.to_owned(),
             trace_id: -1,
             tin: -1,
             tout: -1,
-            hostname: unknown,
+            hostname: Interned::new(HOSTNAME),
             eoi: -1,
             ess: -1,
         };
         Self {
-            operations: interned(&names.operations),
-            hosts: interned(&names.hosts),
+            operations: names
+                .operations
+                .iter()
+                .map(|it| Interned::leaked(it))
+                .collect(),
             records: names.sessions.iter().map(|it| of(it)).collect(),
             unknown: of(""),
         }
     }
 
-    /// The record of a call. An unknown session is empty; an unknown operation or host is as it was in
-    /// the session's record before.
+    /// The record of a call. An unknown session is empty; an unknown operation is as it was in the
+    /// session's record before.
     pub fn of(&mut self, call: &Call) -> &Execution {
         let known = self.records.get_mut(call.session);
         let record = known.unwrap_or(&mut self.unknown);
         if let Some(operation) = self.operations.get(call.operation) {
             record.operation_signature = *operation;
-        }
-        if let Some(host) = self.hosts.get(call.host) {
-            record.hostname = *host;
         }
         record.trace_id = call.trace_id;
         record.tin = call.tin;

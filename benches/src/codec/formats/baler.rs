@@ -8,9 +8,9 @@ use baler_common::container::{
 use baler_common::record::RecordBatch;
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_rig::workload::PlainCall;
 
 use super::super::piece::Piece;
-use super::super::recording::PlainCall;
 use super::{Format, cannot_decode, cannot_encode};
 use crate::Failure;
 
@@ -18,7 +18,7 @@ use crate::Failure;
 pub(in super::super) struct Baler {
     serializer: Box<dyn ChunkSerializer>,
     decoder: ChunkDecoder,
-    /// What was decoded last; its memory is given back for the next.
+    /// The last decoded batch, whose memory the decoder uses again.
     decoded: RecordBatch,
     header: ChunkHeader,
 }
@@ -51,9 +51,7 @@ impl Baler {
             header: ChunkHeader::new(identity),
         }
     }
-}
 
-impl Baler {
     fn read(&mut self, chunk: &[u8]) -> Result<&RecordBatch, Failure> {
         self.decoder.reuse(std::mem::take(&mut self.decoded));
         let decoded = self.decoder.decode(chunk).map_err(cannot_decode())?;
@@ -63,7 +61,7 @@ impl Baler {
 }
 
 impl Format for Baler {
-    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let written = self.serializer.serialize(&piece.batch, &self.header, out);
         written.map(drop).map_err(cannot_encode())
     }
@@ -72,11 +70,10 @@ impl Format for Baler {
         Ok(black_box(self.read(chunk)?).len())
     }
 
-    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for record in self.read(chunk)?.read() {
-            let record: OperationExecutionRecord = record.map_err(cannot_decode())?;
-            see(PlainCall::from(&record));
-        }
-        Ok(())
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        let records: Result<Vec<OperationExecutionRecord>, _> = self.read(chunk)?.read().collect();
+        let records = records.map_err(cannot_decode())?;
+        let calls = records.iter().map(PlainCall::from);
+        Ok(calls.eq(piece.calls.iter().copied()))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 
+use baler_rig::workload::PlainCall;
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::resource::v1::Resource;
@@ -9,8 +10,7 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Tra
 use prost::Message as _;
 
 use super::super::piece::Piece;
-use super::super::recording::PlainCall;
-use super::{Format, cannot_decode, cannot_encode, no_string};
+use super::{Format, cannot_decode, cannot_encode};
 use crate::Failure;
 
 const HOST: &str = "host.name";
@@ -23,11 +23,10 @@ const ESS: &str = "ess";
 pub(in super::super) struct Otlp;
 
 impl Format for Otlp {
-    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut data = TracesData::default();
         let mut host = None;
-        for call in piece.plain() {
-            let call = call.ok_or_else(no_string)?;
+        for call in &piece.calls {
             if host != Some(call.hostname) {
                 host = Some(call.hostname);
                 data.resource_spans.push(below(call.hostname));
@@ -46,16 +45,15 @@ impl Format for Otlp {
         Ok(scopes.map(|scope| scope.spans.len()).sum())
     }
 
-    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for below in &read(chunk)?.resource_spans {
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        let data = read(chunk)?;
+        let calls = data.resource_spans.iter().flat_map(|below| {
             let host = below.resource.iter().flat_map(|it| &it.attributes);
-            let host = text(host, HOST).ok_or_else(no_string)?;
-            for span in below.scope_spans.iter().flat_map(|scope| &scope.spans) {
-                let plain = plain(span, host);
-                see(plain.ok_or_else(|| Failure::new("a span has not all of a record"))?);
-            }
-        }
-        Ok(())
+            let host = text(host, HOST);
+            let spans = below.scope_spans.iter().flat_map(|scope| &scope.spans);
+            spans.map(move |span| plain(span, host?))
+        });
+        Ok(calls.eq(piece.calls.iter().copied().map(Some)))
     }
 }
 
@@ -82,7 +80,7 @@ fn below(host: &str) -> ResourceSpans {
     }
 }
 
-fn span(call: PlainCall<'_>) -> Result<Span, Failure> {
+fn span(call: &PlainCall<'_>) -> Result<Span, Failure> {
     let time = |time| u64::try_from(time).map_err(cannot_encode());
     let trace = call.trace_id.to_be_bytes();
     // Spans need an id within their trace, other than zero.

@@ -4,11 +4,11 @@ use std::hint::black_box;
 use std::mem;
 
 use apache_avro::{Reader, Schema, Writer};
+use baler_rig::workload::PlainCall;
 use serde::Deserialize;
 
-use super::super::piece::{Piece, TableRow};
-use super::super::recording::PlainCall;
-use super::{Format, cannot_decode, cannot_encode, no_string};
+use super::super::piece::{Piece, Table};
+use super::{Format, cannot_decode, cannot_encode};
 use crate::Failure;
 
 /// A line of JSON a record, by `serde_json`. Strings are borrowed from the line, so none may have an escape.
@@ -23,10 +23,9 @@ fn json(chunk: &[u8]) -> Result<Vec<PlainCall<'_>>, Failure> {
 }
 
 impl Format for Json {
-    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
-        for call in piece.plain() {
-            let call = call.ok_or_else(no_string)?;
-            serde_json::to_writer(&mut *out, &call).map_err(cannot_encode())?;
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
+        for call in &piece.calls {
+            serde_json::to_writer(&mut *out, call).map_err(cannot_encode())?;
             out.push(b'\n');
         }
         Ok(())
@@ -36,9 +35,8 @@ impl Format for Json {
         Ok(black_box(json(chunk)?).len())
     }
 
-    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        json(chunk)?.into_iter().for_each(see);
-        Ok(())
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        Ok(json(chunk)? == piece.calls)
     }
 }
 
@@ -73,6 +71,21 @@ struct AvroRow {
     ess: i32,
 }
 
+impl AvroRow {
+    fn plain(&self) -> PlainCall<'_> {
+        PlainCall {
+            operation_signature: &self.operation_signature,
+            session_id: &self.session_id,
+            trace_id: self.trace_id,
+            tin: self.tin,
+            tout: self.tout,
+            hostname: &self.hostname,
+            eoi: self.eoi,
+            ess: self.ess,
+        }
+    }
+}
+
 fn avro(chunk: &[u8]) -> Result<Vec<AvroRow>, Failure> {
     let reader = Reader::new(chunk).map_err(cannot_decode())?;
     let rows = reader.into_deser_iter();
@@ -80,11 +93,10 @@ fn avro(chunk: &[u8]) -> Result<Vec<AvroRow>, Failure> {
 }
 
 impl Format for Avro {
-    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let mut writer = Writer::new(&self.schema, out).map_err(cannot_encode())?;
-        for call in piece.plain() {
-            let appended = writer.append_ser(call.ok_or_else(no_string)?);
-            appended.map_err(cannot_encode())?;
+        for call in &piece.calls {
+            writer.append_ser(call).map_err(cannot_encode())?;
         }
         writer.into_inner().map(drop).map_err(cannot_encode())
     }
@@ -93,40 +105,24 @@ impl Format for Avro {
         Ok(black_box(avro(chunk)?).len())
     }
 
-    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        for row in &avro(chunk)? {
-            see(PlainCall {
-                operation_signature: &row.operation_signature,
-                session_id: &row.session_id,
-                trace_id: row.trace_id,
-                tin: row.tin,
-                tout: row.tout,
-                hostname: &row.hostname,
-                eoi: row.eoi,
-                ess: row.ess,
-            });
-        }
-        Ok(())
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        let rows = avro(chunk)?;
+        Ok(rows
+            .iter()
+            .map(AvroRow::plain)
+            .eq(piece.calls.iter().copied()))
     }
 }
 
 /// Postcard: integers of variable length, no names; rows after a string table.
 pub(in super::super) struct Postcard;
 
-/// As [`Tabled`](super::super::piece::Tabled) is written.
-#[derive(Deserialize)]
-struct Table<'a> {
-    #[serde(borrow)]
-    strings: Vec<&'a str>,
-    rows: Vec<TableRow>,
-}
-
 fn postcard(chunk: &[u8]) -> Result<Table<'_>, Failure> {
     ::postcard::from_bytes(chunk).map_err(cannot_decode())
 }
 
 impl Format for Postcard {
-    fn encode(&mut self, piece: &Piece, out: &mut Vec<u8>) -> Result<(), Failure> {
+    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
         let written = ::postcard::to_extend(&piece.table, mem::take(out));
         *out = written.map_err(cannot_encode())?;
         Ok(())
@@ -136,11 +132,7 @@ impl Format for Postcard {
         Ok(black_box(postcard(chunk)?).rows.len())
     }
 
-    fn each(&mut self, chunk: &[u8], see: &mut dyn FnMut(PlainCall<'_>)) -> Result<(), Failure> {
-        let Table { strings, rows } = postcard(chunk)?;
-        for row in &rows {
-            see(row.plain(&strings).ok_or_else(no_string)?);
-        }
-        Ok(())
+    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
+        Ok(postcard(chunk)? == piece.table)
     }
 }

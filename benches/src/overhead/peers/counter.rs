@@ -1,20 +1,20 @@
-//! What arrived, counted without a cache line that threads share.
+//! The number of arrived records, counted without a cache line that threads share.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baler_rig::overhead::End;
+use baler_rig::overhead::{Outer, Running};
 
 use crate::Failure;
 
-/// What threads that ended have counted, and what collectors count at once.
+/// The sum of the counts of ended threads and of collectors.
 static ARRIVED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     static MINE: Mine = const { Mine(Cell::new(0)) };
 }
 
-/// What a thread has counted and not told yet.
+/// The count of a thread, which is added to the sum at its end.
 struct Mine(Cell<u64>);
 
 impl Drop for Mine {
@@ -29,17 +29,29 @@ pub(super) fn one_arrived() {
     MINE.with(|mine| mine.0.set(mine.0.get() + 1));
 }
 
-/// Counts so many, on any thread.
+/// Counts this number, on any thread.
 pub(super) fn arrived(records: u64) {
     ARRIVED.fetch_add(records, Ordering::Relaxed);
 }
 
-/// How many of so many calls did not arrive; called when nothing arrives any more.
-pub(super) fn end(calls: u64) -> Result<End, Failure> {
-    // Where the calls were made by this thread.
-    MINE.with(|mine| arrived(mine.0.take()));
-    let arrived = ARRIVED.load(Ordering::Relaxed);
-    let lost = calls.checked_sub(arrived);
-    let lost = lost.ok_or_else(|| Failure::new(format!("{arrived} of {calls} calls arrived")))?;
-    Ok(End { lost })
+/// A rival whose records are counted at their end.
+pub(super) struct Counted {
+    pub(super) outer: Outer,
+    /// Waits until nothing arrives any more.
+    pub(super) flush: Box<dyn FnOnce()>,
+}
+
+impl Running for Counted {
+    fn outer(&self) -> Outer {
+        self.outer
+    }
+
+    fn finish(self: Box<Self>, calls: u64) -> Result<u64, Failure> {
+        (self.flush)();
+        // Where the calls were made by this thread.
+        MINE.with(|mine| arrived(mine.0.take()));
+        let arrived = ARRIVED.load(Ordering::Relaxed);
+        let lost = calls.checked_sub(arrived);
+        lost.ok_or_else(|| Failure::new(format!("{arrived} of {calls} calls arrived")))
+    }
 }

@@ -3,19 +3,21 @@
 use std::time::Duration;
 
 use baler_rig::monitored;
-use baler_rig::overhead::{End, Outer, Running, Variant};
+use baler_rig::overhead::Variant;
 use fastrace::Span;
 use fastrace::collector::{Config, Reporter, SpanContext, SpanRecord};
 
-use super::counter;
-use crate::Failure;
+use super::counter::{self, Counted};
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
     "fastrace",
     "fastrace #[trace] below a root span for each call from outside, reporter that discards",
     |_| {
         fastrace::set_reporter(Discarding, Config::default().report_interval(REPORT));
-        Ok(Box::new(Fastrace))
+        Ok(Box::new(Counted {
+            outer: request,
+            flush: Box::new(fastrace::flush),
+        }))
     },
 )
 .with_settings("reports every 10 ms")];
@@ -42,18 +44,5 @@ impl Reporter for Discarding {
     fn report(&mut self, spans: Vec<SpanRecord>) {
         let calls = spans.iter().filter(|span| span.name != ROOT).count();
         counter::arrived(u64::try_from(calls).unwrap_or(u64::MAX));
-    }
-}
-
-struct Fastrace;
-
-impl Running for Fastrace {
-    fn outer(&self) -> Outer {
-        request
-    }
-
-    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        fastrace::flush();
-        counter::end(calls)
     }
 }

@@ -5,14 +5,14 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use baler_rig::monitored;
-use baler_rig::overhead::{End, Outer, Running, Variant};
+use baler_rig::overhead::Variant;
 use opentelemetry::trace::{Tracer as _, TracerProvider as _};
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{
     BatchConfigBuilder, BatchSpanProcessor, SdkTracer, SdkTracerProvider, SpanData, SpanExporter,
 };
 
-use super::counter;
+use super::counter::{self, Counted};
 use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[Variant::new(
@@ -31,7 +31,11 @@ pub(super) const VARIANTS: &[Variant] = &[Variant::new(
         TRACER
             .set(provider.tracer("overhead"))
             .map_err(|_| Failure::new("there is a tracer already"))?;
-        Ok(Box::new(OpenTelemetry(provider)))
+        Ok(Box::new(Counted {
+            outer: in_span,
+            // Exports what is queued. It reports dropped spans, or its timeout, as an error.
+            flush: Box::new(move || provider.shutdown().unwrap_or_default()),
+        }))
     },
 )
 .with_settings("queue 64 Ki, 4 Ki a batch, 10 ms")];
@@ -62,19 +66,5 @@ impl SpanExporter for Discarding {
     fn export(&self, batch: Vec<SpanData>) -> impl Future<Output = OTelSdkResult> + Send {
         counter::arrived(u64::try_from(batch.len()).unwrap_or(u64::MAX));
         ready(Ok(()))
-    }
-}
-
-struct OpenTelemetry(SdkTracerProvider);
-
-impl Running for OpenTelemetry {
-    fn outer(&self) -> Outer {
-        in_span
-    }
-
-    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        // Exports what is queued. It reports spans that were dropped as an error, or the timeout.
-        self.0.shutdown().ok();
-        counter::end(calls)
     }
 }

@@ -3,14 +3,14 @@
 use std::cell::{Cell, RefCell};
 
 use baler_rig::monitored;
-use baler_rig::overhead::{Alone, End, Outer, Running, Variant, cycles};
+use baler_rig::overhead::{Alone, Variant, cycles};
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::counter;
+use super::counter::{self, Counted};
 use crate::Failure;
 
 pub(super) const VARIANTS: &[Variant] = &[
@@ -25,7 +25,10 @@ pub(super) const VARIANTS: &[Variant] = &[
             let subscriber = tracing_subscriber::registry().with(Storing);
             tracing::subscriber::set_global_default(subscriber)
                 .map_err(Failure::cannot("set a subscriber"))?;
-            Ok(Box::new(Registry))
+            Ok(Box::new(Counted {
+                outer: instrumented,
+                flush: Box::new(|| {}),
+            }))
         },
     )
     .with_settings("a buffer a thread"),
@@ -104,17 +107,5 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Storing {
             }
         });
         counter::one_arrived();
-    }
-}
-
-struct Registry;
-
-impl Running for Registry {
-    fn outer(&self) -> Outer {
-        instrumented
-    }
-
-    fn finish(self: Box<Self>, calls: u64) -> Result<End, Failure> {
-        counter::end(calls)
     }
 }

@@ -1,133 +1,45 @@
-//! What the demo's consumer makes of the records: response times, one call tree, and what the same
-//! records would take as Kieker's rows.
+//! What the demo's consumer makes of the records: response times, traces, and what the same records
+//! would take as Kieker's rows.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_analysis::filters::{ResponseTimes, Tee, Times};
-use baler_analysis::trace::{CallTree, Execution};
+use baler_analysis::traces::{TraceSettings, TraceStage};
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, KiekerSerializer};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-/// After so many whole traces the largest one is kept for good.
-const TRACES: usize = 200;
-
-/// How many traces may be incomplete at a time; beyond it they are forgotten.
-const MAX_PENDING: usize = 1_024;
-
-/// The stages of the demo.
-pub(super) struct Analysis;
-
-/// Handles to what the stages find.
-pub(super) struct Handles {
-    times: Times,
-    found: Arc<Mutex<SharedFindings>>,
-}
+/// How many records may wait for the rest of their traces. Over one connection a trace is complete
+/// soon.
+const MAX_WAITING: usize = 200_000;
 
 /// What was found.
+#[derive(Debug, Default)]
 pub(super) struct Findings {
-    pub(super) times: Times,
-    /// The largest of the first whole traces.
-    pub(super) tree: Option<CallTree>,
     /// Bytes of the same chunks in Kieker's container.
     pub(super) kieker_bytes: u64,
 }
 
-#[derive(Debug, Default)]
-struct SharedFindings {
-    tree: Option<CallTree>,
-    kieker_bytes: u64,
-}
-
-impl Analysis {
-    /// The stages, and the handles to what they find.
-    #[expect(clippy::new_ret_no_self, reason = "it is a tee of the parts below")]
-    pub(super) fn new() -> (Tee, Handles) {
-        let (response_times, times) = ResponseTimes::new();
-        let found = Arc::new(Mutex::new(SharedFindings::default()));
-        let tee = Tee::new()
-            .branch(response_times)
-            .branch(Traces {
-                pending: HashMap::new(),
-                whole: 0,
-                found: Arc::clone(&found),
-            })
-            .branch(Rows {
-                bytes: Vec::new(),
-                found: Arc::clone(&found),
-            });
-        (tee, Handles { times, found })
-    }
-}
-
-impl Handles {
-    /// What was found so far.
-    pub(super) fn into_findings(self) -> Findings {
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        Findings {
-            times: self.times.clone(),
-            tree: found.tree.take(),
-            kieker_bytes: found.kieker_bytes,
-        }
-    }
-}
-
-/// Puts traces together until there are enough of them.
-struct Traces {
-    pending: HashMap<i64, Vec<Execution>>,
-    whole: usize,
-    found: Arc<Mutex<SharedFindings>>,
-}
-
-impl Stage for Traces {
-    fn name(&self) -> &'static str {
-        "traces"
-    }
-
-    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for (_, record) in parcel.records() {
-            if self.whole >= TRACES {
-                self.pending.clear();
-                break;
-            }
-            if let Some(execution) = Execution::from_record(record) {
-                self.add(execution);
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Traces {
-    fn add(&mut self, execution: Execution) {
-        if self.pending.len() >= MAX_PENDING {
-            self.pending.clear();
-        }
-        let (trace_id, is_root) = (execution.trace_id, execution.ess == 0);
-        self.pending.entry(trace_id).or_default().push(execution);
-        // The root ends last: in a trace of one thread everything else is there already.
-        let executions = is_root.then(|| self.pending.remove(&trace_id)).flatten();
-        let Some(tree) = executions.and_then(|it| CallTree::of(it).ok()) else {
-            return;
-        };
-        self.whole = self.whole.saturating_add(1);
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
-        let size = |tree: &CallTree| tree.executions().len();
-        if found
-            .tree
-            .as_ref()
-            .is_none_or(|largest| size(largest) < size(&tree))
-        {
-            found.tree = Some(tree);
-        }
-    }
+/// The stages, and handles to the response times, the traces and what else they find.
+pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<Mutex<Findings>>) {
+    let (response_times, times) = ResponseTimes::new();
+    let found = Arc::<Mutex<Findings>>::default();
+    let mut settings = TraceSettings::default();
+    settings.max_waiting = MAX_WAITING;
+    let traces = TraceStage::new(settings);
+    let rows = Rows {
+        found: Arc::clone(&found),
+    };
+    let tee = Tee::new()
+        .branch(response_times)
+        .branch(traces.clone())
+        .branch(rows);
+    (tee, times, traces, found)
 }
 
 /// Writes the same chunks in Kieker's container, to compare.
 struct Rows {
-    bytes: Vec<u8>,
-    found: Arc<Mutex<SharedFindings>>,
+    found: Arc<Mutex<Findings>>,
 }
 
 impl Stage for Rows {
@@ -146,9 +58,8 @@ impl Stage for Rows {
             lane: 0,
             sequence: 0,
         }));
-        self.bytes.clear();
         let bytes = KiekerSerializer::default()
-            .serialize(&parcel.chunk().batch, &header, &mut self.bytes)
+            .serialize(&parcel.chunk().batch, &header, &mut Vec::new())
             .map_err(|error| AnalysisError::stage("rows", error.to_string()))?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);

@@ -1,28 +1,32 @@
 //! `baler demo`: a shop, its records over TCP on loopback, and a consumer, in one process.
 //!
-//! shop's threads -> probes -> controller -> tcp ~~ 127.0.0.1 ~~ tcp -> source -> [`Analysis`]
+//! shop's threads -> probes -> controller -> tcp ~~ 127.0.0.1 ~~ tcp -> source -> [`analysis`]
 
 mod analysis;
 mod shop;
-mod summary;
 
 use std::net::SocketAddr;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use analysis::{Analysis, Findings};
+use analysis::Findings;
+use baler_analysis::filters::{Tee, Times};
+use baler_analysis::traces::TraceAnalysis;
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
 use baler_monitoring::Controller;
-use shop::{Dice, Shop};
-use summary::Document;
+use serde_json::{Value, json};
+use shop::{Shop, Visits};
 
 use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
+use crate::output::figures::{operations_table, short_operation};
 use crate::output::{self, Progress};
-use crate::shipping::Shipper;
+use crate::random::Random;
+use crate::shipping::{Report, Shipper};
 use crate::shutdown::Shutdown;
 
 /// How often progress is shown.
@@ -41,50 +45,128 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let observation = Observation::start(&args.observe, "demo", shutdown, quiet)?;
     observation.observed().endpoint("source", &endpoint);
     let mut source = Source::new(reader);
-    observation.receives(&mut source);
+    observation.observed().receives(source.watch());
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
+    let (stages, times, traces, found) = analysis::stages();
     let outcome = thread::scope(|scope| {
-        let consumer = consume(scope, source, &over, &received, shutdown)?;
+        let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
         // Whatever happens, the consumer ends, else the scope would wait for it for ever.
-        let to = (address, &observation);
-        let report = load(args, to, &shop, &received, quiet, shutdown);
+        let report = load(
+            args,
+            address,
+            &shop,
+            &received,
+            (shutdown, &observation, quiet),
+        );
         over.store(true, Ordering::Release);
-        let consumed = consumer
-            .join()
-            .map_err(|_| Failure::new(Code::Internal, "the consumer panicked"))?;
+        let consumed = consumer.join().map_err(Failure::panicked)?;
         Ok::<_, Failure>((report?, consumed?))
     });
-    let (report, (source, findings)) = outcome?;
+    let (report, source) = outcome?;
     let shown = observation.finish();
-    let document = Document::new(&report, &source, &findings, shop.visits());
-    output::result(args.format, &document, || document.text())?;
+    if let Some(path) = &args.report {
+        super::analyze::files::report(&traces, path, "Traces of the demo's shop")?;
+    }
+    let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
+    let found = (&found, traces.read(call_tree));
+    let document = document((&report, &source), found, &times, shop.visits());
+    output::result(args.format, &document, || text(document.clone(), &times))?;
     shown?;
     let code = report.conclude()?;
-    if source.records != report.delivered {
+    if source.records != report.stats().delivered {
         let message = format!(
             "{} records were delivered, but {} received: a fault of baler, please report it",
-            report.delivered, source.records
+            report.stats().delivered,
+            source.records
         );
         return Err(Failure::new(Code::Internal, message));
     }
     Ok(code)
 }
 
+/// What the demo found. The names are part of the program's interface.
+fn document(
+    (report, source): (&Report, &SourceReport),
+    (found, tree): (&Findings, Option<Value>),
+    times: &Times,
+    visits: Visits,
+) -> Value {
+    let mut document = report.document().clone();
+    let more = json!({
+        "visits": visits,
+        "received": source.records,
+        "adds_up": report.adds_up() && source.records == report.stats().delivered,
+        "kieker_bytes": found.kieker_bytes,
+        "operations": times.operations(),
+        "call_tree": tree,
+    });
+    output::extend(&mut document, &more);
+    document
+}
+
+/// The calls of the trace with the most of them, in order of entry.
+fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
+    let classes = analysis.profile().classes().into_iter();
+    let trace = &classes
+        .max_by_key(|class| class.example.calls.len())?
+        .example;
+    let calls = trace.calls.iter().zip(trace.callers());
+    let calls = calls.map(|(call, (_, self_ns))| {
+        let operation = analysis.operations().get(call.operation);
+        json!({
+            "operation": operation.map_or("", |operation| &operation.signature),
+            "eoi": call.eoi,
+            "ess": call.ess,
+            "total_ns": call.nanos(),
+            "self_ns": self_ns,
+        })
+    });
+    Some(json!({ "trace_id": trace.id, "executions": calls.collect::<Vec<_>>() }))
+}
+
+/// The figures for people.
+fn text(mut document: Value, times: &Times) -> String {
+    let mut tree = None;
+    if let Some(fields) = document.as_object_mut() {
+        fields.shift_remove("operations");
+        tree = fields.shift_remove("call_tree");
+    }
+    let mut text = output::two_columns(&output::figures_of(&document));
+    text.push('\n');
+    text.push_str(&operations_table(times));
+    let Some(tree) = &tree.filter(Value::is_object) else {
+        return text;
+    };
+    text.push_str(&format!("\n call tree of trace {}\n", tree["trace_id"]));
+    let calls = tree["executions"].as_array().into_iter().flatten();
+    let lines = calls.map(|call| {
+        let depth = call["ess"].as_u64().unwrap_or(0).min(20);
+        let indent = "  ".repeat(usize::try_from(depth).unwrap_or(0));
+        let name = call["operation"].as_str().map_or("", short_operation);
+        let time = |name: &str| output::span(call[name].as_f64().unwrap_or(0.0));
+        vec![format!("{indent}{name}"), time("total_ns"), time("self_ns")]
+    });
+    text.push_str(&output::table(
+        &["operation", "total", "self"],
+        &[1, 2],
+        lines,
+    ));
+    text
+}
+
 /// Lets customers into the shop until the time is over; returns when all records are delivered.
 fn load(
     args: &DemoArgs,
-    (address, observation): (SocketAddr, &Observation),
+    address: SocketAddr,
     shop: &Shop,
     received: &AtomicU64,
-    quiet: bool,
-    shutdown: &Shutdown,
-) -> Result<crate::shipping::Report, Failure> {
-    let to = format!("tcp://{address}");
-    let to = endpoint::with_topic(&to, args.shipping.create_topic.as_deref());
-    let writer = endpoint::writer(&to)?;
-    let shipper = Shipper::start(&args.shipping, writer, true, (shutdown, observation, quiet))?;
+    context: (&Shutdown, &Observation, bool),
+) -> Result<Report, Failure> {
+    let (shutdown, _, quiet) = context;
+    let writer = endpoint::writer(&format!("tcp://{address}"))?;
+    let shipper = Shipper::start(&args.shipping, writer, true, context)?;
     let before = shipper.controller().install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);
@@ -95,7 +177,7 @@ fn load(
             let seed = u64::try_from(number).unwrap_or(0).saturating_add(1);
             let shipper = &shipper;
             let serve = move || {
-                let mut dice = Dice::new(seed);
+                let mut dice = Random::new(seed);
                 while Instant::now() < end && !shipper.should_stop() {
                     shop.serve(&mut dice);
                 }
@@ -127,26 +209,21 @@ fn load(
     Ok(report)
 }
 
-/// What the consumer's thread yields.
-type Consumed = Result<(SourceReport, Findings), AnalysisError>;
-
 /// Starts the consumer: it analyses what arrives until the load is over and nothing is left.
 fn consume<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    mut source: Source,
+    (mut source, mut stages): (Source, Tee),
     over: &'scope AtomicBool,
     received: &'scope AtomicU64,
     shutdown: &'scope Shutdown,
-) -> Result<ScopedJoinHandle<'scope, Consumed>, Failure> {
+) -> Result<ScopedJoinHandle<'scope, Result<SourceReport, AnalysisError>>, Failure> {
     let run = move || {
-        let (mut analysis, findings) = Analysis::new();
         // Delivered means settled here: when the load is over, nothing is on its way any more.
-        source.run(&mut analysis, Stop::default(), |report| {
+        source.run(&mut stages, Stop::default(), |report| {
             received.store(report.records, Ordering::Relaxed);
             !over.load(Ordering::Acquire)
         })?;
-        let report = source.close(shutdown.deadline())?;
-        Ok((report, findings.into_findings()))
+        source.close(shutdown.deadline())
     };
     thread::Builder::new()
         .name("baler-consumer".to_owned())

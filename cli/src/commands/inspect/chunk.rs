@@ -1,145 +1,73 @@
-//! The figures of one chunk.
+//! One chunk as JSON, whose names are part of the program's interface, and as text.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use baler_analysis::sinks::RecordJson;
 use baler_common::container::{ChunkHeader, DecodedChunk, Layout};
 use baler_common::record::{RecordBatch, Table};
 use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery};
-use serde::Serialize;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
+use crate::args::InspectArgs;
 use crate::exit::Failure;
+use crate::output;
 use crate::output::figures::by_reason;
 
-/// How much of a chunk's content is shown.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shown {
-    pub(super) records: usize,
-    pub(super) strings: usize,
-}
+/// How many columns of a chunk are listed.
+const MAX_COLUMNS: usize = 40;
 
-/// One chunk.
-#[derive(Debug, Serialize)]
-pub(super) struct ChunkFigures {
-    pub(super) lane: String,
-    pub(super) position: u64,
-    pub(super) container: &'static str,
-    pub(super) format: &'static str,
-    pub(super) compression: &'static str,
-    pub(super) records: usize,
-    /// Strings in the chunk's string table.
-    pub(super) strings: usize,
-    pub(super) bytes: usize,
-    /// As the chunk itself or, failing that, the medium says.
-    pub(super) identity: Option<IdentityFigures>,
-    pub(super) first_unix_ns: Option<i64>,
-    pub(super) last_unix_ns: Option<i64>,
-    pub(super) header: Option<HeaderFigures>,
-    pub(super) layout: LayoutFigures,
-    pub(super) schemas: Vec<SchemaFigures>,
-    pub(super) first_strings: Vec<String>,
-    pub(super) first_records: Vec<Box<RawValue>>,
-}
-
-/// Who a chunk is.
-#[derive(Debug, Serialize)]
-pub(super) struct IdentityFigures {
-    pub(super) producer: String,
-    pub(super) epoch: String,
-    pub(super) lane: u32,
-    pub(super) sequence: u64,
-}
-
-/// What a native chunk's header says beside that.
-#[derive(Debug, Serialize)]
-pub(super) struct HeaderFigures {
-    pub(super) last_of_epoch: bool,
-    pub(super) clock_jumped: bool,
-    pub(super) has_clock_mapping: bool,
-    pub(super) losses: BTreeMap<String, u64>,
-    /// Chunks that the producer gave up: first sequence number and how many.
-    pub(super) lost_chunks: Vec<(u64, u64)>,
-}
-
-/// Where the bytes went.
-#[derive(Debug, Serialize)]
-pub(super) struct LayoutFigures {
-    pub(super) header_bytes: usize,
-    pub(super) stored_body_bytes: usize,
-    pub(super) body_bytes: usize,
-    pub(super) schema_bytes: usize,
-    pub(super) string_bytes: usize,
-    pub(super) order_bytes: usize,
-    pub(super) columns: Vec<ColumnFigures>,
-}
-
-/// One column.
-#[derive(Debug, Serialize)]
-pub(super) struct ColumnFigures {
-    pub(super) record: String,
-    pub(super) field: String,
-    pub(super) encoding: String,
-    pub(super) bytes: usize,
-}
-
-/// One record type.
-#[derive(Debug, Serialize)]
-pub(super) struct SchemaFigures {
-    pub(super) name: String,
-    pub(super) fingerprint: String,
-    pub(super) records: usize,
-    pub(super) fields: Vec<FieldFigures>,
-}
-
-/// One field.
-#[derive(Debug, Serialize)]
-pub(super) struct FieldFigures {
-    pub(super) name: String,
-    #[serde(rename = "type")]
-    pub(super) field_type: String,
-}
-
-impl ChunkFigures {
-    /// Collects the figures.
-    ///
-    /// # Errors
-    ///
-    /// A record cannot be shown as JSON.
-    pub(super) fn new(
-        delivery: &Delivery,
-        chunk: &DecodedChunk,
-        layout: &Layout,
-        shown: Shown,
-    ) -> Result<Self, Failure> {
-        let DecodedChunk { summary, batch } = chunk;
-        let identity = summary.identity();
-        let identity = identity.or_else(|| delivery.meta.map(|meta| meta.identity));
-        let strings = string_table(summary.container, batch);
-        let span = summary.time_span.or_else(|| batch.time_span());
-        Ok(Self {
-            lane: delivery.origin.lane.to_string(),
-            position: delivery.origin.position,
-            container: summary.container.name(),
-            format: summary.format,
-            compression: summary.compression.name(),
-            records: batch.len(),
-            strings: strings.len(),
-            bytes: summary.bytes,
-            identity: identity.map(IdentityFigures::from),
-            first_unix_ns: span.map(|span| span.0),
-            last_unix_ns: span.map(|span| span.1),
-            header: summary.header.as_ref().map(HeaderFigures::from),
-            layout: layout.into(),
-            schemas: batch.tables().iter().map(SchemaFigures::from).collect(),
-            first_strings: strings
-                .into_iter()
-                .take(shown.strings)
-                .map(str::to_owned)
-                .collect(),
-            first_records: first_records(batch, shown.records)?,
+/// The figures of a chunk, and its first strings and records.
+///
+/// # Errors
+///
+/// A record cannot be shown as JSON.
+pub(super) fn document(
+    delivery: &Delivery,
+    chunk: &DecodedChunk,
+    layout: &Layout,
+    args: &InspectArgs,
+) -> Result<Value, Failure> {
+    let DecodedChunk { summary, batch } = chunk;
+    // As the chunk itself or, failing that, the medium says.
+    let identity = summary.identity();
+    let identity = identity.or_else(|| delivery.meta.map(|meta| meta.identity));
+    let strings = string_table(summary.container, batch);
+    let span = summary.time_span.or_else(|| batch.time_span());
+    let columns = layout.columns.iter().map(|column| {
+        json!({
+            "record": column.record,
+            "field": column.field,
+            "encoding": column.encoding,
+            "bytes": column.bytes,
         })
-    }
+    });
+    let schemas = batch.tables().iter().map(schema);
+    Ok(json!({
+        "lane": delivery.origin.lane,
+        "position": delivery.origin.position,
+        "container": summary.container.name(),
+        "format": summary.format,
+        "compression": summary.compression.name(),
+        "records": batch.len(),
+        "strings": strings.len(),
+        "bytes": summary.bytes,
+        "identity": identity.map(named),
+        "first_unix_ns": span.map(|span| span.0),
+        "last_unix_ns": span.map(|span| span.1),
+        "header": summary.header.as_ref().map(header),
+        "layout": {
+            "header_bytes": layout.header_bytes,
+            "stored_body_bytes": layout.stored_body_bytes,
+            "body_bytes": layout.body_bytes,
+            "schema_bytes": layout.schema_bytes,
+            "string_bytes": layout.string_bytes,
+            "order_bytes": layout.order_bytes,
+            "columns": columns.collect::<Vec<_>>(),
+        },
+        "schemas": schemas.collect::<Vec<_>>(),
+        "first_strings": strings.iter().take(args.strings).collect::<Vec<_>>(),
+        "first_records": first_records(batch, args.records)?,
+    }))
 }
 
 /// The chunk's string table: the distinct strings, and in Kieker's container, which names the types
@@ -154,69 +82,115 @@ fn string_table(container: ContainerKind, batch: &RecordBatch) -> Vec<&str> {
     strings
 }
 
-fn first_records(batch: &RecordBatch, count: usize) -> Result<Vec<Box<RawValue>>, Failure> {
-    let records = batch.records().take(count);
-    records
-        .map(|record| to_raw_value(&RecordJson(record)))
-        .collect::<Result<_, _>>()
-        .map_err(|error| Failure::output("a record as JSON", &error.into()))
+fn first_records(batch: &RecordBatch, count: usize) -> Result<Vec<Value>, Failure> {
+    // By way of the text: a number is shown with the digits that it has there.
+    let value = |record| serde_json::from_str(&serde_json::to_string(&RecordJson(record))?);
+    let records: Result<_, serde_json::Error> = batch.records().take(count).map(value).collect();
+    records.map_err(|error| Failure::output("a record as JSON", &error.into()))
 }
 
-impl From<ChunkIdentity> for IdentityFigures {
-    fn from(identity: ChunkIdentity) -> Self {
-        Self {
-            producer: identity.producer.to_string(),
-            epoch: identity.epoch.to_string(),
-            lane: identity.lane,
-            sequence: identity.sequence,
+fn named(identity: ChunkIdentity) -> Value {
+    json!({
+        "producer": identity.producer.to_string(),
+        "epoch": identity.epoch.to_string(),
+        "lane": identity.lane,
+        "sequence": identity.sequence,
+    })
+}
+
+/// What a native chunk's header says beside its identity.
+fn header(header: &ChunkHeader) -> Value {
+    // Chunks that the producer gave up: first sequence number and how many.
+    let lost = header.lost_chunks.iter();
+    let lost = lost.map(|it| (it.first_sequence, it.chunks));
+    json!({
+        "last_of_epoch": header.last_of_epoch,
+        "clock_jumped": header.clock_jumped,
+        "has_clock_mapping": header.clock.is_some(),
+        "losses": by_reason(&header.losses),
+        "lost_chunks": lost.collect::<Vec<_>>(),
+    })
+}
+
+fn schema(table: &Table) -> Value {
+    let fields = table.schema().fields().iter();
+    let fields = fields.map(|it| json!({ "name": it.name(), "type": it.field_type().to_string() }));
+    json!({
+        "name": table.schema().name(),
+        "fingerprint": format!("{:?}", table.schema().fingerprint()),
+        "records": table.len(),
+        "fields": fields.collect::<Vec<_>>(),
+    })
+}
+
+/// The text of a field of a document.
+fn field<'a>(document: &'a Value, name: &str) -> &'a str {
+    document[name].as_str().unwrap_or_default()
+}
+
+/// The items of a list in a document.
+fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    document[name].as_array().into_iter().flatten()
+}
+
+/// A chunk for people.
+pub(super) fn text(chunk: &Value) -> String {
+    let mut figures = chunk.clone();
+    if let Some(fields) = figures.as_object_mut() {
+        for shown_below in ["schemas", "first_strings", "first_records"] {
+            fields.shift_remove(shown_below);
+        }
+        if let Some(layout) = fields.get_mut("layout").and_then(Value::as_object_mut) {
+            layout.shift_remove("columns");
+        }
+        let ends = ["first_unix_ns", "last_unix_ns"].map(|name| fields.shift_remove(name));
+        if let [Some(first), Some(last)] = ends.map(|it| it.and_then(|it| it.as_i64())) {
+            let time = format!("{} to {}", output::time(first), output::time(last));
+            fields.insert("time".to_owned(), time.into());
         }
     }
-}
-
-impl From<&ChunkHeader> for HeaderFigures {
-    fn from(header: &ChunkHeader) -> Self {
-        let lost = header.lost_chunks.iter();
-        Self {
-            last_of_epoch: header.last_of_epoch,
-            clock_jumped: header.clock_jumped,
-            has_clock_mapping: header.clock.is_some(),
-            losses: by_reason(&header.losses),
-            lost_chunks: lost.map(|it| (it.first_sequence, it.chunks)).collect(),
+    let mut rows = output::figures_of(&figures);
+    for lost in items(&chunk["header"], "lost_chunks") {
+        let text = format!("{} chunks from sequence {}", lost[1], lost[0]);
+        rows.push(("given up".to_owned(), text));
+    }
+    let mut text = format!("chunk {}@{}\n", field(chunk, "lane"), chunk["position"]);
+    text.push_str(&output::two_columns(&rows));
+    for schema in items(chunk, "schemas") {
+        let name = output::escape(field(schema, "name"));
+        text.push_str(&format!("\n  {name} ({} records)\n", schema["records"]));
+        for it in items(schema, "fields") {
+            let name = output::escape(field(it, "name"));
+            let kind = output::escape(field(it, "type"));
+            text.push_str(&format!("    {name}: {kind}\n"));
         }
     }
-}
-
-impl From<&Layout> for LayoutFigures {
-    fn from(layout: &Layout) -> Self {
-        let columns = layout.columns.iter().map(|column| ColumnFigures {
-            record: column.record.to_string(),
-            field: column.field.to_string(),
-            encoding: column.encoding.to_string(),
-            bytes: column.bytes,
+    let mut columns: Vec<_> = items(&chunk["layout"], "columns").collect();
+    if !columns.is_empty() {
+        text.push('\n');
+        columns.sort_by_key(|column| std::cmp::Reverse(column["bytes"].as_u64()));
+        let rows = columns.into_iter().take(MAX_COLUMNS).map(|column| {
+            let record = field(column, "record").rsplit(['.', ':']).next();
+            vec![
+                format!("{}.{}", record.unwrap_or(""), field(column, "field")),
+                field(column, "encoding").to_owned(),
+                column["bytes"].to_string(),
+            ]
         });
-        Self {
-            header_bytes: layout.header_bytes,
-            stored_body_bytes: layout.stored_body_bytes,
-            body_bytes: layout.body_bytes,
-            schema_bytes: layout.schema_bytes,
-            string_bytes: layout.string_bytes,
-            order_bytes: layout.order_bytes,
-            columns: columns.collect(),
+        text.push_str(&output::table(&["column", "encoding", "bytes"], &[2], rows));
+    }
+    let strings = items(chunk, "first_strings").filter_map(Value::as_str);
+    let strings: Vec<_> = strings.map(|string| format!("{string:?}")).collect();
+    let records: Vec<_> = items(chunk, "first_records")
+        .map(Value::to_string)
+        .collect();
+    for (title, lines) in [("strings", strings), ("records", records)] {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n  {title}\n"));
+        }
+        for line in lines {
+            text.push_str(&format!("    {}\n", output::cut(&line, 4)));
         }
     }
-}
-
-impl From<&Table> for SchemaFigures {
-    fn from(table: &Table) -> Self {
-        let fields = table.schema().fields().iter().map(|field| FieldFigures {
-            name: field.name().to_owned(),
-            field_type: field.field_type().to_string(),
-        });
-        Self {
-            name: table.schema().name().to_owned(),
-            fingerprint: format!("{:?}", table.schema().fingerprint()),
-            records: table.len(),
-            fields: fields.collect(),
-        }
-    }
+    text
 }

@@ -5,7 +5,6 @@
 //! command ends.
 
 mod chunk;
-mod text;
 
 use std::fs;
 use std::io;
@@ -13,10 +12,9 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use baler_common::transport::{Browse, ChunkReader, Readership, Received, Verdict};
+use baler_common::transport::{Browse, ChunkReader, Origin, Readership, Received, Verdict};
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
-use chunk::{ChunkFigures, Shown};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
 use crate::decoding;
@@ -29,63 +27,71 @@ use crate::shutdown::Shutdown;
 /// What files with one or more chunks are called: by hand, in the quarantine, by Kieker.
 const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
 
-/// What was found. The names are part of the program's interface.
-#[derive(Debug, Serialize)]
-struct Document {
-    from: String,
-    chunks: Vec<ChunkFigures>,
+/// What was found.
+#[derive(Debug, Default)]
+struct Listing {
+    chunks: Vec<Value>,
     /// What is no chunk, or does not decode.
-    broken: Vec<Broken>,
+    broken: Vec<Value>,
     /// Whether there may be more than `--count` allowed.
     more: bool,
-}
-
-/// Bytes that are no chunk, or one that does not decode.
-#[derive(Debug, Serialize)]
-struct Broken {
-    lane: String,
-    position: u64,
-    bytes: usize,
-    reason: String,
 }
 
 /// Looks at chunks until the end, `--count` or the idle timeout.
 pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let (from, readers) = open(args)?;
-    let mut document = Document {
-        from,
-        chunks: Vec::new(),
-        broken: Vec::new(),
-        more: false,
-    };
+    let mut found = Listing::default();
     for open in readers {
         output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
-        let OpenReader {
-            mut reader,
-            only_looks,
-            endpoint,
-            ..
-        } = open;
         let give_up = args.give_up.limit(Some(args.idle_timeout));
-        let patience = Patience::new(&endpoint, give_up, quiet);
+        let patience = Patience::new(&open.endpoint, give_up, quiet);
+        let mut reader = open.reader;
         let looking = (patience, shutdown);
-        let looked = look(args, reader.as_mut(), only_looks, &mut document, looking);
+        let looked = look(args, reader.as_mut(), open.only_looks, &mut found, looking);
         // Closing gives back what was not settled.
         let closed = reader.close(shutdown.deadline());
         looked?;
         if let Some(error) = closed.error {
             return Err(error.into());
         }
-        if document.more {
+        if found.more {
             break;
         }
     }
-    output::result(args.format, &document, || text::text(&document))?;
-    Ok(if document.broken.is_empty() {
+    // The names are part of the program's interface.
+    let document = json!({
+        "from": from,
+        "chunks": found.chunks,
+        "broken": found.broken,
+        "more": found.more,
+    });
+    output::result(args.format, &document, || text(&from, &found))?;
+    Ok(if found.broken.is_empty() {
         Code::Done
     } else {
         Code::Data
     })
+}
+
+/// One block a chunk, then what is broken.
+fn text(from: &str, found: &Listing) -> String {
+    let mut text = format!("{from}\n");
+    for chunk in &found.chunks {
+        text.push('\n');
+        text.push_str(&chunk::text(chunk));
+    }
+    if !found.broken.is_empty() {
+        let broken = json!({ "broken": found.broken });
+        text.push('\n');
+        text.push_str(&output::two_columns(&output::figures_of(&broken)));
+    }
+    let (chunks, broken) = (found.chunks.len(), found.broken.len());
+    text.push_str(&format!("\n{chunks} chunks, {broken} broken"));
+    if found.more {
+        text.push_str("; there may be more: see --count");
+    }
+    text.push('\n');
+    text
 }
 
 /// Opens a URI, or a path of any kind: a folder without segments is one of chunks, each a file.
@@ -148,55 +154,53 @@ fn look(
     args: &InspectArgs,
     reader: &mut dyn ChunkReader,
     only_looks: bool,
-    document: &mut Document,
+    found: &mut Listing,
     (mut patience, shutdown): (Patience, &Shutdown),
 ) -> Result<(), Failure> {
-    let shown = Shown {
-        records: args.records,
-        strings: args.strings,
-    };
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let ends = reader.capability().ends;
-    let is_full = |document: &Document| {
-        document.chunks.len().saturating_add(document.broken.len()) >= args.count
-    };
+    let is_full =
+        |found: &Listing| found.chunks.len().saturating_add(found.broken.len()) >= args.count;
     // One more than is shown, to tell whether there are more.
     reader.set_demand(args.count.saturating_add(1));
     patience.receive_all(reader, args.idle_timeout, shutdown, |reader, received| {
         let is_chunk = matches!(received, Received::Chunk(_) | Received::Damaged(_));
-        if is_full(document) && is_chunk {
-            document.more = true;
+        if is_full(found) && is_chunk {
+            found.more = true;
             return Ok(ControlFlow::Break(()));
         }
+        let broken = |origin: &Origin, bytes: &[u8], reason: &str| {
+            json!({
+                "lane": origin.lane,
+                "position": origin.position,
+                "bytes": bytes.len(),
+                "reason": reason,
+            })
+        };
         match received {
-            Received::Chunk(delivery) => {
-                match decoder.decode_with_layout(&delivery.bytes) {
+            Received::Chunk(it) => {
+                match decoder.decode_with_layout(&it.bytes) {
                     Ok((chunk, layout)) => {
-                        let figures = ChunkFigures::new(&delivery, &chunk, &layout, shown)?;
-                        document.chunks.push(figures);
+                        let document = chunk::document(&it, &chunk, &layout, args)?;
+                        found.chunks.push(document);
                     }
-                    Err(error) => document.broken.push(Broken {
-                        lane: delivery.origin.lane.to_string(),
-                        position: delivery.origin.position,
-                        bytes: delivery.bytes.len(),
-                        reason: error.to_string(),
-                    }),
+                    Err(error) => {
+                        let reason = error.to_string();
+                        found.broken.push(broken(&it.origin, &it.bytes, &reason));
+                    }
                 }
                 if only_looks {
-                    reader.settle(delivery.token, Verdict::Ack)?;
+                    reader.settle(it.token, Verdict::Ack)?;
                 }
             }
-            Received::Damaged(damaged) => document.broken.push(Broken {
-                lane: damaged.origin.lane.to_string(),
-                position: damaged.origin.position,
-                bytes: damaged.bytes.len(),
-                reason: damaged.reason.into(),
-            }),
+            Received::Damaged(it) => {
+                found.broken.push(broken(&it.origin, &it.bytes, &it.reason));
+            }
             _ => {}
         }
-        if is_full(document) && !ends {
+        if is_full(found) && !ends {
             // A live endpoint has more to come whenever somebody sends.
-            document.more = true;
+            found.more = true;
             return Ok(ControlFlow::Break(()));
         }
         Ok(ControlFlow::Continue(()))

@@ -17,7 +17,7 @@ use summary::Figures;
 
 use crate::args::ReceiveArgs;
 use crate::decoding;
-use crate::endpoint::{self, OpenReaders};
+use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
@@ -34,11 +34,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(&settings.args.decoding, settings.args.workers)?;
-    let OpenReaders {
-        readers,
+    let OpenReader {
+        reader: readers,
         listens_on,
         endpoint,
         readership,
+        ..
     } = endpoint::open_readers(
         &settings.args.from,
         settings.args.follow,
@@ -65,12 +66,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                     "fewer readers were opened than workers asked for",
                 )
             })?;
-            let source = Source::new(observation.tapped_reader(reader));
+            let source = Source::new(observation.observed().tapped_reader(reader));
             let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
                 source = source.with_demand(chunks);
             }
-            observation.receives(&mut source);
+            observation.observed().receives(source.watch());
             source = poison.apply(source);
             let stage = stages.next()?;
             Ok(Worker { source, stage })

@@ -4,7 +4,6 @@ use std::ops::Range;
 use std::path::PathBuf;
 
 use baler_analysis::filters::TypePattern;
-use baler_analysis::sinks::{Existing, Formulas};
 
 use crate::args::{ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
@@ -17,8 +16,6 @@ pub(super) struct Settings {
     /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
     pub(super) span: Option<Range<i64>>,
     pub(super) target: Target,
-    pub(super) existing: Existing,
-    pub(super) formulas: Formulas,
 }
 
 /// Where records go.
@@ -121,14 +118,6 @@ impl Settings {
             types: types.map(|it| TypePattern::new(it.as_str())).collect(),
             span,
             target,
-            existing: match args.overwrite {
-                true => Existing::Replace,
-                false => Existing::Append,
-            },
-            formulas: match args.csv_escape_formulas {
-                true => Formulas::Escape,
-                false => Formulas::Keep,
-            },
             args,
         })
     }

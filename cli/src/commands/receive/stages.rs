@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use baler_analysis::filters::{ByTime, ByType, Counts, SharedStage, Taken, Tee, Times};
 use baler_analysis::sinks::{
-    CsvFolder, Existing, JsonLines, Null, OutputFile, SharedOutput, TextTable,
+    CsvFolder, Existing, Formulas, JsonLines, OutputFile, SharedOutput, TextTable,
 };
 use baler_analysis::{AnalysisError, Pipe, Progress, Stage};
 
@@ -23,7 +23,6 @@ use crate::shutdown::Shutdown;
 const PIPE_CHUNKS: usize = 16;
 
 /// Makes the stages of one worker after the other.
-#[derive(Debug)]
 pub(super) struct Stages<'a> {
     settings: &'a Settings,
     shutdown: Shutdown,
@@ -40,9 +39,7 @@ pub(super) struct Stages<'a> {
 #[derive(Debug)]
 enum Sink {
     /// It owns its files, so there is one. None when the last worker has it.
-    Csv(Option<SharedStage<CsvFolder>>),
-    #[cfg(feature = "parquet")]
-    Parquet(Option<SharedStage<baler_arrow::ParquetFolder>>),
+    Files(Option<SharedStage<Box<dyn Stage>>>),
     Lines(Lines),
     Nothing,
 }
@@ -73,24 +70,30 @@ impl<'a> Stages<'a> {
                 output::say(line);
             }
         };
+        let existing = match settings.args.overwrite {
+            true => Existing::Replace,
+            false => Existing::Append,
+        };
+        let files = |files: Box<dyn Stage>| Sink::Files(Some(SharedStage::new(files)));
         let sink = match (&settings.target, settings.args.format) {
             (Target::Folder(folder), _) => {
-                let files = CsvFolder::new(folder)
-                    .with_existing(settings.existing)
-                    .with_formulas(settings.formulas)
-                    .with_notice(say)
-                    .counting(written.clone());
-                Sink::Csv(Some(SharedStage::new(files)))
+                let formulas = match settings.args.csv_escape_formulas {
+                    true => Formulas::Escape,
+                    false => Formulas::Keep,
+                };
+                let folder = CsvFolder::new(folder)
+                    .with_existing(existing)
+                    .with_formulas(formulas)
+                    .with_notice(say);
+                files(Box::new(folder.counting(written.clone())))
             }
             #[cfg(feature = "parquet")]
             (Target::Parquet(folder, parquet), _) => {
-                let files = baler_arrow::ParquetFolder::new(folder, parquet.clone());
-                Sink::Parquet(Some(SharedStage::new(files.counting(written.clone()))))
+                let folder = baler_arrow::ParquetFolder::new(folder, parquet.clone());
+                files(Box::new(folder.counting(written.clone())))
             }
             (_, RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet) => Sink::Nothing,
-            (Target::File(path), _) => {
-                Sink::Lines(Lines::to_file(path, settings.existing, &progress, say)?)
-            }
+            (Target::File(path), _) => Sink::Lines(Lines::to_file(path, existing, &progress, say)?),
             (Target::Stdout, _) => Sink::Lines(Lines {
                 output: SharedOutput::watched(output::RecordOutput::new(), progress.clone()),
                 what: "standard output".to_owned(),
@@ -168,9 +171,9 @@ impl Sink {
         last: bool,
     ) -> Option<Box<dyn Stage>> {
         Some(match self {
-            Self::Csv(shared) => share(shared, last),
-            #[cfg(feature = "parquet")]
-            Self::Parquet(shared) => share(shared, last),
+            // The last worker takes it.
+            Self::Files(files) if last => Box::new(files.take()?),
+            Self::Files(files) => Box::new(files.clone()?),
             Self::Lines(lines) if settings.args.format == RecordFormat::Table => {
                 // A file has room for all of a record.
                 let to_file = matches!(settings.target, Target::File(_));
@@ -212,10 +215,4 @@ impl Lines {
             what: path.display().to_string(),
         })
     }
-}
-
-/// One worker's share of a sink that owns its files; the last one takes it.
-fn share<S: Stage + 'static>(shared: &mut Option<SharedStage<S>>, last: bool) -> Box<dyn Stage> {
-    let mine = if last { shared.take() } else { shared.clone() };
-    mine.map_or_else(|| Box::new(Null) as Box<dyn Stage>, |it| Box::new(it))
 }

@@ -7,7 +7,7 @@ use baler_analysis::workers::GroupReport;
 use serde_json::{Value, json};
 
 use crate::output;
-use crate::output::figures::{OperationFigures, by_reason, operations_table};
+use crate::output::figures::{by_reason, operations_table};
 
 /// Handles to what the stages count.
 #[derive(Debug)]
@@ -80,11 +80,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         output::insert(&mut summary, "lag_by_lane", json!(lag));
     }
     if let Some(times) = &figures.times {
-        output::insert(
-            &mut summary,
-            "operations",
-            json!(OperationFigures::all(times)),
-        );
+        output::insert(&mut summary, "operations", json!(times.operations()));
     }
     summary
 }
@@ -107,7 +103,7 @@ pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
     }
     if let Some(times) = &figures.times {
         text.push('\n');
-        text.push_str(&operations_table(&OperationFigures::all(times)));
+        text.push_str(&operations_table(times));
     }
     text
 }

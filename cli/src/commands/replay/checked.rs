@@ -7,13 +7,10 @@ use std::time::Instant;
 use baler_analysis::quarantine::Quarantined;
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
-    ChunkReader, Delivery, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
-    TransportError, Verdict,
+    ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,
+    Settled, Token, TransportError, Verdict,
 };
 use serde::Serialize;
-
-use super::folder::meta;
-use crate::args::Undecodable;
 
 /// What was looked at. The names are part of the program's interface.
 #[derive(Debug, Clone, Default, Serialize)]
@@ -24,7 +21,7 @@ pub(super) struct CheckedFigures {
     pub(super) records: u64,
     /// Chunks that do not decode.
     pub(super) undecodable: u64,
-    /// Those of them that stayed where they are.
+    /// Those that stayed where they are: all of them.
     pub(super) skipped: u64,
     /// Chunks that were taken out of a record of a quarantine.
     pub(super) unwrapped: u64,
@@ -39,7 +36,6 @@ const MAX_PROBLEMS: usize = 20;
 pub(super) struct Checked {
     inner: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
-    undecodable: Undecodable,
     looked: Arc<Mutex<CheckedFigures>>,
     demand: usize,
     /// How many deliveries are held back: never settled, so that the source keeps them.
@@ -47,15 +43,10 @@ pub(super) struct Checked {
 }
 
 impl Checked {
-    pub(super) fn new(
-        inner: Box<dyn ChunkReader>,
-        decoder: ChunkDecoder,
-        undecodable: Undecodable,
-    ) -> Self {
+    pub(super) fn new(inner: Box<dyn ChunkReader>, decoder: ChunkDecoder) -> Self {
         Self {
             inner,
             decoder,
-            undecodable,
             looked: Arc::default(),
             demand: usize::MAX,
             held_back: 0,
@@ -75,7 +66,15 @@ impl Checked {
         let mut looked = lock(&looked);
         if let Some(wrapped) = wrapped {
             looked.unwrapped = looked.unwrapped.saturating_add(1);
-            delivery.meta = wrapped.identity().map(|it| meta(&wrapped.bytes, it));
+            let container = match wrapped.bytes.starts_with(b"KIKA") {
+                true => ContainerKind::Kieker,
+                false => ContainerKind::Native,
+            };
+            delivery.meta = wrapped.identity().map(|identity| ChunkMeta {
+                container,
+                records: 0,
+                identity,
+            });
             delivery.origin = wrapped.origin();
             delivery.bytes = wrapped.bytes;
             decoded = self.decoder.decode(&delivery.bytes);
@@ -85,31 +84,25 @@ impl Checked {
                 let records = u64::try_from(chunk.batch.len()).unwrap_or(u64::MAX);
                 looked.decodable = looked.decodable.saturating_add(1);
                 looked.records = looked.records.saturating_add(records);
-                if let (Some(meta), Ok(records)) =
-                    (&mut delivery.meta, u32::try_from(chunk.batch.len()))
-                {
+                if let (Some(meta), Ok(records)) = (&mut delivery.meta, u32::try_from(records)) {
                     meta.records = records;
                 }
                 self.decoder.reuse(chunk.batch);
-                return Some(delivery);
+                Some(delivery)
             }
             Err(error) => {
                 looked.undecodable = looked.undecodable.saturating_add(1);
+                looked.skipped = looked.skipped.saturating_add(1);
                 if looked.problems.len() < MAX_PROBLEMS {
-                    looked
-                        .problems
-                        .push(format!("{}: {error}", delivery.origin));
+                    let problem = format!("{}: {error}", delivery.origin);
+                    looked.problems.push(problem);
                 }
+                drop(looked);
+                self.held_back = self.held_back.saturating_add(1);
+                self.set_demand(self.demand);
+                None
             }
         }
-        if self.undecodable == Undecodable::Send && delivery.meta.is_some() {
-            return Some(delivery);
-        }
-        looked.skipped = looked.skipped.saturating_add(1);
-        drop(looked);
-        self.held_back = self.held_back.saturating_add(1);
-        self.set_demand(self.demand);
-        None
     }
 }
 

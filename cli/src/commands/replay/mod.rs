@@ -3,7 +3,6 @@
 //! folder or reader -> unwrapped and checked -> relay -> writer
 
 mod checked;
-mod folder;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -11,9 +10,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, Received};
+use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
-use folder::FolderReader;
 
 use super::relay::Passage;
 use crate::args::ReplayArgs;
@@ -27,16 +26,16 @@ use crate::shutdown::Shutdown;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let target = match &args.to {
-        Some(to) => Some(endpoint::wrap(endpoint::writer(to)?, &args.spool)),
-        None => None,
-    };
+    let target = args.to.as_ref();
+    let target = target
+        .map(|to| endpoint::spooled_writer(to, &args.spool))
+        .transpose()?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let (from, reader) = open(args)?;
-    let reader = Checked::new(reader, decoder, args.undecodable);
+    let reader = Checked::new(reader, decoder);
     let looked = reader.looked();
     let give_up = args.give_up.limit(Some(args.idle_timeout));
-    let (mut sent, mut served) = (None, Ok(()));
+    let mut sent = None;
     match target {
         None => {
             let patience = Patience::new(&from, give_up, quiet);
@@ -55,20 +54,21 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 stop,
                 give_up,
             };
-            sent = Some(passage.run(&observation, quiet, shutdown));
-            served = observation.finish();
+            let passed = passage.run(&observation, quiet, shutdown);
+            sent = Some((passed, observation.finish()));
         }
     }
     let looked = lock(&looked).clone();
     // The names are part of the program's interface.
     let mut document = serde_json::to_value(&looked)
         .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
-    if let (Some(fields), Some(sent)) = (document.as_object_mut(), &mut sent) {
-        fields.insert("sent".to_owned(), std::mem::take(&mut sent.document));
+    let mut ended = Ok(Code::Done);
+    if let Some(((of_relay, outcome), served)) = sent {
+        output::insert(&mut document, "sent", of_relay);
+        ended = served.and(outcome);
     }
     output::document(args.format, &document)?;
-    served?;
-    Ok(match sent.map_or(Ok(Code::Done), |sent| sent.outcome)? {
+    Ok(match ended? {
         Code::Done if looked.undecodable > 0 => Code::Data,
         code => code,
     })
@@ -85,9 +85,9 @@ fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
         let open = endpoint::open_reader(&args.what, false)?;
         return Ok((open.endpoint, open.reader));
     }
-    let reader = FolderReader::open(Path::new(&args.what), args.remove)
+    let reader = QuarantineReader::open(Path::new(&args.what), args.remove)
         .map_err(|error| Failure::unavailable(&args.what, error))?;
-    if reader.len() == 0 {
+    if reader.is_empty() {
         let message = "there is no .chunk file in it; a folder of segments is file:///folder";
         return Err(Failure::unavailable(&args.what, message));
     }

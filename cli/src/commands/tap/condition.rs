@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::{RecordFields, RecordRef, ValueRef};
@@ -18,7 +17,7 @@ use crate::output;
 const FIELDS: &str = "fields";
 
 /// An expression over the fields of a record.
-pub(super) struct Condition {
+pub(in crate::commands) struct Condition {
     program: Program,
     env: Arc<Env>,
     /// The variables that it names: only these are looked up.
@@ -31,7 +30,7 @@ impl Condition {
     /// # Errors
     ///
     /// It is none: says where and why.
-    pub(super) fn new(text: &str) -> Result<Self, Failure> {
+    pub(in crate::commands) fn new(text: &str) -> Result<Self, Failure> {
         let env = Arc::new(Env::stdlib());
         let program = env.compile(text).map_err(|errors| {
             let first = errors.errors.first().map_or_else(
@@ -122,7 +121,7 @@ fn map(fields: RecordFields<'_>) -> Value {
 }
 
 /// Passes records for which an expression is true.
-pub(super) struct Where<S> {
+pub(in crate::commands) struct Where<S> {
     condition: Condition,
     failures: Failures,
     next: S,
@@ -130,7 +129,7 @@ pub(super) struct Where<S> {
 
 /// For how many records an expression could not be said, and why for the first. Cloning shares.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
+pub(in crate::commands) struct Failures(Arc<Mutex<(u64, Option<String>)>>);
 
 impl Failures {
     fn add(&self, reason: String) {
@@ -140,7 +139,7 @@ impl Failures {
     }
 
     /// Tells of them on standard error, if there were any.
-    pub(super) fn tell(&self) {
+    pub(in crate::commands) fn tell(&self) {
         let failures = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let (records, Some(reason)) = &*failures {
             output::say(format_args!(
@@ -152,7 +151,7 @@ impl Failures {
 }
 
 impl<S: Stage> Where<S> {
-    pub(super) fn new(condition: Condition, next: S) -> Self {
+    pub(in crate::commands) fn new(condition: Condition, next: S) -> Self {
         Self {
             condition,
             failures: Failures::default(),
@@ -161,7 +160,7 @@ impl<S: Stage> Where<S> {
     }
 
     /// A handle to what could not be said.
-    pub(super) fn failures(&self) -> Failures {
+    pub(in crate::commands) fn failures(&self) -> Failures {
         self.failures.clone()
     }
 }
@@ -171,8 +170,8 @@ impl<S: Stage> Stage for Where<S> {
         "where"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
@@ -189,18 +188,6 @@ impl<S: Stage> Stage for Where<S> {
             return Ok(());
         }
         self.next.accept(selected)
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
     }
 }
 

@@ -3,23 +3,25 @@
 //! medium or running command -> source -> by type -> where -> rate -> first N
 //!     -> thread for the output -> standard output
 
-mod condition;
+pub(super) mod condition;
 mod process;
 mod show;
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use baler_analysis::filters::{ByType, First, TypePattern};
+use baler_analysis::filters::{ByType, Taken, TypePattern};
 use baler_analysis::sinks::{JsonLines, TextTable};
-use baler_analysis::{AnalysisError, Pipe, Source, Stage, Stop};
-use baler_common::transport::{Browse, Readership};
-use condition::{Condition, Where};
+use baler_analysis::{AnalysisError, Pipe, Source, SourceReport, Stage};
+use baler_common::transport::{Browse, ChunkReader};
+use condition::{Condition, Failures, Where};
 use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
 use crate::decoding;
-use crate::endpoint::{self, OpenReader};
+use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
@@ -37,49 +39,34 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     }
     let condition = args.condition.as_deref().map(Condition::new).transpose()?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
-    let mut skipped = None;
-    let OpenReader {
-        reader, endpoint, ..
-    } = if is_process(&args.from) {
-        let (reader, endpoint) =
-            ProcessTap::open(&args.from, args.from_start, args.token_file.as_deref())?;
-        skipped = Some(reader.skipped());
-        OpenReader {
-            reader: Box::new(reader),
-            listens_on: None,
-            endpoint,
-            readership: Readership::OneProcess,
-            only_looks: true,
-        }
+    let mut counts = Counts::new(args);
+    let (reader, endpoint) = if is_process(&args.from) {
+        let token_file = args.token_file.as_deref();
+        let (tap, endpoint) = ProcessTap::open(&args.from, args.from_start, token_file)?;
+        counts.skipped = tap.skipped();
+        (Box::new(tap) as Box<dyn ChunkReader>, endpoint)
     } else {
         let range = if args.from_start {
             Browse::FromOldest
         } else {
             Browse::FromNow
         };
-        endpoint::open_tap(&args.from, range)?
+        let open = endpoint::open_tap(&args.from, range)?;
+        (open.reader, open.endpoint)
     };
-    let mut source = Source::new(reader).with_decoder(decoder);
-    let (mut stage, counts) = stages(args, condition, shutdown)?;
+    let source = Source::new(reader).with_decoder(decoder);
+    let stage = stages(args, condition, &mut counts, shutdown)?;
     // A look holds nothing that others wait for.
     shutdown.drains(true, || 0);
-    let mut stop = Stop::default();
-    stop.idle_timeout = args.idle_timeout;
     let give_up = args.give_up.limit(args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
-    let mut given_up = None;
-    let ran = source.run(&mut *stage, stop, |report| {
-        given_up = patience.look(&report.waiting).err();
-        !shutdown.is_requested() && !counts.taken.is_enough() && given_up.is_none()
+    let (seen, result) = patience.run_source(source, stage, args.idle_timeout, shutdown, |_| {
+        !shutdown.is_requested() && !counts.taken.is_enough()
     });
-    let seen = source.report();
-    let closed = source.close(shutdown.deadline());
-    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
-    let result = given_up.map_or(result, Err);
     // Nobody reads any more: a quiet end.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
-        tell(&seen, &counts, skipped.as_ref(), &endpoint);
+        counts.tell(&seen, &endpoint);
     }
     result?;
     Ok(Code::Done)
@@ -90,11 +77,51 @@ fn is_process(text: &str) -> bool {
     text.starts_with("http:") || !endpoint::is_uri(text) && text.contains(':')
 }
 
-/// Handles to what the stages count.
+/// What the stages count.
 struct Counts {
-    condition: Option<condition::Failures>,
-    limited: Option<show::Limited>,
-    taken: baler_analysis::filters::Taken,
+    /// Records for which the condition could not be evaluated.
+    failures: Failures,
+    /// Records beyond `--rate`.
+    limited: Arc<AtomicU64>,
+    /// Chunks that a running command did not show.
+    skipped: Arc<AtomicU64>,
+    taken: Taken,
+}
+
+impl Counts {
+    fn new(args: &TapArgs) -> Self {
+        Self {
+            failures: Failures::default(),
+            limited: Arc::default(),
+            skipped: Arc::default(),
+            taken: Taken::of(args.count.unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Tells on standard error what was seen, and what was not shown and why.
+    fn tell(&self, seen: &SourceReport, endpoint: &str) {
+        output::say(format_args!(
+            "{} in {} passed at {endpoint}",
+            output::counted(seen.records, "record"),
+            output::counted(seen.chunks, "chunk"),
+        ));
+        for (count, what) in [
+            (
+                self.skipped.load(Ordering::Relaxed),
+                "chunks were skipped because this tap was too slow",
+            ),
+            (
+                self.limited.load(Ordering::Relaxed),
+                "records were not shown because of --rate",
+            ),
+            (seen.quarantined, "chunks do not decode"),
+        ] {
+            if count > 0 {
+                output::say(format_args!("{} {what}", output::number(count)));
+            }
+        }
+        self.failures.tell();
+    }
 }
 
 /// The stages from the filters to standard output.
@@ -105,8 +132,9 @@ struct Counts {
 fn stages(
     args: &TapArgs,
     condition: Option<Condition>,
+    counts: &mut Counts,
     shutdown: &Shutdown,
-) -> Result<(Box<dyn Stage>, Counts), AnalysisError> {
+) -> Result<Box<dyn Stage>, AnalysisError> {
     let (stdout, what) = (output::RecordOutput::new(), "standard output");
     let sink: Box<dyn Stage> = match args.format {
         DocumentFormat::Json if args.identity => {
@@ -115,70 +143,23 @@ fn stages(
         DocumentFormat::Json => Box::new(JsonLines::new(stdout, what)),
         DocumentFormat::Table => Box::new(TextTable::new(stdout, what, output::width())),
     };
-    let pipe = Pipe::spawn(PIPE_CHUNKS, Prompt::new(sink))
+    let pipe = Pipe::spawn(PIPE_CHUNKS, Prompt(sink))
         .map_err(|error| AnalysisError::output("a thread for the output", error))?;
     let ending = shutdown.clone();
     let pipe = pipe.until(move || ending.output_deadline());
-    let (first, taken) = First::new(args.count.unwrap_or(u64::MAX), pipe);
-    let mut counts = Counts {
-        condition: None,
-        limited: None,
-        taken,
-    };
-    let mut stage: Box<dyn Stage> = Box::new(first);
+    let mut next: Box<dyn Stage> = Box::new(counts.taken.stage(pipe));
     if let Some(rate) = args.rate {
-        let limit = Limit::new(rate, stage);
-        counts.limited = Some(limit.limited());
-        stage = Box::new(limit);
+        next = Box::new(Limit::new(rate, &counts.limited, next));
     }
     if let Some(condition) = condition {
-        let filter = Where::new(condition, stage);
-        counts.condition = Some(filter.failures());
-        stage = Box::new(filter);
+        let filter = Where::new(condition, next);
+        counts.failures = filter.failures();
+        next = Box::new(filter);
     }
     if !args.types.is_empty() {
-        let patterns = args
-            .types
-            .iter()
-            .map(|pattern| TypePattern::new(pattern.as_str()));
-        stage = Box::new(ByType::new(patterns, stage));
+        let patterns = args.types.iter();
+        let patterns = patterns.map(|pattern| TypePattern::new(pattern.as_str()));
+        next = Box::new(ByType::new(patterns, next));
     }
-    Ok((stage, counts))
-}
-
-/// Tells on standard error what was seen, and what was not shown and why.
-fn tell(
-    seen: &baler_analysis::SourceReport,
-    counts: &Counts,
-    skipped: Option<&process::Skipped>,
-    endpoint: &str,
-) {
-    output::say(format_args!(
-        "{} in {} passed at {endpoint}",
-        output::counted(seen.records, "record"),
-        output::counted(seen.chunks, "chunk"),
-    ));
-    if let Some(chunks) = skipped.map(process::Skipped::chunks).filter(|it| *it > 0) {
-        output::say(format_args!(
-            "{} chunks were skipped because this tap was too slow",
-            output::number(chunks)
-        ));
-    }
-    if let Some(records) = counts.limited.as_ref().map(show::Limited::records)
-        && records > 0
-    {
-        output::say(format_args!(
-            "{} records were not shown because of --rate",
-            output::number(records)
-        ));
-    }
-    if let Some(failures) = &counts.condition {
-        failures.tell();
-    }
-    if seen.quarantined > 0 {
-        output::say(format_args!(
-            "{} chunks do not decode",
-            output::number(seen.quarantined)
-        ));
-    }
+    Ok(next)
 }

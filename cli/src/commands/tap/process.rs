@@ -31,22 +31,12 @@ const MAX_CHUNK_BYTES: u64 = 64 << 20;
 /// How long the process may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many chunks this tap was not shown. Cloning shares.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Skipped(Arc<AtomicU64>);
-
-impl Skipped {
-    pub(super) fn chunks(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 /// Reads what passes through a running command. What is settled here concerns nobody there.
 pub(super) struct ProcessTap {
     capability: ReaderCapability,
     endpoint: Box<str>,
     frames: Receiver<Result<Bytes, String>>,
-    skipped: Skipped,
+    skipped: Arc<AtomicU64>,
     demand: usize,
     held: HashSet<Token>,
     next_token: u64,
@@ -87,9 +77,9 @@ impl ProcessTap {
             let told = response.body_mut().read_to_string().unwrap_or_default();
             return Err(failed(&format!("{}: {}", response.status(), told.trim())));
         }
-        let skipped = Skipped::default();
+        let skipped = Arc::<AtomicU64>::default();
         let (sender, frames) = sync_channel(AHEAD);
-        let (counted, body) = (skipped.clone(), response.into_body());
+        let (counted, body) = (Arc::clone(&skipped), response.into_body());
         thread::Builder::new()
             .name("baler-tap".to_owned())
             .spawn(move || read(body.into_reader(), &counted, &sender))
@@ -109,45 +99,33 @@ impl ProcessTap {
         Ok((tap, base))
     }
 
-    /// A handle to what was skipped.
-    pub(super) fn skipped(&self) -> Skipped {
-        self.skipped.clone()
+    /// How many chunks this tap was not shown.
+    pub(super) fn skipped(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.skipped)
     }
 }
 
 /// Reads frames until the process ends, or nobody wants them any more.
-fn read(mut body: impl Read, skipped: &Skipped, sender: &SyncSender<Result<Bytes, String>>) {
-    loop {
-        match frame(&mut body, skipped) {
-            Ok(Some(chunk)) => {
-                if sender.send(Ok(chunk)).is_err() {
-                    return;
-                }
-            }
-            Ok(None) => {}
-            Err(Ended::Clean) => return,
-            Err(Ended::Broken(message)) => {
-                // Nobody to tell it to is an end as well.
-                sender.send(Err(message)).ok();
-                return;
-            }
+fn read(mut body: impl Read, skipped: &AtomicU64, sender: &SyncSender<Result<Bytes, String>>) {
+    while let Some(frame) = frame(&mut body, skipped).transpose() {
+        let is_end = frame.is_err();
+        if frame.as_ref().is_ok_and(Bytes::is_empty) {
+            continue;
+        }
+        // Nobody to tell it to is an end as well.
+        if sender.send(frame).is_err() || is_end {
+            return;
         }
     }
 }
 
-/// Why no frame comes any more.
-enum Ended {
-    Broken(String),
-    Clean,
-}
-
-/// The chunk of the next frame; nothing for a frame of another kind.
-fn frame(body: &mut impl Read, skipped: &Skipped) -> Result<Option<Bytes>, Ended> {
-    let broken = |error: std::io::Error| Ended::Broken(error.to_string());
+/// The chunk of the next frame, empty for a frame of another kind; nothing at the end.
+fn frame(body: &mut impl Read, skipped: &AtomicU64) -> Result<Option<Bytes>, String> {
+    let broken = |error: std::io::Error| error.to_string();
     let mut kind = [0; 1];
     // A process that ends closes its connection between two frames, or within one.
     if body.read(&mut kind).map_err(broken)? == 0 {
-        return Err(Ended::Clean);
+        return Ok(None);
     }
     let mut number = [0; FRAME_HEAD - 1];
     body.read_exact(&mut number).map_err(broken)?;
@@ -156,17 +134,15 @@ fn frame(body: &mut impl Read, skipped: &Skipped) -> Result<Option<Bytes>, Ended
         CHUNK_FRAME if number <= MAX_CHUNK_BYTES => {
             let mut chunk = Vec::new();
             let read = body.take(number).read_to_end(&mut chunk).map_err(broken)?;
-            if u64::try_from(read).ok() != Some(number) {
-                return Err(Ended::Clean);
-            }
-            Ok(Some(chunk.into()))
+            let is_whole = u64::try_from(read).ok() == Some(number);
+            Ok(is_whole.then(|| chunk.into()))
         }
         SKIPPED_FRAME => {
-            skipped.0.fetch_add(number, Ordering::Relaxed);
-            Ok(None)
+            skipped.fetch_add(number, Ordering::Relaxed);
+            Ok(Some(Bytes::new()))
         }
-        CHUNK_FRAME => Err(Ended::Broken(format!("a chunk of {number} bytes"))),
-        kind => Err(Ended::Broken(format!("a frame of the unknown kind {kind}"))),
+        CHUNK_FRAME => Err(format!("a chunk of {number} bytes")),
+        kind => Err(format!("a frame of the unknown kind {kind}")),
     }
 }
 

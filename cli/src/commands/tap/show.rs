@@ -7,86 +7,44 @@ use std::time::Instant;
 use baler_analysis::{AnalysisError, Parcel, Stage};
 
 /// Shows every chunk at once: whoever looks wants to see what passes now.
-pub(super) struct Prompt<S> {
-    next: S,
-}
-
-impl<S: Stage> Prompt<S> {
-    pub(super) fn new(next: S) -> Self {
-        Self { next }
-    }
-}
+pub(super) struct Prompt<S>(pub(super) S);
 
 impl<S: Stage> Stage for Prompt<S> {
     fn name(&self) -> &'static str {
         "prompt"
     }
 
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.0)
+    }
+
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        self.next.accept(parcel)?;
-        self.next.flush()
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
+        self.0.accept(parcel)?;
+        self.0.flush()
     }
 }
 
-/// Passes so many records a second at most, those of one second at once.
+/// Passes a number of records a second at most, those of one second at once.
 pub(super) struct Limit<S> {
     per_second: f64,
     /// How many records may pass now.
     budget: f64,
     filled: Instant,
-    limited: Limited,
+    /// How many records did not pass.
+    limited: Arc<AtomicU64>,
     next: S,
 }
 
-/// How many records did not pass. Cloning shares.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Limited(Arc<AtomicU64>);
-
-impl Limited {
-    pub(super) fn records(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
-
 impl<S: Stage> Limit<S> {
-    pub(super) fn new(per_second: f64, next: S) -> Self {
+    /// Counts records that do not pass in `limited`.
+    pub(super) fn new(per_second: f64, limited: &Arc<AtomicU64>, next: S) -> Self {
         Self {
             per_second,
             budget: per_second.max(1.0),
             filled: Instant::now(),
-            limited: Limited::default(),
+            limited: Arc::clone(limited),
             next,
         }
-    }
-
-    /// A handle to how many did not pass.
-    pub(super) fn limited(&self) -> Limited {
-        self.limited.clone()
-    }
-
-    /// What became of the parcel at this time: the records that may pass.
-    fn pass(&mut self, parcel: &Parcel, now: Instant) -> Parcel {
-        let elapsed = now.saturating_duration_since(self.filled).as_secs_f64();
-        self.filled = now;
-        let most = self.per_second.max(1.0);
-        self.budget = (self.budget + elapsed * self.per_second).min(most);
-        parcel.select(|_| {
-            let passes = self.budget >= 1.0;
-            if passes {
-                self.budget -= 1.0;
-            } else {
-                self.limited.0.fetch_add(1, Ordering::Relaxed);
-            }
-            passes
-        })
     }
 }
 
@@ -95,27 +53,28 @@ impl<S: Stage> Stage for Limit<S> {
         "rate"
     }
 
-    fn ready(&mut self, by: Instant) -> Result<bool, AnalysisError> {
-        self.next.ready(by)
+    fn next(&mut self) -> Option<&mut dyn Stage> {
+        Some(&mut self.next)
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let selected = self.pass(&parcel, Instant::now());
+        let now = Instant::now();
+        let elapsed = now.saturating_duration_since(self.filled).as_secs_f64();
+        self.filled = now;
+        let most = self.per_second.max(1.0);
+        self.budget = (self.budget + elapsed * self.per_second).min(most);
+        let selected = parcel.select(|_| {
+            let passes = self.budget >= 1.0;
+            if passes {
+                self.budget -= 1.0;
+            } else {
+                self.limited.fetch_add(1, Ordering::Relaxed);
+            }
+            passes
+        });
         if selected.is_empty() {
             return Ok(());
         }
         self.next.accept(selected)
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.next.flush()
-    }
-
-    fn idle(&mut self) -> Result<bool, AnalysisError> {
-        self.next.idle()
-    }
-
-    fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.next.finish()
     }
 }

@@ -1,13 +1,11 @@
 //! `baler top`: the figures of a running process, live in a terminal or once for scripts.
 //!
-//! /metrics -> [`Scraper`] -> pairs of snapshots -> [`View`] -> screen, table or JSON
+//! /metrics -> [`Scraper`] -> pairs of snapshots -> [`View`] -> tables or JSON
 
-mod live;
 mod scrape;
 mod screen;
 #[cfg(test)]
 mod tests;
-mod text;
 mod view;
 
 use std::io::{self, IsTerminal as _};
@@ -22,7 +20,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// Shows until q is pressed or a signal comes, or once.
+/// Shows until a signal comes, or once.
 pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
     let scraper = Scraper::new(&args.address)?;
     if args.once {
@@ -33,8 +31,7 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
             "top draws on a terminal and standard output is none: use --once",
         ));
     }
-    live::run(scraper, args.interval, shutdown)
-        .map_err(|error| Failure::output("the terminal", &error))?;
+    screen::run(&scraper, args.interval, shutdown)?;
     Ok(Code::Done)
 }
 
@@ -47,6 +44,6 @@ fn once(args: &TopArgs, scraper: &Scraper, shutdown: &Shutdown) -> Result<Code, 
     }
     let second = scraper.scrape().map_err(away)?;
     let view = View::new(scraper.address(), Some(&first), &second);
-    output::result(args.format, &view, || text::text(&view))?;
+    output::result(args.format, &view, || view.text(|_| String::new()))?;
     Ok(Code::Done)
 }

@@ -124,57 +124,42 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    fn series<'a>(&'a self, metric: &'a str) -> impl Iterator<Item = (&'a Sample, f64)> {
-        let samples = self.samples.iter();
-        samples
-            .filter(move |sample| sample.metric == metric)
-            .filter_map(|sample| match sample.value {
-                Value::Counter(value) | Value::Gauge(value) | Value::Untyped(value) => {
-                    Some((sample, value))
-                }
-                Value::Histogram(_) | Value::Summary(_) => None,
-            })
+    /// The series of a metric: the values of these labels, and the figure.
+    pub(super) fn series<const N: usize>(
+        &self,
+        metric: &str,
+        labels: [&str; N],
+    ) -> Vec<([String; N], f64)> {
+        let samples = self.samples.iter().filter(|it| it.metric == metric);
+        let series = samples.filter_map(|sample| match sample.value {
+            Value::Counter(value) | Value::Gauge(value) | Value::Untyped(value) => {
+                let label = |name| sample.labels.get(name).unwrap_or("").to_owned();
+                Some((labels.map(label), value))
+            }
+            Value::Histogram(_) | Value::Summary(_) => None,
+        });
+        series.collect()
     }
 
     /// The sum over all series of a metric; nothing when there is none.
     pub(super) fn sum(&self, metric: &str) -> Option<f64> {
-        let values = self.series(metric).map(|(_, value)| value);
-        values.fold(None, |sum, value| Some(sum.unwrap_or(0.0) + value))
+        let values = self.series(metric, []).into_iter().map(|(_, value)| value);
+        values.reduce(|sum, value| sum + value)
     }
 
     /// The sums of a metric by the values of a label.
     pub(super) fn by(&self, metric: &str, label: &str) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
-        for (sample, value) in self.series(metric) {
-            if let Some(name) = sample.labels.get(label) {
-                *sums.entry(name.to_owned()).or_default() += value;
-            }
+        for ([name], value) in self.series(metric, [label]) {
+            *sums.entry(name).or_default() += value;
         }
         sums
     }
 
-    /// The values of labels of those series of a metric that are not 0.
-    pub(super) fn labels<const N: usize>(
-        &self,
-        metric: &str,
-        labels: [&str; N],
-    ) -> Vec<[String; N]> {
-        let series = self.series(metric).filter(|(_, value)| *value != 0.0);
-        series
-            .map(|(sample, _)| {
-                labels.map(|label| sample.labels.get(label).unwrap_or("").to_owned())
-            })
-            .collect()
-    }
-
-    /// The series of a metric with the values of two labels.
-    pub(super) fn pairs(&self, metric: &str, labels: [&str; 2]) -> Vec<([String; 2], f64)> {
-        let series = self.series(metric);
-        series
-            .map(|(sample, value)| {
-                let names = labels.map(|label| sample.labels.get(label).unwrap_or("").to_owned());
-                (names, value)
-            })
-            .collect()
+    /// The labels of the series of a metric that are not 0.
+    pub(super) fn set<const N: usize>(&self, metric: &str, labels: [&str; N]) -> Vec<[String; N]> {
+        let series = self.series(metric, labels).into_iter();
+        let set = series.filter(|(_, value)| *value != 0.0);
+        set.map(|(labels, _)| labels).collect()
     }
 }

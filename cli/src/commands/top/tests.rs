@@ -1,10 +1,6 @@
-//! What is drawn, and what keys do.
+//! What is drawn.
 
 use std::time::Duration;
-
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::scrape::{Snapshot, base_url};
 use super::screen::Screen;
@@ -44,12 +40,6 @@ fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {
     Snapshot::parse(&text).unwrap()
 }
 
-fn drawn(screen: &Screen) -> String {
-    let mut terminal = Terminal::new(TestBackend::new(100, 30)).unwrap();
-    terminal.draw(|frame| screen.draw(frame)).unwrap();
-    terminal.backend().to_string()
-}
-
 #[test]
 fn rates_are_differences_within_one_life_of_the_process() {
     let mut first = sending(1_000, "open", 1);
@@ -81,22 +71,22 @@ fn only_metrics_that_exist_are_shown() {
         assert!(all.iter().any(|metric| metric.name == name), "{name}");
     };
     COUNTED.iter().for_each(|it| known(it.metric));
-    NOW.iter().for_each(|(_, _, metric, _)| known(metric));
+    NOW.iter().for_each(|it| known(it.metric));
 }
 
 #[test]
 fn screen_shows_figures_and_a_process_that_goes_away_and_comes_back() {
-    let mut screen = Screen::new("http://h:9464", Duration::from_secs(1));
+    let mut screen = Screen::default();
     let mut first = sending(1_000, "open", 1);
     first.taken -= Duration::from_secs(1);
     let second = sending(4_000, "closed", 1);
     screen.update(Ok(View::new("here", None, &first)));
-    assert!(drawn(&screen).contains("writer open"));
+    assert!(screen.text().contains("writer open"));
     screen.update(Ok(View::new("here", Some(&first), &second)));
-    let text = drawn(&screen);
+    let text = screen.text();
     for part in [
         "send 0.1.0",
-        "to tcp://h:1",
+        "to           tcp://h:1",
         "writer closed",
         "records delivered",
         "4,000",
@@ -104,35 +94,16 @@ fn screen_shows_figures_and_a_process_that_goes_away_and_comes_back() {
         "1.2 s",
         "4 (worker 0)",
         "refused",
-        "q quit",
         "█",
     ] {
         assert!(text.contains(part), "no {part} in\n{text}");
     }
     screen.update(Err("connection refused".to_owned()));
-    let text = drawn(&screen);
+    let text = screen.text();
     assert!(text.contains("away: connection refused"), "{text}");
     assert!(text.contains("4,000"), "the last figures stay\n{text}");
     screen.update(Ok(View::new("here", None, &second)));
-    assert!(!drawn(&screen).contains("away"));
-}
-
-#[test]
-fn keys_pause_change_the_interval_and_end() {
-    let mut screen = Screen::new("http://h:9464", Duration::from_secs(1));
-    let key = |code| KeyEvent::new(code, KeyModifiers::NONE);
-    let press = super::live::press;
-    assert!(!press(&mut screen, key(KeyCode::Char('+'))));
-    assert_eq!(screen.interval, Duration::from_secs(2));
-    for _ in 0..9 {
-        press(&mut screen, key(KeyCode::Char('-')));
-    }
-    assert_eq!(screen.interval, Duration::from_millis(250));
-    press(&mut screen, key(KeyCode::Char('p')));
-    assert!(screen.paused && drawn(&screen).contains("paused"));
-    assert!(press(&mut screen, key(KeyCode::Char('q'))));
-    let interrupt = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-    assert!(press(&mut screen, interrupt));
+    assert!(!screen.text().contains("away"));
 }
 
 #[test]

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::scrape::Snapshot;
+use crate::output;
 
-/// A counter that is shown with its rate.
+/// A figure that is shown.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub(super) struct Figure {
     /// The name in JSON.
     pub(super) name: &'static str,
     /// The name on the screen.
@@ -27,14 +28,14 @@ pub(super) enum Unit {
     Seconds,
 }
 
-const fn counted(
+const fn figure(
     name: &'static str,
     title: &'static str,
     metric: &'static str,
     unit: Unit,
     always: bool,
-) -> Counted {
-    Counted {
+) -> Figure {
+    Figure {
         name,
         title,
         metric,
@@ -43,48 +44,48 @@ const fn counted(
     }
 }
 
-/// The counters that are shown.
+/// The counters, which are shown with their rates.
 #[rustfmt::skip]
-pub(super) const COUNTED: &[Counted] = &[
-    counted("records_emitted", "records emitted", "baler_records_emitted_total", Unit::Number, true),
-    counted("records_delivered", "records delivered", "baler_records_delivered_total", Unit::Number, true),
-    counted("records_spooled", "records spooled", "baler_records_spooled_total", Unit::Number, false),
-    counted("records_received", "records received", "baler_records_received_total", Unit::Number, true),
-    counted("chunks_confirmed", "chunks confirmed", "baler_chunks_confirmed_total", Unit::Number, true),
-    counted("chunks_received", "chunks received", "baler_chunks_received_total", Unit::Number, true),
-    counted("row_bytes", "bytes before encoding", "baler_row_bytes_total", Unit::Bytes, true),
-    counted("confirmed_bytes", "bytes confirmed", "baler_confirmed_bytes_total", Unit::Bytes, true),
-    counted("received_bytes", "bytes received", "baler_received_bytes_total", Unit::Bytes, true),
-    counted("replayed_chunks", "chunks replayed", "baler_spool_replayed_chunks_total", Unit::Number, false),
-    counted("retries", "retries", "baler_chunk_retries_total", Unit::Number, false),
-    counted("writer_failures", "writer's failures", "baler_writer_failures_total", Unit::Number, false),
-    counted("redelivered", "redelivered", "baler_chunks_redelivered_total", Unit::Number, false),
-    counted("duplicates", "duplicates", "baler_chunks_duplicate_total", Unit::Number, false),
-    counted("quarantined", "quarantined", "baler_chunks_quarantined_total", Unit::Number, false),
-    counted("given_back", "given back", "baler_chunks_given_back_total", Unit::Number, false),
-    counted("rebalances", "rebalances", "baler_reader_rebalances_total", Unit::Number, false),
-    counted("reader_errors", "reader's errors", "baler_reader_errors_total", Unit::Number, false),
-    counted("cpu_seconds", "CPU", "process_cpu_seconds_total", Unit::Seconds, true),
+pub(super) const COUNTED: &[Figure] = &[
+    figure("records_emitted", "records emitted", "baler_records_emitted_total", Unit::Number, true),
+    figure("records_delivered", "records delivered", "baler_records_delivered_total", Unit::Number, true),
+    figure("records_spooled", "records spooled", "baler_records_spooled_total", Unit::Number, false),
+    figure("records_received", "records received", "baler_records_received_total", Unit::Number, true),
+    figure("chunks_confirmed", "chunks confirmed", "baler_chunks_confirmed_total", Unit::Number, true),
+    figure("chunks_received", "chunks received", "baler_chunks_received_total", Unit::Number, true),
+    figure("row_bytes", "bytes before encoding", "baler_row_bytes_total", Unit::Bytes, true),
+    figure("confirmed_bytes", "bytes confirmed", "baler_confirmed_bytes_total", Unit::Bytes, true),
+    figure("received_bytes", "bytes received", "baler_received_bytes_total", Unit::Bytes, true),
+    figure("replayed_chunks", "chunks replayed", "baler_spool_replayed_chunks_total", Unit::Number, false),
+    figure("retries", "retries", "baler_chunk_retries_total", Unit::Number, false),
+    figure("writer_failures", "writer's failures", "baler_writer_failures_total", Unit::Number, false),
+    figure("redelivered", "redelivered", "baler_chunks_redelivered_total", Unit::Number, false),
+    figure("duplicates", "duplicates", "baler_chunks_duplicate_total", Unit::Number, false),
+    figure("quarantined", "quarantined", "baler_chunks_quarantined_total", Unit::Number, false),
+    figure("given_back", "given back", "baler_chunks_given_back_total", Unit::Number, false),
+    figure("rebalances", "rebalances", "baler_reader_rebalances_total", Unit::Number, false),
+    figure("reader_errors", "reader's errors", "baler_reader_errors_total", Unit::Number, false),
+    figure("cpu_seconds", "CPU", "process_cpu_seconds_total", Unit::Seconds, true),
 ];
 
-/// Metrics whose value of now is shown, with their names.
+/// The figures of now.
 #[rustfmt::skip]
-pub(super) const NOW: &[(&str, &str, &str, Unit)] = &[
-    ("oldest_unconfirmed_seconds", "oldest unconfirmed", "baler_oldest_unconfirmed_seconds", Unit::Seconds),
-    ("chunks_in_flight", "chunks in flight", "baler_chunks_in_flight", Unit::Number),
-    ("in_flight_bytes", "bytes in flight", "baler_in_flight_bytes", Unit::Bytes),
-    ("chunks_unconfirmed", "chunks unconfirmed", "baler_chunks_unconfirmed", Unit::Number),
-    ("chunk_records", "records a chunk", "baler_chunk_records", Unit::Number),
-    ("chunk_wait_seconds", "wait time", "baler_chunk_wait_seconds", Unit::Seconds),
-    ("records_queued", "records queued", "baler_records_queued", Unit::Number),
-    ("queue_bytes", "queues", "baler_queue_bytes", Unit::Bytes),
-    ("spool_waiting_chunks", "chunks in the spool", "baler_spool_waiting_chunks", Unit::Number),
-    ("spool_waiting_bytes", "bytes in the spool", "baler_spool_waiting_bytes", Unit::Bytes),
-    ("lag_chunks", "lag in chunks", "baler_lag_chunks", Unit::Number),
-    ("chunks_in_work", "chunks in work", "baler_chunks_in_work", Unit::Number),
-    ("chunks_missing", "chunks missing", "baler_chunks_missing", Unit::Number),
-    ("resident_bytes", "resident memory", "process_resident_memory_bytes", Unit::Bytes),
-    ("open_fds", "open files", "process_open_fds", Unit::Number),
+pub(super) const NOW: &[Figure] = &[
+    figure("oldest_unconfirmed_seconds", "oldest unconfirmed", "baler_oldest_unconfirmed_seconds", Unit::Seconds, true),
+    figure("chunks_in_flight", "chunks in flight", "baler_chunks_in_flight", Unit::Number, true),
+    figure("in_flight_bytes", "bytes in flight", "baler_in_flight_bytes", Unit::Bytes, true),
+    figure("chunks_unconfirmed", "chunks unconfirmed", "baler_chunks_unconfirmed", Unit::Number, true),
+    figure("chunk_records", "records a chunk", "baler_chunk_records", Unit::Number, true),
+    figure("chunk_wait_seconds", "wait time", "baler_chunk_wait_seconds", Unit::Seconds, true),
+    figure("records_queued", "records queued", "baler_records_queued", Unit::Number, true),
+    figure("queue_bytes", "queues", "baler_queue_bytes", Unit::Bytes, true),
+    figure("spool_waiting_chunks", "chunks in the spool", "baler_spool_waiting_chunks", Unit::Number, true),
+    figure("spool_waiting_bytes", "bytes in the spool", "baler_spool_waiting_bytes", Unit::Bytes, true),
+    figure("lag_chunks", "lag in chunks", "baler_lag_chunks", Unit::Number, true),
+    figure("chunks_in_work", "chunks in work", "baler_chunks_in_work", Unit::Number, true),
+    figure("chunks_missing", "chunks missing", "baler_chunks_missing", Unit::Number, true),
+    figure("resident_bytes", "resident memory", "process_resident_memory_bytes", Unit::Bytes, true),
+    figure("open_fds", "open files", "process_open_fds", Unit::Number, true),
 ];
 
 /// What two looks at a process say. The names are part of the program's interface.
@@ -156,9 +157,9 @@ impl View {
             }
         }
         dropped.retain(|_, rate| rate.total > 0.0);
-        let build = now.labels("baler_build_info", ["command", "version"]);
+        let build = now.set("baler_build_info", ["command", "version"]);
         let [command, version] = build.into_iter().next().unwrap_or_default();
-        let lanes = now.pairs("baler_lane_lag_chunks", ["worker", "lane"]);
+        let lanes = now.series("baler_lane_lag_chunks", ["worker", "lane"]);
         let lanes = lanes.into_iter().map(|([worker, lane], lag_chunks)| Lane {
             worker,
             lane,
@@ -173,7 +174,7 @@ impl View {
             address: address.to_owned(),
             command,
             version,
-            endpoints: now.labels("baler_endpoint_info", ["role", "endpoint"]),
+            endpoints: now.set("baler_endpoint_info", ["role", "endpoint"]),
             writer: writer(now),
             readers: now
                 .by("baler_reader_connected", "worker")
@@ -184,7 +185,7 @@ impl View {
             counters: counters.collect(),
             now: NOW
                 .iter()
-                .filter_map(|(name, _, metric, _)| Some((*name, now.sum(metric)?)))
+                .filter_map(|it| Some((it.name, now.sum(it.metric)?)))
                 .collect(),
             dropped,
             closed_by: now.by("baler_chunks_closed_total", "trigger"),
@@ -193,7 +194,7 @@ impl View {
     }
 
     /// How the connections are, in a few words.
-    pub(super) fn connections(&self) -> String {
+    fn connections(&self) -> String {
         let mut words = Vec::new();
         if let Some(writer) = &self.writer {
             words.push(format!("writer {writer}"));
@@ -207,18 +208,54 @@ impl View {
         words.join(", ")
     }
 
-    /// Whether something needs a look.
-    pub(super) fn is_troubled(&self) -> bool {
-        self.writer.as_deref().is_some_and(|state| state != "open")
-            || self.readers.values().any(|connected| !connected)
-    }
-
     /// The counters that are shown: those of use, and those that counted something.
-    pub(super) fn shown(&self) -> impl Iterator<Item = (&'static Counted, Rate)> {
+    fn shown(&self) -> impl Iterator<Item = (&'static Figure, Rate)> {
         COUNTED.iter().filter_map(|it| {
             let rate = *self.counters.get(it.name)?;
             (it.always || rate.total > 0.0).then_some((it, rate))
         })
+    }
+
+    /// The view as tables. `bars` are what follows the rate of a counter.
+    pub(super) fn text(&self, bars: impl Fn(&str) -> String) -> String {
+        let process = format!("{} {} at {}", self.command, self.version, self.address);
+        let mut head = vec![("process", process)];
+        for [role, endpoint] in &self.endpoints {
+            head.push((if role == "sink" { "to" } else { "from" }, endpoint.clone()));
+        }
+        let connections = self.connections();
+        if !connections.is_empty() {
+            head.push(("connections", connections));
+        }
+        let mut text = output::two_columns(&head);
+        let mut add = |header: &[&str], rows: Vec<Vec<String>>| {
+            if !rows.is_empty() {
+                text.push('\n');
+                text.push_str(&output::table(header, &[1, 2], rows));
+            }
+        };
+        let rated = |name: &str, rate: Rate, unit, bars| {
+            let speed = per_second(rate, unit);
+            vec![name.to_owned(), speed, total(rate.total, unit), bars]
+        };
+        let rates = self.shown();
+        let rates = rates.map(|(it, rate)| rated(it.title, rate, it.unit, bars(it.name)));
+        add(&["counter", "a second", "total", ""], rates.collect());
+        let now = NOW.iter().filter_map(|it| {
+            let value = total(*self.now.get(it.name)?, it.unit);
+            Some(vec![it.title.to_owned(), value])
+        });
+        add(&["now", "value"], now.collect());
+        let dropped = self.dropped.iter();
+        let dropped =
+            dropped.map(|(reason, rate)| rated(reason, *rate, Unit::Number, String::new()));
+        add(&["dropped", "a second", "total", ""], dropped.collect());
+        let lanes = self.lanes.iter().map(|lane| {
+            let name = format!("{} (worker {})", lane.lane, lane.worker);
+            vec![name, total(lane.lag_chunks, Unit::Number)]
+        });
+        add(&["lane", "lag in chunks"], lanes.collect());
+        text
     }
 }
 
@@ -226,6 +263,37 @@ fn writer(now: &Snapshot) -> Option<String> {
     if now.sum("baler_writer_blocked").unwrap_or(0.0) > 0.0 {
         return Some("blocked".to_owned());
     }
-    let states = now.labels("baler_writer_state", ["state"]);
+    let states = now.set("baler_writer_state", ["state"]);
     states.into_iter().next().map(|[state]| state)
+}
+
+/// How fast a counter grows; `-` when that is not known.
+fn per_second(rate: Rate, unit: Unit) -> String {
+    match (rate.per_second, unit) {
+        (None, _) => "-".to_owned(),
+        // Seconds a second: of one core.
+        (Some(value), Unit::Seconds) => format!("{:.1} %", value * 100.0),
+        (Some(value), Unit::Bytes) => output::bytes(whole(value)),
+        (Some(value), Unit::Number) if value > 0.0 && value < 10.0 => format!("{value:.1}"),
+        (Some(value), Unit::Number) => output::number(whole(value)),
+    }
+}
+
+/// A value with its unit.
+fn total(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => output::bytes(whole(value)),
+        Unit::Number => output::number(whole(value)),
+        Unit::Seconds => format!("{value:.1} s"),
+    }
+}
+
+/// The nearest whole number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates, and figures are not negative"
+)]
+fn whole(value: f64) -> u64 {
+    value.round() as u64
 }

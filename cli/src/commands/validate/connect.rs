@@ -4,7 +4,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::Uri;
-use baler_common::transport::{ChunkReader, TransportError};
+use baler_common::transport::{ChunkReader, RetryClass, TransportError};
 
 use super::End;
 use super::finding::Findings;
@@ -26,23 +26,16 @@ pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &
             Ok(()) => {
                 let message = format!("connected in {} ms", started.elapsed().as_millis());
                 findings.ok(&end.named, message);
-                check_sizes(
-                    &end.named,
-                    args,
-                    writer.capability(),
-                    "as it says itself",
-                    findings,
-                );
+                let told = "as it says itself";
+                check_sizes(&end.named, args, writer.capability(), told, findings);
             }
             Err(error) => refused(end, &error, findings),
         }
         let closed = writer.close(Instant::now() + args.timeout);
         if let Some(error) = closed.error {
-            findings.warn(
-                &end.named,
-                format!("it did not close well: {error}"),
-                "the connection may be cut by something in between",
-            );
+            let message = format!("it did not close well: {error}");
+            let fix = "the connection may be cut by something in between";
+            findings.warn(&end.named, message, fix);
         }
     }
     findings.connecting = false;
@@ -56,8 +49,7 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
         let started = Instant::now();
         match endpoint::open_source(&end.uri) {
             Err(failure) => findings.failed(&end.named, failure.message, "see what it names"),
-            Ok(endpoint::RecordSource::Lines(_)) => findings.ok(&end.named, "the file is there"),
-            Ok(endpoint::RecordSource::Log { .. }) => findings.ok(&end.named, "the log is there"),
+            Ok(endpoint::RecordSource::Log(..)) => findings.ok(&end.named, "the log is there"),
             Ok(endpoint::RecordSource::Medium(open)) => {
                 let (reader, error) = wait(open.reader, started + args.timeout);
                 match error {
@@ -90,20 +82,16 @@ fn wait(
             Err(error) if error.is_retryable() => last = Some(error),
             Err(error) => return (reader, Some(error)),
         }
-        match reader.stats().connected {
+        let connected = reader.stats().connected;
+        tracing::trace!(?connected, "asked the reader for its connection");
+        match connected {
             Some(true) => return (reader, None),
             // A medium that has no connection answers at once.
             None if last.is_none() => return (reader, None),
             _ if Instant::now() >= by => {
-                let error = last.unwrap_or_else(|| {
-                    TransportError::new(
-                        "connect to",
-                        "the endpoint",
-                        baler_common::transport::RetryClass::Retry,
-                        "no answer in time",
-                    )
-                });
-                return (reader, Some(error));
+                let (class, late) = (RetryClass::Retry, "no answer in time");
+                let late = || TransportError::new("connect to", "the endpoint", class, late);
+                return (reader, Some(last.unwrap_or_else(late)));
             }
             _ => {}
         }
@@ -137,38 +125,27 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         let addresses = match (name, port).to_socket_addrs() {
             Ok(addresses) => addresses,
             Err(error) => {
-                findings.failed(
-                    &end.named,
-                    format!("{host}: the name has no address: {error}"),
-                    "see to the host's name and to DNS",
-                );
+                let message = format!("{host}: the name has no address: {error}");
+                findings.failed(&end.named, message, "see to the host's name and to DNS");
                 continue;
             }
         };
-        let mut error = None;
         let started = Instant::now();
+        let mut refused = "no address".to_owned();
         let reached = addresses.into_iter().any(|address| {
-            match TcpStream::connect_timeout(&address, args.timeout) {
-                Ok(_) => true,
-                Err(refused) => {
-                    error = Some(refused);
-                    false
-                }
-            }
+            let connected = TcpStream::connect_timeout(&address, args.timeout);
+            connected
+                .map_err(|error| refused = error.to_string())
+                .is_ok()
         });
         if reached {
             let ms = started.elapsed().as_millis();
-            findings.ok(
-                &end.named,
-                format!("{name}:{port} takes connections, in {ms} ms"),
-            );
+            let message = format!("{name}:{port} takes connections, in {ms} ms");
+            findings.ok(&end.named, message);
         } else {
-            let error = error.map_or_else(|| "no address".to_owned(), |it| it.to_string());
-            findings.failed(
-                &end.named,
-                format!("{name}:{port} takes no connection: {error}"),
-                "see whether the other side runs, and the port and firewalls in between",
-            );
+            let message = format!("{name}:{port} takes no connection: {refused}");
+            let fix = "see whether the other side runs, and the port and firewalls in between";
+            findings.failed(&end.named, message, fix);
         }
         any |= reached;
     }

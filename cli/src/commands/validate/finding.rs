@@ -1,26 +1,27 @@
 //! What was found: one line each.
 
-use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::exit::Code;
+use crate::output;
 
 /// How a check went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Status {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
     Ok,
     /// It works, other than may be meant.
     Warning,
     Failed,
 }
 
-/// What a check found. The names are part of the program's interface.
-#[derive(Debug, Serialize)]
+/// What a check found.
+#[derive(Debug)]
 struct Finding {
     status: Status,
     /// What was looked at: a flag, a section of the file.
     subject: String,
     message: String,
     /// How to mend it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
     /// Whether it took a connection to see.
     connecting: bool,
@@ -33,13 +34,14 @@ pub(super) struct Findings {
     pub(super) connecting: bool,
 }
 
-/// The findings as a document.
-#[derive(Debug, Serialize)]
-pub(super) struct Document<'a> {
-    ok: usize,
-    warnings: usize,
-    failed: usize,
-    checks: &'a [Finding],
+impl Status {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warning => "warning",
+            Self::Failed => "failed",
+        }
+    }
 }
 
 impl Findings {
@@ -65,33 +67,45 @@ impl Findings {
         });
     }
 
-    pub(super) fn any(&self, status: Status, connecting: bool) -> bool {
-        let mut all = self.all.iter();
-        all.any(|it| it.status == status && it.connecting == connecting)
+    /// With which code the command ends.
+    pub(super) fn code(&self) -> Code {
+        let failed = self.all.iter().filter(|it| it.status == Status::Failed);
+        match failed.map(|it| it.connecting).min() {
+            Some(false) => Code::Configuration,
+            Some(true) => Code::Unavailable,
+            None => Code::Done,
+        }
     }
 
-    pub(super) fn document(&self) -> Document<'_> {
+    /// The names are part of the program's interface.
+    pub(super) fn document(&self) -> Value {
         let count = |status| self.all.iter().filter(|it| it.status == status).count();
-        Document {
-            ok: count(Status::Ok),
-            warnings: count(Status::Warning),
-            failed: count(Status::Failed),
-            checks: &self.all,
-        }
+        let checks = self.all.iter().map(|it| {
+            let mut check = json!({
+                "status": it.status.name(),
+                "subject": it.subject,
+                "message": it.message,
+            });
+            if let Some(fix) = &it.fix {
+                output::insert(&mut check, "fix", fix.as_str());
+            }
+            output::insert(&mut check, "connecting", it.connecting);
+            check
+        });
+        json!({
+            "ok": count(Status::Ok),
+            "warnings": count(Status::Warning),
+            "failed": count(Status::Failed),
+            "checks": checks.collect::<Vec<_>>(),
+        })
     }
 
     pub(super) fn text(&self) -> String {
         let lines = self.all.iter().map(|it| {
-            let status = match it.status {
-                Status::Ok => "ok     ",
-                Status::Warning => "warning",
-                Status::Failed => "failed ",
-            };
-            let fix = it
-                .fix
-                .as_ref()
-                .map_or_else(String::new, |fix| format!("; {fix}"));
-            format!("{status}  {}: {}{fix}\n", it.subject, it.message)
+            let status = it.status.name();
+            let fix = it.fix.iter().map(|fix| format!("; {fix}"));
+            let fix: String = fix.collect();
+            format!("{status:<7}  {}: {}{fix}\n", it.subject, it.message)
         });
         lines.collect()
     }

@@ -6,7 +6,7 @@ mod connect;
 mod finding;
 mod settings;
 
-use finding::{Findings, Status};
+use finding::Findings;
 
 use crate::args::ValidateArgs;
 use crate::config::ConfigFile;
@@ -38,11 +38,8 @@ pub(super) fn run(
     }
     let ends = ends(args, file.as_ref());
     if ends.is_empty() {
-        findings.warn(
-            "endpoints",
-            "none is named",
-            "name one by --from or --to, or in a section of --config",
-        );
+        let fix = "name one by --from or --to, or in a section of --config";
+        findings.warn("endpoints", "none is named", fix);
     }
     settings::check_times(args, shutdown, &mut findings);
     settings::check_spool(&args.spool, &mut findings);
@@ -69,13 +66,8 @@ fn check_end(end: &End, args: &ValidateArgs, shutdown: &Shutdown, findings: &mut
     let endpoint = endpoint::shown(&end.uri);
     findings.ok(&end.named, format!("{endpoint} can be"));
     if let Some(Writer { writer, .. }) = &writer {
-        settings::check_sizes(
-            &end.named,
-            args,
-            writer.capability(),
-            "by default",
-            findings,
-        );
+        let told = "by default";
+        settings::check_sizes(&end.named, args, writer.capability(), told, findings);
     }
     if !args.connect || shutdown.is_requested() {
         return;
@@ -116,18 +108,4 @@ fn ends(args: &ValidateArgs, file: Option<&ConfigFile>) -> Vec<End> {
         }
     }
     ends
-}
-
-impl Findings {
-    /// With which code the command ends.
-    fn code(&self) -> Code {
-        let failed = |connecting| self.any(Status::Failed, connecting);
-        if failed(false) {
-            Code::Configuration
-        } else if failed(true) {
-            Code::Unavailable
-        } else {
-            Code::Done
-        }
-    }
 }

@@ -32,81 +32,47 @@ pub(super) fn check_sizes(
     told: &str,
     findings: &mut Findings,
 ) {
-    let threshold = args.shipping.chunk_bytes.map_or(CHUNK_BYTES, Into::into);
-    let cap = args
-        .shipping
-        .max_chunk_bytes
-        .map_or(MAX_CHUNK_BYTES, Into::into);
+    let shipping = &args.shipping;
+    let threshold = shipping.chunk_bytes.map_or(CHUNK_BYTES, Into::into);
+    let cap = shipping.max_chunk_bytes.map_or(MAX_CHUNK_BYTES, Into::into);
     let limit = capability.max_chunk_bytes.get();
-    let given = args.shipping.max_chunk_bytes.is_some();
+    let [size, most, taken, kept] = [threshold, cap, limit, cap.min(limit)].map(bytes);
+    let medium = capability.medium;
     if threshold > cap {
-        findings.failed(
-            subject,
-            format!(
-                "chunk_bytes ({}) is above max_chunk_bytes ({})",
-                bytes(threshold),
-                bytes(cap)
-            ),
-            "a chunk closes before it is split: lower chunk_bytes or raise max_chunk_bytes",
-        );
+        let message = format!("chunk_bytes ({size}) is above max_chunk_bytes ({most})");
+        let fix = "a chunk closes before it is split: lower chunk_bytes or raise max_chunk_bytes";
+        findings.failed(subject, message, fix);
     } else if threshold > limit {
-        findings.warn(
-            subject,
-            format!(
-                "chunk_bytes ({}) is above the largest chunk that {} takes {told} ({}): every \
-                 full chunk is split",
-                bytes(threshold),
-                capability.medium,
-                bytes(limit)
-            ),
-            "lower chunk_bytes, or raise the medium's limit",
+        let message = format!(
+            "chunk_bytes ({size}) is above the largest chunk that {medium} takes {told} ({taken}): \
+             every full chunk is split"
         );
-    } else if given && cap > limit {
-        findings.warn(
-            subject,
-            format!(
-                "max_chunk_bytes ({}) is above the largest chunk that {} takes {told} ({}), which \
-                 counts",
-                bytes(cap),
-                capability.medium,
-                bytes(limit)
-            ),
-            "lower max_chunk_bytes, or raise the medium's limit",
+        let fix = "lower chunk_bytes, or raise the medium's limit";
+        findings.warn(subject, message, fix);
+    } else if shipping.max_chunk_bytes.is_some() && cap > limit {
+        let message = format!(
+            "max_chunk_bytes ({most}) is above the largest chunk that {medium} takes {told} \
+             ({taken}), which counts"
         );
+        let fix = "lower max_chunk_bytes, or raise the medium's limit";
+        findings.warn(subject, message, fix);
     } else {
-        findings.ok(
-            subject,
-            format!(
-                "sizes are in order: a chunk closes at {}, is split at {}, {} takes {} {told}",
-                bytes(threshold),
-                bytes(cap.min(limit)),
-                capability.medium,
-                bytes(limit)
-            ),
+        let message = format!(
+            "sizes are in order: a chunk closes at {size}, is split at {kept}, {medium} takes \
+             {taken} {told}"
         );
+        findings.ok(subject, message);
     }
-    let window = capability.window_bytes.get();
-    if let Some(queue) = args.shipping.queue_bytes {
-        let all = queue.get().saturating_add(window);
-        findings.ok(
-            subject,
-            format!(
-                "up to {} in memory: {} of queues, {} of chunks in flight",
-                bytes(all),
-                bytes(queue.get()),
-                bytes(window)
-            ),
-        );
-        if queue.get() < threshold {
-            findings.warn(
-                subject,
-                format!(
-                    "queue_bytes ({}) is below chunk_bytes ({})",
-                    bytes(queue.get()),
-                    bytes(threshold)
-                ),
-                "a queue that holds less than a chunk is often full: raise queue_bytes",
-            );
+    if let Some(queue) = shipping.queue_bytes {
+        let (queue, window) = (queue.get(), capability.window_bytes.get());
+        let [all, queues, in_flight] = [queue.saturating_add(window), queue, window].map(bytes);
+        let message =
+            format!("up to {all} in memory: {queues} of queues, {in_flight} of chunks in flight");
+        findings.ok(subject, message);
+        if queue < threshold {
+            let message = format!("queue_bytes ({queues}) is below chunk_bytes ({size})");
+            let fix = "a queue that holds less than a chunk is often full: raise queue_bytes";
+            findings.warn(subject, message, fix);
         }
     }
 }
@@ -121,49 +87,38 @@ pub(super) fn check_times(args: &ValidateArgs, shutdown: &Shutdown, findings: &m
             None
         }
     };
+    let shipping = &args.shipping;
     if let Some(bound) = auto {
-        let within = args.shipping.wait_time;
-        let within = within.map_or(String::new(), |time| {
+        let within = shipping.wait_time.map_or(String::new(), |time| {
             format!(", waits for its chunk no longer than {time:?}")
         });
-        findings.ok(
-            "chunk_records",
-            format!(
-                "auto: chunks grow with the rate, as far as a record is confirmed within {bound:?} \
-                 (max_latency){within} and a larger one saves anything"
-            ),
+        let message = format!(
+            "auto: chunks grow with the rate, as far as a record is confirmed within {bound:?} \
+             (max_latency){within} and a larger one saves anything"
         );
+        findings.ok("chunk_records", message);
     }
-    let (waits, wait) = match (args.shipping.wait_time, auto) {
+    let (waits, wait) = match (shipping.wait_time, auto) {
         (Some(time), _) => ("wait_time", time),
         (None, Some(bound)) => ("max_latency", bound),
         (None, None) => ("wait_time", WAIT_TIME),
     };
-    let deadline = shutdown.timeout();
+    let (deadline, give_up) = (shutdown.timeout(), shipping.give_up);
     if wait >= deadline {
-        findings.warn(
-            waits,
-            format!("{wait:?} is not below shutdown_timeout ({deadline:?})"),
-            &format!("records that still wait have no time left at a shutdown: lower {waits}"),
-        );
+        let message = format!("{wait:?} is not below shutdown_timeout ({deadline:?})");
+        let fix = format!("records that still wait have no time left at a shutdown: lower {waits}");
+        findings.warn(waits, message, &fix);
     }
-    if args.shipping.give_up < wait {
-        findings.warn(
-            "give_up",
-            format!("{:?} is below {waits} ({wait:?})", args.shipping.give_up),
-            "a medium is given up before the first chunk is sent: raise give_up",
-        );
+    if give_up < wait {
+        let message = format!("{give_up:?} is below {waits} ({wait:?})");
+        let fix = "a medium is given up before the first chunk is sent: raise give_up";
+        findings.warn("give_up", message, fix);
     }
-    let blocks = args.shipping.overflow == OverflowChoice::BlockWithTimeout;
-    if blocks && args.shipping.block_timeout >= args.shipping.give_up {
-        findings.warn(
-            "block_timeout",
-            format!(
-                "{:?} is not below give_up ({:?})",
-                args.shipping.block_timeout, args.shipping.give_up
-            ),
-            "the medium is given up before a record is dropped: lower block_timeout",
-        );
+    let block = shipping.block_timeout;
+    if shipping.overflow == OverflowChoice::BlockWithTimeout && block >= give_up {
+        let message = format!("{block:?} is not below give_up ({give_up:?})");
+        let fix = "the medium is given up before a record is dropped: lower block_timeout";
+        findings.warn("block_timeout", message, fix);
     }
 }
 
@@ -172,14 +127,13 @@ pub(super) fn check_spool(args: &SpoolArgs, findings: &mut Findings) {
     let Some(folder) = &args.spool else {
         return;
     };
-    let there = folder.exists();
-    let nearest = folder
-        .ancestors()
-        .find(|it| it.exists())
-        .unwrap_or_else(|| Path::new("."));
+    let mut ancestors = folder.ancestors();
+    let nearest = ancestors.find(|it| it.exists());
+    let nearest = nearest.unwrap_or_else(|| Path::new("."));
+    let shown = nearest.display();
     if !nearest.is_dir() {
-        let message = format!("{} is no folder", nearest.display());
-        findings.failed("spool", message, "name a folder, or a path that is free");
+        let fix = "name a folder, or a path that is free";
+        findings.failed("spool", format!("{shown} is no folder"), fix);
         return;
     }
     let probe = nearest.join(format!(".baler-validate-{}", std::process::id()));
@@ -187,47 +141,35 @@ pub(super) fn check_spool(args: &SpoolArgs, findings: &mut Findings) {
         .and_then(|mut file| file.write_all(b"probe"))
         .and_then(|()| std::fs::remove_file(&probe));
     if let Err(error) = wrote {
-        findings.failed(
-            "spool",
-            format!("{} cannot be written: {error}", nearest.display()),
-            "give this user the right to write there, or name another folder",
-        );
+        let message = format!("{shown} cannot be written: {error}");
+        let fix = "give this user the right to write there, or name another folder";
+        findings.failed("spool", message, fix);
         return;
     }
     let wanted = args.spool_bytes.map_or(SPOOL_BYTES, |it| {
         u64::try_from(it.get()).unwrap_or(u64::MAX)
     });
-    match rustix::fs::statvfs(nearest) {
-        Ok(space) if space.f_bavail.saturating_mul(space.f_frsize) < wanted => findings.warn(
-            "spool",
-            format!(
-                "{} has {} free, below spool_bytes ({})",
-                nearest.display(),
-                output::bytes(space.f_bavail.saturating_mul(space.f_frsize)),
-                output::bytes(wanted)
-            ),
-            "lower spool_bytes, or make room: a full disk stops the senders",
-        ),
-        Ok(_) => findings.ok(
-            "spool",
-            format!(
-                "{} can be written and has room for {}{}",
-                folder.display(),
-                output::bytes(wanted),
-                if there {
-                    ""
-                } else {
-                    "; it is made when it is needed"
-                }
-            ),
-        ),
-        Err(error) => findings.warn(
-            "spool",
-            format!(
-                "how much is free at {} is unknown: {error}",
-                nearest.display()
-            ),
-            "see to it yourself",
-        ),
+    let room = output::bytes(wanted);
+    let space = rustix::fs::statvfs(nearest);
+    match space.map(|space| space.f_bavail.saturating_mul(space.f_frsize)) {
+        Ok(free) if free < wanted => {
+            let free = output::bytes(free);
+            let message = format!("{shown} has {free} free, below spool_bytes ({room})");
+            let fix = "lower spool_bytes, or make room: a full disk stops the senders";
+            findings.warn("spool", message, fix);
+        }
+        Ok(_) => {
+            let made = match folder.exists() {
+                true => "",
+                false => "; it is made when it is needed",
+            };
+            let folder = folder.display();
+            let message = format!("{folder} can be written and has room for {room}{made}");
+            findings.ok("spool", message);
+        }
+        Err(error) => {
+            let message = format!("how much is free at {shown} is unknown: {error}");
+            findings.warn("spool", message, "see to it yourself");
+        }
     }
 }

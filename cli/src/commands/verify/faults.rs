@@ -12,7 +12,7 @@ use super::records::foreign_bytes;
 use super::run::Run;
 use super::stand::{Harm, Medium, broken};
 use crate::args::FaultChoice;
-use crate::exit::{Code, Failure};
+use crate::exit::Failure;
 
 /// How long a consumer that was asked to hold a chunk is waited for, or one that starts.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -130,8 +130,7 @@ impl Run<'_> {
             while !worker.is_finished() && !self.shutdown.is_requested() {
                 self.fleet.pause(Duration::from_millis(5));
             }
-            let panicked = |_| Failure::new(Code::Internal, "a thread panicked");
-            worker.join().map_err(panicked)?
+            worker.join().map_err(Failure::panicked)?
         })
     }
 

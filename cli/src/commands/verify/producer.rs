@@ -36,7 +36,7 @@ pub(in crate::commands) fn run(
 ) -> Result<Code, Failure> {
     let poison = PoisonQueue::default();
     ignore_full_files()?;
-    let mut writer = endpoint::wrap(endpoint::writer(&args.to)?, &args.spool);
+    let mut writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let spool = writer.spool.clone();
     writer.writer = Box::new(RecordingWriter::new(
         writer.writer,
@@ -44,12 +44,8 @@ pub(in crate::commands) fn run(
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
-    let shipper = Shipper::start(
-        &args.shipping,
-        writer,
-        false,
-        (shutdown, &observation, true),
-    )?;
+    let context = (shutdown, &observation, true);
+    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =
@@ -71,8 +67,7 @@ pub(in crate::commands) fn run(
         }
     }
     let report = shipper.finish();
-    let account = serde_json::to_value(&report)
-        .and_then(serde_json::from_value)
+    let account = serde_json::from_value(report.document().clone())
         .map_err(|error| Failure::output("a report", &error.into()))?;
     tell(&Event::Produced { issued, account });
     observation.finish()?;
@@ -144,9 +139,7 @@ fn emit_all(
             .collect::<Result<_, _>>()
             .map_err(Failure::thread)?;
         let issued = threads.into_iter().map(thread::ScopedJoinHandle::join);
-        issued
-            .sum::<Result<u64, _>>()
-            .map_err(|_| Failure::new(Code::Internal, "a thread panicked"))
+        issued.sum::<Result<u64, _>>().map_err(Failure::panicked)
     })
 }
 

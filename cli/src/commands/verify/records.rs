@@ -3,6 +3,8 @@
 use baler_common::record::Record;
 use serde::{Deserialize, Serialize};
 
+use crate::random::{Random, mix};
+
 /// Texts are cut from this one.
 const LETTERS: &str = "the quick brown fox jumps over the lazy dog and the five boxing wizards jump \
      quickly while a mad boxer shot a quick gloved jab to the jaw of his dizzy opponent";
@@ -104,52 +106,6 @@ pub(super) fn foreign_bytes(seed: u64, number: u64) -> Vec<u8> {
     };
     let length = random.between(16, 2_000);
     [magic, &random.bytes(length)].concat()
-}
-
-/// Numbers from a seed: the same ones in every run and every process. SplitMix64 (Steele, Lea and
-/// Flood 2014).
-#[derive(Debug, Clone)]
-pub(super) struct Random {
-    state: u64,
-}
-
-impl Random {
-    /// The numbers of this seed.
-    pub(super) const fn new(seed: u64) -> Self {
-        Self { state: mix(seed) }
-    }
-
-    /// The next number in `low..=high`.
-    pub(super) const fn between(&mut self, low: u64, high: u64) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        low + mix(self.state) % (high - low + 1)
-    }
-
-    /// The next index below `count`.
-    pub(super) fn below(&mut self, count: usize) -> usize {
-        let most = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
-        usize::try_from(self.between(0, most)).unwrap_or(0)
-    }
-
-    /// So many bytes.
-    pub(super) fn bytes(&mut self, count: u64) -> Vec<u8> {
-        let draw = |_| u8::try_from(self.between(0, 0xff)).unwrap_or(0);
-        (0..count).map(draw).collect()
-    }
-
-    /// Puts values in another order (Fisher and Yates).
-    pub(super) fn shuffle<T>(&mut self, values: &mut [T]) {
-        for end in (1..values.len()).rev() {
-            values.swap(end, self.below(end + 1));
-        }
-    }
-}
-
-/// Spreads every bit over all others.
-const fn mix(mut value: u64) -> u64 {
-    value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

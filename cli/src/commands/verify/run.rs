@@ -5,15 +5,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Order;
+use serde_json::{Value, json};
 
 use super::fleet::{Fleet, Role};
-use super::records::Random;
-use super::report::{Document, Injected};
+use super::report::Injected;
 use super::stand::{Scratch, Stand, stand};
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::random::Random;
 use crate::shutdown::Shutdown;
 
 /// In how many ticks the records around one fault are given out: a second and more.
@@ -83,18 +84,25 @@ pub(in crate::commands) fn run(
         started: Instant::now(),
         injected: Vec::new(),
     };
-    let document = run.judged(&faults, schedule)?;
-    output::result(args.format, &document, || document.text())?;
-    Ok(if document.held {
-        Code::Done
-    } else {
-        Code::Broken
+    let (document, held) = run.judged(&faults, schedule)?;
+    let verdict = match held {
+        true => "the promise held",
+        false => "THE PROMISE WAS BROKEN",
+    };
+    output::result(args.format, &document, || {
+        let mut figures = output::figures_of(&document);
+        figures.push(("verdict".to_owned(), verdict.to_owned()));
+        output::two_columns(&figures)
+    })?;
+    Ok(match held {
+        true => Code::Done,
+        false => Code::Broken,
     })
 }
 
 /// The faults that were asked for, each once, as the endpoint can have them.
 fn chosen(args: &VerifyArgs, stand: &Stand) -> Result<BTreeSet<FaultChoice>, Failure> {
-    let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(stand.faults).copied().collect();
+    let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(&stand.faults).copied().collect();
     if args.spool {
         possible.extend(WITH_SPOOL);
     }
@@ -149,7 +157,7 @@ impl Run<'_> {
         mut self,
         faults: &BTreeSet<FaultChoice>,
         schedule: Vec<FaultChoice>,
-    ) -> Result<Document, Failure> {
+    ) -> Result<(Value, bool), Failure> {
         let alone = self.stand.consumers() == 1 && !faults.contains(&FaultChoice::Rebalance);
         let order_promised = self.orders_records()? && (alone || self.stand.orders_competitors);
         self.begin(faults.contains(&FaultChoice::BrokerDownAtStart))?;
@@ -176,7 +184,7 @@ impl Run<'_> {
         let fresh_record_passed = self.pass_fresh_records()?;
         self.fleet.finish(Role::Consumer);
         self.interrupted()?;
-        Ok(self.document(fresh_record_passed, order_promised))
+        self.document(fresh_record_passed, order_promised)
     }
 
     /// Whether the medium keeps the order of a lane.
@@ -293,8 +301,8 @@ impl Run<'_> {
         let injected = Injected {
             fault: fault.name(),
             detail,
-            at_seconds: seconds(at),
-            seconds: seconds(self.started.elapsed().saturating_sub(at)),
+            at_seconds: output::seconds(at),
+            seconds: output::seconds(self.started.elapsed().saturating_sub(at)),
         };
         tracing::info!(fault = injected.fault, detail = injected.detail, "injected");
         self.injected.push(injected);
@@ -308,31 +316,42 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn document(self, fresh_record_passed: bool, order_promised: bool) -> Document {
-        let mut faults = BTreeMap::new();
+    /// What was found, and whether the promise held. The names are part of the program's interface.
+    fn document(
+        self,
+        fresh_record_passed: bool,
+        order_promised: bool,
+    ) -> Result<(Value, bool), Failure> {
+        let mut faults = BTreeMap::<_, u64>::new();
         for injected in &self.injected {
-            *faults.entry(injected.fault).or_default() += 1;
+            *faults.entry(&injected.fault).or_default() += 1;
         }
         let elapsed = self.started.elapsed();
         let mut findings = self.fleet.oracle.judge(order_promised);
         let violations = &self.fleet.violations;
         let held = findings.held() && fresh_record_passed && violations.is_empty();
         findings.violations.extend(violations.iter().cloned());
-        Document {
-            endpoint: shown(&self.args.to),
-            seed: self.args.seed,
-            held,
-            records: self.args.records,
-            producers: self.args.producers,
-            threads: self.args.threads,
-            consumers: self.stand.consumers(),
-            faults,
-            schedule: self.injected,
-            fresh_record_passed,
-            seconds: seconds(elapsed),
-            records_per_second: output::per_second(findings.delivered, elapsed),
-            findings,
-        }
+        let mut document = json!({
+            "endpoint": shown(&self.args.to),
+            "seed": self.args.seed,
+            "held": held,
+            "records": self.args.records,
+            "producers": self.args.producers,
+            "threads": self.args.threads,
+            "consumers": self.stand.consumers(),
+        });
+        let found = serde_json::to_value(&findings)
+            .map_err(|error| Failure::output("the findings", &error.into()))?;
+        output::extend(&mut document, &found);
+        let more = json!({
+            "faults": faults,
+            "schedule": self.injected,
+            "fresh_record_passed": fresh_record_passed,
+            "seconds": output::seconds(elapsed),
+            "records_per_second": output::per_second(findings.delivered, elapsed),
+        });
+        output::extend(&mut document, &more);
+        Ok((document, held))
     }
 }
 
@@ -343,8 +362,4 @@ fn shown(to: &str) -> String {
     } else {
         to.to_owned()
     }
-}
-
-fn seconds(time: Duration) -> f64 {
-    (time.as_secs_f64() * 1e3).round() / 1e3
 }

@@ -1,13 +1,12 @@
 //! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
 
-use super::write::prefixed_by_length;
 use crate::container::codec::{self, CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
 use crate::container::num::to_u64;
-use crate::container::varint;
+use crate::container::varint::{self, prefixed_by_length};
 
 /// The most blocks that a body may have.
 const MAX_BLOCKS: usize = 16;
@@ -15,58 +14,27 @@ const MAX_BLOCKS: usize = 16;
 /// Bodies up to this size are not held to the ratio: a small one cannot do harm.
 const RATIO_EXEMPT_BYTES: usize = 1 << 20;
 
-/// Which parts of a body are compressed; the parts are those that [`write`] is given.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) enum Plan {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// The first part alone: types and strings.
-    Texts,
-    /// The second part alone: order and tables.
-    Tables,
-    /// The body as one block.
-    Whole,
-}
-
-/// Appends the body, whose types and strings have `texts` bytes, in one or two blocks.
-///
-/// A block that compression does not make smaller is written as it is, and then the whole body is
-/// one block; an empty body has no block.
+/// Appends the body as one block, compressed where that makes it smaller; an empty body has no
+/// block.
 pub(super) fn write(
     body: &[u8],
-    texts: usize,
-    plan: Plan,
     compressor: &mut Compressor,
     out: &mut Vec<u8>,
 ) -> Result<(), EncodeError> {
     if body.is_empty() {
         return Ok(());
     }
-    let (first, second) = body.split_at_checked(texts).unwrap_or((&[], body));
-    match plan {
-        Plan::Nothing => {}
-        Plan::Whole => {
-            if compressed(body, 0, compressor, out)? {
-                return Ok(());
-            }
-        }
-        Plan::Texts => {
-            if compressed(first, head_bytes(second), compressor, out)? {
-                plain(second, out);
-                return Ok(());
-            }
-        }
-        Plan::Tables => {
-            let start = out.len();
-            plain(first, out);
-            if compressed(second, head_bytes(first), compressor, out)? {
-                return Ok(());
-            }
-            out.truncate(start);
+    if let Some((code, stored)) = compressor.compress(body)? {
+        let size = to_u64(stored.len());
+        if stored.len() + varint::size(size) < body.len() {
+            out.push(code);
+            varint::write(out, to_u64(body.len()));
+            varint::write(out, size);
+            out.extend_from_slice(stored);
+            return Ok(());
         }
     }
-    plain(body, out);
+    write_plain(body.len(), |out| out.extend_from_slice(body), out);
     Ok(())
 }
 
@@ -90,45 +58,6 @@ pub(super) fn write_plain(
         out.truncate(start);
     }
     length
-}
-
-/// Appends a block without compression; nothing of nothing.
-fn plain(block: &[u8], out: &mut Vec<u8>) {
-    if !block.is_empty() {
-        out.push(CODE_NONE);
-        varint::write(out, to_u64(block.len()));
-        out.extend_from_slice(block);
-    }
-}
-
-/// Appends a compressed block if that, with so many bytes more, is smaller than the plain one;
-/// whether it is.
-fn compressed(
-    block: &[u8],
-    more: usize,
-    compressor: &mut Compressor,
-    out: &mut Vec<u8>,
-) -> Result<bool, EncodeError> {
-    let Some((code, stored)) = compressor.compress(block)? else {
-        return Ok(false);
-    };
-    let size = to_u64(stored.len());
-    if stored.len() + varint::size(size) + more >= block.len() {
-        return Ok(false);
-    }
-    out.push(code);
-    varint::write(out, to_u64(block.len()));
-    varint::write(out, size);
-    out.extend_from_slice(stored);
-    Ok(true)
-}
-
-/// How many bytes stand before a block without compression.
-pub(super) fn head_bytes(block: &[u8]) -> usize {
-    match block.len() {
-        0 => 0,
-        length => 1 + varint::size(to_u64(length)),
-    }
 }
 
 /// The blocks of a chunk, not yet decompressed, their declared sizes checked.

@@ -9,8 +9,10 @@ use crate::container::cursor::Cursor;
 use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk, Layout};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionaries;
-use crate::container::error::DecodeError;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::format::{BodyFormat, FIRST_ADDED_FORMAT};
 use crate::container::limits::Limits;
+use crate::container::num::to_u64;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
@@ -64,15 +66,23 @@ pub(super) struct BodyContext<'a> {
 
 /// A chunk whose prefix, checksum and header were found in order.
 struct Opened<'a> {
+    /// The format of the body, unless it is columnar.
+    format: Option<&'static dyn BodyFormat>,
     head: Head,
     blocks: Blocks<'a>,
     summary: ChunkSummary,
 }
 
 impl<'a> Opened<'a> {
-    fn new(chunk: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
+    fn new(
+        chunk: &'a [u8],
+        limits: &Limits,
+        formats: &[&'static dyn BodyFormat],
+    ) -> Result<Self, DecodeError> {
         let (number, mut content) = prefix::open(chunk, limits)?;
-        if number != columnar::NUMBER {
+        let mut added = formats.iter().copied();
+        let format = added.find(|it| it.number() == number && number >= FIRST_ADDED_FORMAT);
+        if format.is_none() && number != columnar::NUMBER {
             let reading = "the body's format";
             let at = Cursor::new(chunk);
             return Err(unknown(&at, reading, "body format", number.into()));
@@ -81,7 +91,7 @@ impl<'a> Opened<'a> {
         let blocks = Blocks::read(&mut content, limits)?;
         let summary = ChunkSummary {
             container: ContainerKind::Native,
-            format: columnar::NAME,
+            format: format.map_or(columnar::NAME, BodyFormat::name),
             compression: blocks.compression()?,
             bytes: chunk.len(),
             checksum: chunk.last_chunk().copied().map_or(0, u32::from_le_bytes),
@@ -90,6 +100,7 @@ impl<'a> Opened<'a> {
             header: Some(head.header.clone()),
         };
         Ok(Self {
+            format,
             head,
             blocks,
             summary,
@@ -102,7 +113,7 @@ pub(in crate::container) fn decode(
     chunk: &[u8],
     context: &mut DecodeContext<'_>,
 ) -> Result<DecodedChunk, DecodeError> {
-    let opened = Opened::new(chunk, context.limits)?;
+    let opened = Opened::new(chunk, context.limits, context.formats)?;
     let DecodeScratch {
         decompressor,
         body,
@@ -114,13 +125,18 @@ pub(in crate::container) fn decode(
         layout.body_bytes = opened.blocks.raw_bytes;
         layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
     }
-    let mut body_context = BodyContext {
-        head: &opened.head,
-        limits: context.limits,
-        ints,
-        layout: context.layout.as_deref_mut(),
+    let batch = match opened.format {
+        Some(format) => deserialize(format, body_bytes, &opened.head, context.limits)?,
+        None => {
+            let mut body_context = BodyContext {
+                head: &opened.head,
+                limits: context.limits,
+                ints,
+                layout: context.layout.as_deref_mut(),
+            };
+            columnar::decode(body_bytes, &mut body_context)?
+        }
     };
-    let batch = columnar::decode(body_bytes, &mut body_context)?;
     body.clear();
     body.shrink_to(KEPT_BYTES);
     ints.shrink_to(KEPT_BYTES);
@@ -130,10 +146,29 @@ pub(in crate::container) fn decode(
     })
 }
 
+/// Reads a body of a format that was added. It must have as many records as the header says.
+fn deserialize(
+    format: &dyn BodyFormat,
+    body: &[u8],
+    head: &Head,
+    limits: &Limits,
+) -> Result<RecordBatch, DecodeError> {
+    let batch = format.deserialize(body, limits)?;
+    if batch.len() == head.records {
+        return Ok(batch);
+    }
+    let kind = DecodeErrorKind::Length {
+        declared: to_u64(head.records),
+        found: to_u64(batch.len()),
+    };
+    Err(Cursor::in_body(body).error("the number of records", kind))
+}
+
 /// Says what the chunk is, its checksums verified and its body left alone.
 pub(in crate::container) fn summarize(
     chunk: &[u8],
     limits: &Limits,
+    formats: &[&'static dyn BodyFormat],
 ) -> Result<ChunkSummary, DecodeError> {
-    Opened::new(chunk, limits).map(|opened| opened.summary)
+    Opened::new(chunk, limits, formats).map(|opened| opened.summary)
 }

@@ -1,13 +1,12 @@
 //! The header between prefix and body; FORMAT.md, "Header".
 
 use super::prefix::unknown;
-use super::write::prefixed_by_length;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::{ChunkHeader, ClockMapping, LostChunks};
 use crate::container::limits::Limits;
 use crate::container::num::{to_u64, to_usize};
-use crate::container::varint;
+use crate::container::varint::{self, prefixed_by_length};
 use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 
 /// The required features that this version knows: none yet.
@@ -23,7 +22,7 @@ const HAS_TIME_SPAN: u16 = 1 << 3;
 const HAS_LOSSES: u16 = 1 << 4;
 const HAS_LOST_CHUNKS: u16 = 1 << 5;
 
-/// What stands in the header; a writer borrows what it is told of the chunk.
+/// The contents of the header; a writer borrows its own part.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Head<H = ChunkHeader> {
     pub(super) header: H,

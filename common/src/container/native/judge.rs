@@ -1,12 +1,9 @@
-//! Which parts of a body are worth compressing.
+//! Which bodies are worth compressing.
 
-use super::blocks::{Plan, head_bytes};
 use crate::container::codec::Compressor;
 use crate::container::error::EncodeError;
-use crate::container::num::to_u64;
-use crate::container::varint;
 
-/// A byte saved pays for so many bytes that went through the compressor.
+/// How many bytes may go through the compressor for one byte that is saved.
 const BYTES_PER_BYTE: usize = 8;
 
 /// So many bytes must be saved besides, since a call of the compressor costs microseconds.
@@ -18,11 +15,10 @@ const LEAST_BYTES: usize = 128;
 /// The most chunks between two trials, so that a change of load is noticed.
 const MOST_CHUNKS: u16 = 256;
 
-/// Remembers for bodies of like size what paid when it was tried last.
+/// Remembers for bodies of like size whether it paid to compress when it was tried last.
 ///
 /// Columns are packed to the bit and strings are cut into words, so that there is often nothing
-/// left that a compressor finds; where there is, it may be in one part only.
-/// A trial compresses each part and the whole.
+/// left that a compressor finds.
 /// Trials get rare while they agree: after 1, 2, 4, ... chunks of the size.
 /// No clock is read: time is taken to follow the bytes compressed.
 #[derive(Debug)]
@@ -33,7 +29,7 @@ pub(super) struct Judge {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Verdict {
-    plan: Plan,
+    pays: bool,
     /// How many chunks go by it without a trial.
     left: u16,
     /// How many go by the next one that agrees.
@@ -49,64 +45,40 @@ impl Default for Judge {
 }
 
 impl Judge {
-    /// What is to be compressed of a body whose types and strings have `texts` bytes.
+    /// Whether this body is worth compressing.
     ///
     /// # Errors
     ///
     /// What the compressor says when it fails.
-    pub(super) fn plan(
+    pub(super) fn pays(
         &mut self,
         body: &[u8],
-        texts: usize,
         compressor: &mut Compressor,
-    ) -> Result<Plan, EncodeError> {
+    ) -> Result<bool, EncodeError> {
         let bits = usize::BITS - body.len().leading_zeros();
         let Some(verdict) = usize::try_from(bits)
             .ok()
             .and_then(|bits| self.sizes.get_mut(bits))
             .filter(|_| body.len() >= LEAST_BYTES)
         else {
-            return Ok(Plan::Nothing);
+            return Ok(false);
         };
         if let Some(left) = verdict.left.checked_sub(1) {
             verdict.left = left;
-            return Ok(verdict.plan);
+            return Ok(verdict.pays);
         }
-        let plan = tried(body, texts, compressor)?;
-        verdict.next = match plan == verdict.plan {
-            true => (verdict.next * 2).clamp(1, MOST_CHUNKS),
-            false => 1,
+        let stored = compressor.compress(body)?;
+        let cost = body.len() / BYTES_PER_BYTE + CALL_BYTES;
+        let pays = stored.is_some_and(|(_, stored)| stored.len() + cost < body.len());
+        verdict.next = if pays == verdict.pays {
+            (verdict.next * 2).clamp(1, MOST_CHUNKS)
+        } else {
+            1
         };
-        verdict.plan = plan;
+        verdict.pays = pays;
         verdict.left = verdict.next;
-        Ok(plan)
+        Ok(pays)
     }
-}
-
-/// Tries what could be compressed; what is worth most.
-fn tried(body: &[u8], texts: usize, compressor: &mut Compressor) -> Result<Plan, EncodeError> {
-    let (first, second) = body.split_at_checked(texts).unwrap_or((&[], body));
-    let candidates = [
-        (Plan::Texts, first, head_bytes(second)),
-        (Plan::Tables, second, head_bytes(first)),
-        (Plan::Whole, body, 0),
-    ];
-    let (mut best, mut most) = (Plan::Nothing, 0);
-    for (plan, part, more) in candidates {
-        if part.len() < LEAST_BYTES {
-            continue;
-        }
-        let Some((_, stored)) = compressor.compress(part)? else {
-            continue;
-        };
-        let stored = stored.len() + varint::size(to_u64(stored.len())) + more;
-        let cost = part.len() / BYTES_PER_BYTE + CALL_BYTES;
-        let worth = part.len().saturating_sub(stored).saturating_sub(cost);
-        if worth > most {
-            (best, most) = (plan, worth);
-        }
-    }
-    Ok(best)
 }
 
 #[cfg(all(test, feature = "zstd"))]
@@ -138,25 +110,14 @@ mod tests {
 
     #[test]
     fn only_what_pays_is_compressed() {
-        let cases = [
-            (noise(1, 600), noise(2, 600), Plan::Nothing),
-            (text(600), noise(1, 600), Plan::Texts),
-            (noise(1, 600), text(600), Plan::Tables),
-            (text(600), text(600), Plan::Whole),
-            (text(40), text(60), Plan::Nothing),
-            (Vec::new(), text(600), Plan::Tables),
-            (text(600), Vec::new(), Plan::Texts),
-        ];
-        for (texts, tables, expected) in cases {
-            let body = [texts.clone(), tables].concat();
-            let plan = Judge::default().plan(&body, texts.len(), &mut compressor());
-            let found = plan.unwrap();
-            // One part alone is the whole.
-            let same = texts.is_empty() || texts.len() == body.len();
-            assert!(
-                found == expected || (same && found == Plan::Whole),
-                "{found:?} instead of {expected:?}"
-            );
+        for (body, expected) in [
+            (noise(1, 1_200), false),
+            (text(1_200), true),
+            ([text(600), noise(1, 600)].concat(), true),
+            (text(100), false),
+        ] {
+            let found = Judge::default().pays(&body, &mut compressor());
+            assert_eq!(found.unwrap(), expected);
         }
     }
 
@@ -167,19 +128,16 @@ mod tests {
         let plain = noise(1, 1_200);
         let worth = [text(600), noise(1, 600)].concat();
         for _ in 0..2_000 {
-            let plan = judge.plan(&plain, 600, &mut compressor).unwrap();
-            assert_eq!(plan, Plan::Nothing);
+            assert!(!judge.pays(&plain, &mut compressor).unwrap());
         }
         let bits = 11;
         assert_eq!(judge.sizes[bits].next, MOST_CHUNKS);
         let noticed = (0..)
-            .find(|_| judge.plan(&worth, 600, &mut compressor).unwrap() == Plan::Texts)
+            .find(|_| judge.pays(&worth, &mut compressor).unwrap())
             .unwrap();
         assert!(noticed <= MOST_CHUNKS.into(), "{noticed}");
         assert_eq!(judge.sizes[bits].next, 1);
         // Bodies of another size are judged by themselves.
-        let large = text(10_000);
-        let plan = judge.plan(&large, 5_000, &mut compressor).unwrap();
-        assert_eq!(plan, Plan::Whole);
+        assert!(judge.pays(&text(10_000), &mut compressor).unwrap());
     }
 }

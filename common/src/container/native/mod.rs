@@ -7,8 +7,8 @@
 //! - `prefix`: magic, version, length and the two checksums.
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
-//! - `judge`: which parts of a body are worth compressing.
-//! - `columnar`: the only format of a body so far.
+//! - `judge`: which bodies are worth compressing.
+//! - `columnar`: Baler's own format of a body; `BodyFormat` adds others.
 
 mod blocks;
 mod columnar;
@@ -17,7 +17,6 @@ mod head;
 mod judge;
 mod prefix;
 mod serializer;
-mod write;
 
 pub(super) use decode::{DecodeScratch, decode, summarize};
 pub(super) use prefix::{MAGIC, PREFIX_BYTES, declared_bytes};

@@ -1,6 +1,5 @@
 //! Batches to native chunks.
 
-use super::blocks::Plan;
 use super::head::Head;
 use super::judge::Judge;
 use super::prefix::{self, PREFIX_BYTES};
@@ -10,6 +9,7 @@ use crate::container::compression::Compression;
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
+use crate::container::format::{BodyFormat, FIRST_ADDED_FORMAT};
 use crate::container::header::ChunkHeader;
 use crate::container::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
@@ -17,13 +17,15 @@ use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], what is compressed
-/// depends on the chunks before.
+/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], whether a
+/// chunk is compressed depends on the chunks before.
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
-    /// Decides what is compressed, where that is not all.
+    /// The format of the bodies, unless it is columnar.
+    format: Option<&'static dyn BodyFormat>,
+    /// Decides which bodies are compressed, where that is not all.
     judge: Option<Judge>,
     encoder: columnar::Encoder,
     body: Vec<u8>,
@@ -41,9 +43,7 @@ impl NativeSerializer {
         Ok(Self {
             compressor: Compressor::new(compression)?,
             judge: (compression == Compression::Auto).then(Judge::default),
-            encoder: columnar::Encoder::default(),
-            body: Vec::new(),
-            body_bytes: 0,
+            ..Self::default()
         })
     }
 
@@ -59,6 +59,21 @@ impl NativeSerializer {
             compressor: Compressor::with_dictionary(level, dictionary)?,
             ..Self::default()
         })
+    }
+
+    /// The same with bodies of another format: readers then need it too
+    /// ([`ChunkDecoder::with_format`](crate::container::ChunkDecoder::with_format)).
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::ReservedFormat`] when its number is one of Baler's own.
+    pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Result<Self, EncodeError> {
+        let (name, number) = (format.name(), format.number());
+        if number < FIRST_ADDED_FORMAT {
+            return Err(EncodeError::ReservedFormat { name, number });
+        }
+        self.format = Some(format);
+        Ok(self)
     }
 
     fn write(
@@ -77,33 +92,30 @@ impl NativeSerializer {
         let start = out.len();
         out.extend_from_slice(&[0; PREFIX_BYTES]);
         head.write(out);
-        if self.writes_plain() {
+        let encoder = &mut self.encoder;
+        if self.format.is_none() && self.compressor.is_none() {
             // A body without compression goes directly to the output.
-            let (encoder, expected) = (&mut self.encoder, self.body_bytes);
-            let write = |out: &mut Vec<u8>| {
-                encoder.encode(batch, out);
-            };
-            self.body_bytes = blocks::write_plain(expected, write, out);
+            let encode = |out: &mut Vec<u8>| encoder.encode(batch, out);
+            self.body_bytes = blocks::write_plain(self.body_bytes, encode, out);
+            return prefix::seal(out, start, columnar::NUMBER);
+        }
+        self.body.clear();
+        match self.format {
+            Some(format) => format.serialize(batch, &mut self.body)?,
+            None => encoder.encode(batch, &mut self.body),
+        }
+        let pays = match &mut self.judge {
+            None => true,
+            Some(judge) => judge.pays(&self.body, &mut self.compressor)?,
+        };
+        if pays {
+            blocks::write(&self.body, &mut self.compressor, out)?;
         } else {
-            self.body.clear();
-            let texts = self.encoder.encode(batch, &mut self.body);
-            let plan = self.plan(texts)?;
-            blocks::write(&self.body, texts, plan, &mut self.compressor, out)?;
+            let plain = |out: &mut Vec<u8>| out.extend_from_slice(&self.body);
+            blocks::write_plain(self.body.len(), plain, out);
         }
-        prefix::seal(out, start, columnar::NUMBER)
-    }
-
-    /// Whether nothing is compressed, whatever the body is.
-    fn writes_plain(&self) -> bool {
-        self.compressor.is_none()
-    }
-
-    /// What of the body is compressed; its types and strings have so many bytes.
-    fn plan(&mut self, texts: usize) -> Result<Plan, EncodeError> {
-        match &mut self.judge {
-            None => Ok(Plan::Whole),
-            Some(judge) => judge.plan(&self.body, texts, &mut self.compressor),
-        }
+        let number = self.format.map_or(columnar::NUMBER, BodyFormat::number);
+        prefix::seal(out, start, number)
     }
 }
 

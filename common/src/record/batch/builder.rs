@@ -3,14 +3,10 @@
 use std::sync::Arc;
 
 use super::column::Column;
-use super::flat::FlatRows;
 use super::string_index::StringIndex;
-use super::strings::StringTable;
-use super::type_index::TypeIndex;
-use super::word_rows::WordRun;
+use super::word_rows::{WordRun, WordsOfType};
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
-use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;
 use crate::record::row::{RowEnds, RowWriter};
 use crate::record::schema::Schema;
@@ -23,12 +19,11 @@ pub(super) const TIME_BYTES: usize = 8;
 #[derive(Debug, Default)]
 pub struct BatchBuilder {
     batch: RecordBatch,
-    /// For each table the rows that are not in its columns yet; `None` for types that are not flat.
-    rows: Vec<Option<FlatRows>>,
+    /// For each table how rows of words become its columns; `None` for types that are not flat.
+    words: Vec<Option<WordsOfType>>,
     strings: StringIndex,
-    types: TypeIndex,
     /// Tables of the batch before, for their memory.
-    spare: Vec<(Table, Option<FlatRows>)>,
+    spare: Vec<(Table, Option<WordsOfType>)>,
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
@@ -59,12 +54,7 @@ impl BatchBuilder {
     }
 
     /// The records so far.
-    pub fn batch(&mut self) -> &RecordBatch {
-        for (table, rows) in self.batch.tables.iter_mut().zip(&mut self.rows) {
-            if let Some(rows) = rows {
-                rows.flush(table);
-            }
-        }
+    pub fn batch(&self) -> &RecordBatch {
         &self.batch
     }
 
@@ -100,7 +90,6 @@ impl BatchBuilder {
 
     /// Gives the batch away and starts anew.
     pub fn take(&mut self) -> RecordBatch {
-        self.batch();
         let batch = std::mem::take(&mut self.batch);
         let tables = batch.tables.iter();
         self.start_anew(tables.map(|table| Table::new(Arc::clone(&table.schema))));
@@ -111,15 +100,9 @@ impl BatchBuilder {
     fn start_anew(&mut self, tables: impl IntoIterator<Item = Table>) {
         // Tables of the batch before the last are freed: the last one had no record of their types.
         self.spare.clear();
-        self.spare
-            .extend(tables.into_iter().zip(self.rows.drain(..)));
-        for (_, rows) in &mut self.spare {
-            if let Some(rows) = rows {
-                rows.clear();
-            }
-        }
+        let tables = tables.into_iter().zip(self.words.drain(..));
+        self.spare.extend(tables);
         self.strings.clear();
-        self.types.clear();
         self.records = 0;
         self.row_bytes = 0;
     }
@@ -189,17 +172,10 @@ impl BatchBuilder {
         let strings = &mut self.batch.strings;
         let table = self.batch.tables.get_mut(number);
         let table = table.ok_or(PushError::Full)?;
-        match self.rows.get_mut(number) {
-            Some(Some(rows)) => {
-                if rows.is_full() {
-                    rows.make_room(table);
-                }
-                rows.push(row, timestamp, strings, &mut self.strings)?;
-            }
-            _ => nested::push(table, timestamp, row, strings, &mut self.strings)?,
-        }
-        if self.rows.len() > 1 {
-            self.keep_order(number);
+        nested::push(table, timestamp, row, strings, &mut self.strings)?;
+        if self.fill_order() {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            self.batch.order.push(number);
         }
         self.records = self.records.wrapping_add(1);
         // A slice has at most half of all bytes there can be.
@@ -207,139 +183,60 @@ impl BatchBuilder {
         Ok(())
     }
 
-    /// The position of the type's table.
-    #[inline]
+    /// The position of the type's table, which is made when the type is new.
+    ///
+    /// A table stays empty if its first row is refused. Serializers leave empty tables out.
     fn table_for(&mut self, schema: &Arc<Schema>) -> usize {
-        match self.types.recent(schema) {
+        let mut tables = self.batch.tables.iter();
+        match tables.position(|table| Arc::ptr_eq(&table.schema, schema)) {
             Some(number) => number,
             None => self.find_table(schema),
         }
     }
 
-    /// The position of the type's table, which is made when the type is new.
-    ///
-    /// A table stays empty if its first row is refused. Serializers leave empty tables out.
+    /// The position of the table of an equal type, or of a new one.
     #[cold]
     fn find_table(&mut self, schema: &Arc<Schema>) -> usize {
         let tables = &mut self.batch.tables;
         let known = tables.iter().position(|table| {
             table.schema.fingerprint() == schema.fingerprint() && table.schema == *schema
         });
-        let number = known.unwrap_or_else(|| {
+        known.unwrap_or_else(|| {
             let mut spare = self.spare.iter();
-            let (table, rows) =
+            let (table, words) =
                 match spare.position(|(table, _)| Arc::ptr_eq(&table.schema, schema)) {
                     Some(position) => self.spare.swap_remove(position),
-                    None => (Table::new(Arc::clone(schema)), FlatRows::new(schema)),
+                    None => (Table::new(Arc::clone(schema)), WordsOfType::new(schema)),
                 };
             tables.push(table);
-            self.rows.push(rows);
+            self.words.push(words);
             tables.len() - 1
-        });
-        self.types.remember(schema, number);
-        number
+        })
     }
 
-    /// Notes the table of the record that is being added.
-    #[inline(never)]
-    fn keep_order(&mut self, table: usize) {
-        let order = &mut self.batch.order;
-        // The records before the second type appeared were all of the first.
-        order.resize(self.records, 0);
-        order.push(u32::try_from(table).unwrap_or(u32::MAX));
-    }
-}
-
-/// Adds many records of one type; finds their table once. See [`BatchBuilder::run`].
-#[derive(Debug)]
-pub struct Run<'a> {
-    pub(super) rows: &'a mut FlatRows,
-    pub(super) table: &'a mut Table,
-    /// The records' table, where records of other types are in the batch.
-    pub(super) order: Option<(u32, &'a mut Vec<u32>)>,
-    pub(super) strings: &'a mut StringTable,
-    pub(super) index: &'a mut StringIndex,
-    pub(super) records: &'a mut usize,
-    pub(super) row_bytes: &'a mut usize,
-}
-
-impl BatchBuilder {
-    /// Adds records of this type; `None` if a field has no fixed width, or has to be checked
-    /// (bool, char, enum).
-    pub fn run(&mut self, schema: &Arc<Schema>) -> Option<Run<'_>> {
-        self.run_of(schema, |rows| rows.is_unchecked)
+    /// Notes the tables of the records so far, if the batch has several tables; whether it has.
+    fn fill_order(&mut self) -> bool {
+        let has_several = self.words.len() > 1;
+        if has_several {
+            // The records before the second type appeared were all of the first.
+            self.batch.order.resize(self.records, 0);
+        }
+        has_several
     }
 
     /// Adds rows of words of this type; `None` if it is not flat.
     pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
-        self.run_of(schema, |rows| rows.words.is_some())
-            .map(WordRun)
-    }
-
-    fn run_of(
-        &mut self,
-        schema: &Arc<Schema>,
-        will_do: impl FnOnce(&FlatRows) -> bool,
-    ) -> Option<Run<'_>> {
         let number = self.table_for(schema);
-        let is_mixed = self.rows.len() > 1;
-        let rows = self.rows.get_mut(number)?.as_mut()?;
-        if !will_do(rows) {
-            return None;
-        }
-        let order = if is_mixed {
-            // The records before the second type appeared were all of the first.
-            self.batch.order.resize(self.records, 0);
-            Some((u32::try_from(number).ok()?, &mut self.batch.order))
-        } else {
-            None
-        };
-        Some(Run {
-            rows,
+        let has_several = self.fill_order();
+        Some(WordRun {
+            words: self.words.get(number)?.as_ref()?,
             table: self.batch.tables.get_mut(number)?,
-            order,
+            number: u32::try_from(number).ok()?,
+            order: has_several.then_some(&mut self.batch.order),
             strings: &mut self.batch.strings,
             index: &mut self.strings,
             records: &mut self.records,
             row_bytes: &mut self.row_bytes,
         })
-    }
-}
-
-impl Run<'_> {
-    /// The id by which the rows of this batch name a string.
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Full`].
-    pub fn string(&mut self, string: Interned) -> Result<u32, PushError> {
-        self.index.interned_id(string, self.strings)
-    }
-
-    /// Adds a record: `write` writes all fields in order as little-endian bytes, ids of
-    /// [`Self::string`] for strings.
-    ///
-    /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
-    ///
-    /// # Errors
-    ///
-    /// [`PushError::Malformed`] if the row has another width, or names a string that is not in the
-    /// batch.
-    #[inline]
-    pub fn push<const BYTES: usize>(
-        &mut self,
-        timestamp: i64,
-        write: impl FnOnce(&mut [u8; BYTES]),
-    ) -> Result<(), PushError> {
-        if self.rows.is_full() {
-            self.rows.make_room(self.table);
-        }
-        self.rows.push_ids(write, timestamp, self.strings.len())?;
-        if let Some((number, order)) = &mut self.order {
-            order.push(*number);
-        }
-        *self.records = self.records.wrapping_add(1);
-        *self.row_bytes = self.row_bytes.saturating_add(BYTES + TIME_BYTES);
-        Ok(())
     }
 }

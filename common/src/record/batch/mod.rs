@@ -4,13 +4,11 @@
 
 mod builder;
 mod column;
-mod flat;
 mod nested;
 mod placed;
 mod string_index;
 mod string_keys;
 mod strings;
-mod type_index;
 mod word_rows;
 
 #[cfg(test)]
@@ -19,13 +17,13 @@ mod tests;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use builder::{BatchBuilder, PushError, Run};
+pub use builder::{BatchBuilder, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_keys::StringKeys;
 pub use strings::StringTable;
 pub use word_rows::WordRun;
 
-use super::Record;
+use super::Records;
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::Schema;
@@ -143,22 +141,25 @@ impl RecordBatch {
     }
 
     /// The records in the order in which they were emitted.
-    pub fn records(&self) -> Records<'_> {
-        Records {
+    pub fn records(&self) -> RecordRefs<'_> {
+        RecordRefs {
             batch: self,
             next: 0,
             rows: vec![0; self.tables.len()],
         }
     }
 
-    /// The records whose type has the name of `R`, in order, whatever version of it wrote them.
+    /// The records whose type has the name of `R`, or of one of the types of `R`, in order, whatever
+    /// version of the type wrote them.
     ///
     /// The fields are matched once a table. A record that `R` cannot hold is an error of its own,
     /// and the next record follows.
-    pub fn read<R: Record>(&self) -> TypedRecords<'_, R> {
-        let reader: &Schema = R::schema();
+    pub fn read<R: Records>(&self) -> TypedRecords<'_, R> {
+        let readers = R::schemas();
         let projections = self.tables.iter().map(|table| {
-            (table.schema.name() == reader.name()).then(|| Projection::new(reader, &table.schema))
+            let mut readers = readers.iter().enumerate();
+            let (at, reader) = readers.find(|(_, it)| it.name() == table.schema.name())?;
+            Some((at, Projection::new(reader, &table.schema)))
         });
         TypedRecords {
             projections: projections.collect(),
@@ -176,13 +177,13 @@ impl RecordBatch {
 
 /// Iterates over the records of a batch in order.
 #[derive(Debug, Clone)]
-pub struct Records<'a> {
+pub struct RecordRefs<'a> {
     batch: &'a RecordBatch,
     next: usize,
     rows: Vec<usize>,
 }
 
-impl<'a> Records<'a> {
+impl<'a> RecordRefs<'a> {
     /// The next record and the position of its table.
     fn next_row(&mut self) -> Option<(usize, RecordRef<'a>)> {
         let table_index = match self.batch.order.get(self.next) {
@@ -201,7 +202,7 @@ impl<'a> Records<'a> {
     }
 }
 
-impl<'a> Iterator for Records<'a> {
+impl<'a> Iterator for RecordRefs<'a> {
     type Item = RecordRef<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -214,18 +215,25 @@ impl<'a> Iterator for Records<'a> {
     }
 }
 
-impl ExactSizeIterator for Records<'_> {}
+impl ExactSizeIterator for RecordRefs<'_> {}
 
-/// Iterates over the records of one type; see [`RecordBatch::read`].
+/// Iterates over the records of one type, or of several; see [`RecordBatch::read`].
 #[derive(Debug)]
 pub struct TypedRecords<'a, R> {
-    records: Records<'a>,
-    /// One a table; nothing for tables of other types.
-    projections: Vec<Option<Result<Projection, ReadError>>>,
+    records: RecordRefs<'a>,
+    /// One a table, with the position of its type in `R`; nothing for tables of other types.
+    projections: Vec<Option<(usize, Result<Projection, ReadError>)>>,
     record_type: PhantomData<fn() -> R>,
 }
 
-impl<R: Record> Iterator for TypedRecords<'_, R> {
+impl<R> TypedRecords<'_, R> {
+    /// The position in the batch of the record that was returned last.
+    pub fn last_position(&self) -> Option<usize> {
+        self.records.next.checked_sub(1)
+    }
+}
+
+impl<R: Records> Iterator for TypedRecords<'_, R> {
     type Item = Result<R, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -233,8 +241,10 @@ impl<R: Record> Iterator for TypedRecords<'_, R> {
             let (table, record) = self.records.next_row()?;
             match self.projections.get(table)? {
                 None => {}
-                Some(Ok(projection)) => return Some(projection.read_matched(record.fields())),
-                Some(Err(error)) => return Some(Err(error.clone())),
+                Some((at, Ok(projection))) => {
+                    return Some(R::read_typed(*at, projection, record.fields()));
+                }
+                Some((_, Err(error))) => return Some(Err(error.clone())),
             }
         }
     }

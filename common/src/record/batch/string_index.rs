@@ -1,5 +1,8 @@
 //! Which strings a batch has already.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use super::builder::PushError;
 use super::placed::PlacedTexts;
 use super::string_keys::StringKeys;
@@ -10,14 +13,14 @@ use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
-/// Open addressing over the text that the table keeps anyway: a string of a row is neither copied,
-/// nor looked at for valid UTF-8 if it is there, and a chunk frees nothing. (A `HashMap` of boxed
-/// strings took a sixth of the collector's time.)
+/// It keeps keys, and the table keeps the texts: a string of a row is neither copied, nor looked at
+/// for valid UTF-8 if it is there, and a chunk frees nothing. (A `HashMap` of boxed strings took a
+/// sixth of the collector's time.)
 #[derive(Debug)]
 pub(super) struct StringIndex {
-    /// A power of two of them, or none; at most half are in use.
-    slots: Vec<Slot>,
-    used: usize,
+    /// The string with a key. Of two strings with one key, which are rare, it has the later one;
+    /// the earlier one then gets another id when it comes again.
+    ids: HashMap<u64, u32, BuildHasherDefault<KeyHasher>>,
     keys: StringKeys,
     /// By number of the interned string: the batch that has it, and its id there.
     interned: Vec<(u32, u32)>,
@@ -38,23 +41,31 @@ struct Known {
     hash: u64,
 }
 
-/// A place for a string.
+/// Keys are hashes already.
 #[derive(Debug, Clone, Copy, Default)]
-struct Slot {
-    /// The string's id + 1, or 0 if the place is free.
-    next_id: u32,
-    /// The upper half of its hash, so that seldom another string is compared.
-    tag: u32,
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        // Keys are written by `write_u64`.
+    }
 }
 
-/// How many slots there are as soon as there is a string.
-const FIRST_SLOTS: usize = 256;
+/// For how many strings there is always room.
+const LEAST_ROOM: usize = 256;
 
 impl Default for StringIndex {
     fn default() -> Self {
         Self {
-            slots: Vec::new(),
-            used: 0,
+            ids: HashMap::default(),
             keys: StringKeys::default(),
             interned: Vec::new(),
             texts: Vec::new(),
@@ -75,10 +86,10 @@ impl StringIndex {
     pub(super) fn id(&mut self, bytes: &[u8], table: &mut StringTable) -> Result<u32, PushError> {
         let hash = self.keys.of(bytes);
         match self.find(bytes, hash, table) {
-            Ok(id) => Ok(id),
-            Err(place) => {
+            Some(id) => Ok(id),
+            None => {
                 let string = std::str::from_utf8(bytes).map_err(|_| PushError::Malformed)?;
-                self.add(string, (hash, hash), place, table)
+                self.add(string, (hash, hash), table)
             }
         }
     }
@@ -125,11 +136,8 @@ impl StringIndex {
             }
         };
         let id = match self.find(text.as_bytes(), hash, table) {
-            Ok(id) => id,
-            Err(place) => {
-                let key = StringKeys::of_interned(handle);
-                self.add(text, (hash, key), place, table)?
-            }
+            Some(id) => id,
+            None => self.add(text, (hash, StringKeys::of_interned(handle)), table)?,
         };
         if self.interned.len() <= number {
             // The string is there, so that this is no more than all that are.
@@ -185,7 +193,7 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// As [`Self::id`], of a text of so many bytes that begins at a word.
+    /// As [`Self::id`], of a text of `bytes` bytes that begins at a word.
     fn id_of_words(
         &mut self,
         words: &(impl Words + ?Sized),
@@ -206,54 +214,33 @@ impl StringIndex {
         id
     }
 
-    /// The id of a string with this hash, or the place that is free for it.
+    /// The id of a string with this hash.
     #[inline]
-    fn find(&mut self, bytes: &[u8], hash: u64, table: &StringTable) -> Result<u32, usize> {
-        if self.used >= self.slots.len() / 2 {
-            self.grow(table);
-        }
-        let tag = upper_half(hash);
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = lower_bits(hash, mask);
-        // Ends: half of the slots are free.
-        while let Some(slot) = self.slots.get(place) {
-            let Some(id) = slot.next_id.checked_sub(1) else {
-                break;
-            };
-            if slot.tag == tag && table.bytes(id) == Some(bytes) {
-                return Ok(id);
-            }
-            place = place.wrapping_add(1) & mask;
-        }
-        Err(place)
+    fn find(&self, bytes: &[u8], hash: u64, table: &StringTable) -> Option<u32> {
+        let id = *self.ids.get(&hash)?;
+        (table.bytes(id) == Some(bytes)).then_some(id)
     }
 
     fn add(
         &mut self,
         string: &str,
         (hash, key): (u64, u64),
-        place: usize,
         table: &mut StringTable,
     ) -> Result<u32, PushError> {
         let id = table.push_with_key(string, key).ok_or(PushError::Full)?;
-        if let Some(slot) = self.slots.get_mut(place) {
-            let next_id = id.checked_add(1).ok_or(PushError::Full)?;
-            let tag = upper_half(hash);
-            *slot = Slot { next_id, tag };
-            self.used = self.used.saturating_add(1);
-        }
+        self.ids.insert(hash, id);
         Ok(id)
     }
 
     /// Forgets every string, keeping memory in proportion to what there was.
     pub(super) fn clear(&mut self) {
-        let few = self.used < self.slots.len() / 16;
-        if few && self.slots.len() > FIRST_SLOTS {
+        let room = self.ids.capacity();
+        let few = self.ids.len() < room / 16;
+        self.ids.clear();
+        if few && room > LEAST_ROOM {
             // One odd chunk with very many strings must not slow down all that follow.
-            self.slots.truncate(self.slots.len() / 2);
+            self.ids.shrink_to(room / 2);
         }
-        self.slots.fill(Slot::default());
-        self.used = 0;
         self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
@@ -262,36 +249,6 @@ impl StringIndex {
             self.batch = 1;
         }
     }
-
-    /// Doubles the slots and finds each string its new place.
-    #[cold]
-    fn grow(&mut self, table: &StringTable) {
-        let count = self.slots.len().saturating_mul(2).max(FIRST_SLOTS);
-        let mask = count.wrapping_sub(1);
-        let old = std::mem::replace(&mut self.slots, vec![Slot::default(); count]);
-        for slot in old.into_iter().filter(|slot| slot.next_id > 0) {
-            let Some(string) = table.get(slot.next_id.wrapping_sub(1)) else {
-                continue;
-            };
-            let mut place = lower_bits(self.keys.of(string.as_bytes()), mask);
-            while let Some(at) = self.slots.get_mut(place) {
-                if at.next_id == 0 {
-                    *at = slot;
-                    break;
-                }
-                place = place.wrapping_add(1) & mask;
-            }
-        }
-    }
-}
-
-fn upper_half(hash: u64) -> u32 {
-    u32::try_from(hash >> 32).unwrap_or(0)
-}
-
-fn lower_bits(hash: u64, mask: usize) -> usize {
-    // The mask is below 2^33: there are no more strings.
-    usize::try_from(hash).unwrap_or(usize::MAX) & mask
 }
 
 #[cfg(test)]
@@ -309,7 +266,7 @@ mod tests {
             }
         }
         assert_eq!(table.len(), 5_000);
-        assert!(index.used * 2 <= index.slots.len());
+        assert_eq!(index.ids.len(), 5_000);
     }
 
     #[test]
@@ -358,13 +315,13 @@ mod tests {
                 .id(&number.to_le_bytes().map(|byte| byte % 128), &mut table)
                 .unwrap();
         }
-        let most = index.slots.len();
+        let most = index.ids.capacity();
         for _ in 0..20 {
             index.clear();
             table.clear();
             assert_eq!(index.id(b"one", &mut table), Ok(0));
         }
-        assert!(most > 10_000 && index.slots.len() == FIRST_SLOTS);
+        assert!(most > 5_000 && index.ids.capacity() <= LEAST_ROOM);
     }
 
     #[test]
@@ -376,6 +333,6 @@ mod tests {
                 Err(PushError::Malformed)
             );
         }
-        assert_eq!((table.len(), index.used), (0, 0));
+        assert_eq!((table.len(), index.ids.len()), (0, 0));
     }
 }

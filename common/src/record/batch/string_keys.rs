@@ -35,8 +35,8 @@ impl StringKeys {
         NAMED | u64::from(string.number())
     }
 
-    /// The number of the interned string with this key, if it is one: whoever has the same number
-    /// has the same text, for as long as the program runs.
+    /// The number of the interned string with this key, if it is one. Equal numbers
+    /// mean equal texts for as long as the program runs.
     pub(crate) fn interned(key: u64) -> Option<u32> {
         if key & NAMED == 0 {
             return None;

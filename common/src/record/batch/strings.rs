@@ -25,7 +25,7 @@ impl StringTable {
         Self::default()
     }
 
-    /// An empty table with room for so many strings of so many bytes together.
+    /// An empty table with room for `strings` strings of `text_bytes` bytes together.
     pub fn with_capacity(strings: usize, text_bytes: usize) -> Self {
         Self {
             text: String::with_capacity(text_bytes),
@@ -73,7 +73,7 @@ impl StringTable {
 
     /// The string with this id.
     ///
-    /// Whoever reads many rows collects [`StringTable::iter`] once instead: cutting a string out
+    /// A reader of many rows collects [`StringTable::iter`] once instead: cutting a string out
     /// of the text costs more than finding it in a list.
     #[inline]
     pub fn get(&self, id: u32) -> Option<&str> {

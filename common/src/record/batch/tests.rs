@@ -1,4 +1,4 @@
-//! The fast way and the general way make the same batch.
+//! A builder that keeps memory and one that adds value by value make the same batch.
 
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! An enum's variants.
 
-use super::error::SchemaError;
-use super::{MAX_VARIANTS, check_name};
+use super::{MAX_VARIANTS, SchemaError, check_name};
 
 /// An enum type: named variants without data, numbered from 0 in order.
 #[derive(Debug, Clone, PartialEq, Eq)]

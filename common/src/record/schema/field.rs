@@ -1,7 +1,6 @@
 //! A field of a record type, and what its number means.
 
 use super::field_type::FieldType;
-use crate::record::value::Value;
 
 /// One named, typed field of a [`Schema`](super::Schema).
 #[derive(Debug, Clone)]
@@ -10,18 +9,16 @@ pub struct Field {
     pub(super) field_type: FieldType,
     pub(super) role: Role,
     aliases: Vec<Box<str>>,
-    default: Option<Value>,
 }
 
 impl Field {
-    /// A field without a role, aliases or a default.
+    /// A field without a role or aliases.
     pub fn new(name: impl Into<Box<str>>, field_type: FieldType) -> Self {
         Self {
             name: name.into(),
             field_type,
             role: Role::Plain,
             aliases: Vec::new(),
-            default: None,
         }
     }
 
@@ -37,13 +34,6 @@ impl Field {
     #[must_use]
     pub fn with_alias(mut self, alias: impl Into<Box<str>>) -> Self {
         self.aliases.push(alias.into());
-        self
-    }
-
-    /// Sets the value that a reader takes when the writer did not know the field.
-    #[must_use]
-    pub fn with_default(mut self, default: Value) -> Self {
-        self.default = Some(default);
         self
     }
 
@@ -66,14 +56,9 @@ impl Field {
     pub fn aliases(&self) -> &[Box<str>] {
         &self.aliases
     }
-
-    /// The value a reader takes when the writer did not know the field.
-    pub fn default_value(&self) -> Option<&Value> {
-        self.default.as_ref()
-    }
 }
 
-/// Equality of what travels: name, type and role. Aliases and defaults are the reader's.
+/// Equality of what travels: name, type and role. Aliases are the reader's.
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.field_type == other.field_type && self.role == other.role

@@ -93,54 +93,58 @@ impl FieldType {
     }
 }
 
-impl fmt::Display for FieldType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = match self {
-            Self::Bool => "bool",
-            Self::I8 => "i8",
-            Self::I16 => "i16",
-            Self::I32 => "i32",
-            Self::I64 => "i64",
-            Self::U8 => "u8",
-            Self::U16 => "u16",
-            Self::U32 => "u32",
-            Self::U64 => "u64",
-            Self::F32 => "f32",
-            Self::F64 => "f64",
-            Self::Char => "char",
-            Self::String => "string",
-            Self::Bytes => "bytes",
-            Self::Enum(enum_type) => return write!(f, "enum {}", enum_type.name()),
-            Self::Optional(inner) => return write!(f, "optional<{inner}>"),
-            Self::List(inner) => return write!(f, "list<{inner}>"),
-            Self::Record(schema) => return write!(f, "record {}", schema.name()),
-        };
-        f.write_str(plain)
-    }
-}
+/// The types without another type in them: each with its number in the container and its name.
+static PLAIN: [(FieldType, u8, &str); 14] = [
+    (FieldType::Bool, 0x01, "bool"),
+    (FieldType::I8, 0x02, "i8"),
+    (FieldType::I16, 0x03, "i16"),
+    (FieldType::I32, 0x04, "i32"),
+    (FieldType::I64, 0x05, "i64"),
+    (FieldType::U8, 0x06, "u8"),
+    (FieldType::U16, 0x07, "u16"),
+    (FieldType::U32, 0x08, "u32"),
+    (FieldType::U64, 0x09, "u64"),
+    (FieldType::F32, 0x0a, "f32"),
+    (FieldType::F64, 0x0b, "f64"),
+    (FieldType::Char, 0x0c, "char"),
+    (FieldType::String, 0x0d, "string"),
+    (FieldType::Bytes, 0x0e, "bytes"),
+];
 
 impl FieldType {
     /// The type's number in the container; FORMAT.md, "Types".
-    pub const fn code(&self) -> u8 {
+    pub fn code(&self) -> u8 {
         match self {
-            Self::Bool => 0x01,
-            Self::I8 => 0x02,
-            Self::I16 => 0x03,
-            Self::I32 => 0x04,
-            Self::I64 => 0x05,
-            Self::U8 => 0x06,
-            Self::U16 => 0x07,
-            Self::U32 => 0x08,
-            Self::U64 => 0x09,
-            Self::F32 => 0x0a,
-            Self::F64 => 0x0b,
-            Self::Char => 0x0c,
-            Self::String => 0x0d,
-            Self::Bytes => 0x0e,
             Self::Enum(_) => 0x0f,
             Self::Optional(_) => 0x10,
             Self::List(_) => 0x11,
             Self::Record(_) => 0x12,
+            plain => PLAIN
+                .iter()
+                .find(|(known, ..)| known == plain)
+                .map_or(0, |(_, code, _)| *code),
+        }
+    }
+
+    /// The type with this number, if there is no other type in it.
+    pub(crate) fn plain(code: u8) -> Option<&'static Self> {
+        let mut known = PLAIN.iter();
+        let (plain, ..) = known.find(|(_, known, _)| *known == code)?;
+        Some(plain)
+    }
+}
+
+impl fmt::Display for FieldType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Enum(enum_type) => write!(f, "enum {}", enum_type.name()),
+            Self::Optional(inner) => write!(f, "optional<{inner}>"),
+            Self::List(inner) => write!(f, "list<{inner}>"),
+            Self::Record(schema) => write!(f, "record {}", schema.name()),
+            plain => {
+                let known = PLAIN.iter().find(|(known, ..)| known == plain);
+                f.write_str(known.map_or("", |(.., name)| name))
+            }
         }
     }
 }

@@ -1,18 +1,14 @@
 //! What a record type looks like: its name and its named, typed fields.
 
 mod enum_type;
-mod error;
 mod field;
 mod field_type;
-mod fingerprint;
 
 use std::fmt;
 
 pub use enum_type::EnumType;
-pub use error::SchemaError;
 pub use field::{Field, Role};
 pub use field_type::FieldType;
-pub use fingerprint::Fingerprint;
 
 /// How deep types may nest (optional, list, record), counted from a record's fields.
 pub const MAX_DEPTH: usize = 16;
@@ -117,7 +113,7 @@ impl Schema {
 
     /// A hash of the canonical form: name, field names and field types, in order.
     ///
-    /// Roles are part of it; aliases and defaults are not, because they concern the reader alone.
+    /// Roles are part of it; aliases are not, because they concern the reader alone.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -150,6 +146,133 @@ fn check_name(name: &str, what: &'static str) -> Result<(), SchemaError> {
         });
     }
     Ok(())
+}
+
+/// Why a schema cannot be.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchemaError {
+    /// Two fields have the same name.
+    #[error("the record type {name} has the field {field} twice")]
+    FieldTwice {
+        /// The record type.
+        name: Box<str>,
+        /// The field.
+        field: Box<str>,
+    },
+    /// A name is empty or above [`MAX_NAME_BYTES`].
+    #[error("the name of {what} has {bytes} bytes; it must have 1 to {MAX_NAME_BYTES}")]
+    Name {
+        /// Whose name it is.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+    },
+    /// An optional directly inside an optional.
+    #[error("the type of {name}.{field} has an optional directly inside an optional")]
+    NestedOptional {
+        /// The record type.
+        name: Box<str>,
+        /// The field.
+        field: Box<str>,
+    },
+    /// A field's type nests deeper than [`MAX_DEPTH`].
+    #[error("the type of {name}.{field} nests deeper than {MAX_DEPTH} levels")]
+    TooDeep {
+        /// The record type.
+        name: Box<str>,
+        /// The field.
+        field: Box<str>,
+    },
+    /// More than [`MAX_FIELDS`] fields.
+    #[error("the record type {name} has {found} fields; at most {MAX_FIELDS} are allowed")]
+    TooManyFields {
+        /// The record type.
+        name: Box<str>,
+        /// How many it has.
+        found: usize,
+    },
+    /// No variant, or more than [`MAX_VARIANTS`].
+    #[error("the enum {name} has {found} variants; it must have 1 to {MAX_VARIANTS}")]
+    VariantCount {
+        /// The enum type.
+        name: Box<str>,
+        /// How many it has.
+        found: usize,
+    },
+    /// Two variants have the same name.
+    #[error("the enum {name} has the variant {variant} twice")]
+    VariantTwice {
+        /// The enum type.
+        name: Box<str>,
+        /// The variant.
+        variant: Box<str>,
+    },
+}
+
+/// A 128-bit FNV-1a hash of a schema's canonical form.
+///
+/// It is good enough to find a cached projection, not to resist somebody who wants a collision:
+/// caches compare the schemas too.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Fingerprint(u128);
+
+impl Fingerprint {
+    pub(super) fn of(name: &str, fields: &[Field]) -> Self {
+        let mut hash = Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        hash.name(name);
+        for field in fields {
+            hash.name(&field.name);
+            hash.byte(field.role.code());
+            hash.field_type(&field.field_type);
+        }
+        hash
+    }
+
+    /// The hash as a number.
+    pub const fn as_u128(self) -> u128 {
+        self.0
+    }
+
+    fn byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
+    }
+
+    /// Names end in a byte that UTF-8 never contains, so that `ab`, `c` differs from `a`, `bc`.
+    fn name(&mut self, name: &str) {
+        name.bytes().for_each(|byte| self.byte(byte));
+        self.byte(0xff);
+    }
+
+    fn field_type(&mut self, field_type: &FieldType) {
+        self.byte(field_type.code());
+        match field_type {
+            FieldType::Enum(enum_type) => {
+                self.name(enum_type.name());
+                enum_type
+                    .variants()
+                    .iter()
+                    .for_each(|variant| self.name(variant));
+                self.byte(0xfe);
+            }
+            FieldType::Optional(inner) | FieldType::List(inner) => self.field_type(inner),
+            FieldType::Record(schema) => {
+                schema
+                    .fingerprint
+                    .0
+                    .to_le_bytes()
+                    .into_iter()
+                    .for_each(|byte| self.byte(byte));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A record becomes a value of serde's world.
 
 use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
-use ::serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
 use super::{SerdeError, VALUE_FIELD, opaque};
-use crate::record::{EnumRef, ListRef, MAX_DEPTH, RecordFields, ValueRef};
+use crate::record::{EnumRef, MAX_DEPTH, RecordFields, ValueRef};
 
 /// A deserializer over the value of a field, and how many options it was taken for so far.
 pub(super) struct ValueDeserializer<'de>(ValueRef<'de>, usize);
@@ -22,6 +22,17 @@ impl<'de> ValueDeserializer<'de> {
         )
     }
 
+    /// Visits what may be a tuple: a record is then its values in order.
+    fn visit_items<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
+        match self.0 {
+            ValueRef::Record(record) => visitor.visit_seq(Fields::new(record)),
+            ValueRef::Bytes(bytes) => {
+                visitor.visit_seq(SeqDeserializer::new(bytes.iter().copied()))
+            }
+            _ => self.deserialize_any(visitor),
+        }
+    }
+
     /// The content of an opaque field.
     fn opaque(&self) -> Option<&'de [u8]> {
         match self.0 {
@@ -31,9 +42,9 @@ impl<'de> ValueDeserializer<'de> {
     }
 }
 
-/// Hands the call to an opaque field's reader, or does what it does for every kind of value.
-macro_rules! like_any {
-    ($($method:ident($($name:ident: $argument:ty),*);)*) => {$(
+/// Passes the call to an opaque field's reader, or to a method for values of every kind.
+macro_rules! of_any_kind {
+    ($($method:ident($($name:ident: $argument:ty),*) => $otherwise:ident;)*) => {$(
         fn $method<V: Visitor<'de>>(
             self,
             $($name: $argument,)*
@@ -43,29 +54,7 @@ macro_rules! like_any {
                 Some(encoded) => {
                     opaque::decode(encoded, |reader| reader.$method($($name,)* visitor))
                 }
-                None => self.deserialize_any(visitor),
-            }
-        }
-    )*};
-}
-
-/// The same for what may be a tuple: a record is then its values in order.
-macro_rules! like_list {
-    ($($method:ident($($name:ident: $argument:ty),*);)*) => {$(
-        fn $method<V: Visitor<'de>>(
-            self,
-            $($name: $argument,)*
-            visitor: V,
-        ) -> Result<V::Value, SerdeError> {
-            if let Some(encoded) = self.opaque() {
-                return opaque::decode(encoded, |reader| reader.$method($($name,)* visitor));
-            }
-            match self.0 {
-                ValueRef::Record(record) => visitor.visit_seq(Fields::new(record)),
-                ValueRef::Bytes(bytes) => {
-                    visitor.visit_seq(SeqDeserializer::new(bytes.iter().copied()))
-                }
-                _ => self.deserialize_any(visitor),
+                None => self.$otherwise(visitor),
             }
         }
     )*};
@@ -86,7 +75,10 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
             ValueRef::String(value) => visitor.visit_borrowed_str(value),
             ValueRef::Bytes(value) => visitor.visit_borrowed_bytes(value),
             ValueRef::Enum(variant) => visitor.visit_borrowed_str(name_of(variant)?),
-            ValueRef::List(list) => visitor.visit_seq(Items { list, next: 0 }),
+            ValueRef::List(list) => {
+                let items = list.iter().map(|item| Self(item, 0));
+                visitor.visit_seq(SeqDeserializer::new(items))
+            }
             ValueRef::Record(record) => match opaque::content(record) {
                 Some(encoded) => opaque::decode(encoded, |reader| reader.deserialize_any(visitor)),
                 None => visitor.visit_map(Fields::new(record)),
@@ -94,25 +86,33 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
         }
     }
 
-    like_any! {
-        deserialize_bool();
-        deserialize_i8(); deserialize_i16(); deserialize_i32(); deserialize_i64();
-        deserialize_i128();
-        deserialize_u8(); deserialize_u16(); deserialize_u32(); deserialize_u64();
-        deserialize_u128();
-        deserialize_f32(); deserialize_f64(); deserialize_char();
-        deserialize_str(); deserialize_string();
-        deserialize_bytes(); deserialize_byte_buf();
-        deserialize_unit(); deserialize_unit_struct(name: &'static str);
-        deserialize_map();
-        deserialize_struct(name: &'static str, fields: &'static [&'static str]);
-        deserialize_identifier();
-    }
-
-    like_list! {
-        deserialize_seq();
-        deserialize_tuple(len: usize);
-        deserialize_tuple_struct(name: &'static str, len: usize);
+    of_any_kind! {
+        deserialize_bool() => deserialize_any;
+        deserialize_i8() => deserialize_any;
+        deserialize_i16() => deserialize_any;
+        deserialize_i32() => deserialize_any;
+        deserialize_i64() => deserialize_any;
+        deserialize_i128() => deserialize_any;
+        deserialize_u8() => deserialize_any;
+        deserialize_u16() => deserialize_any;
+        deserialize_u32() => deserialize_any;
+        deserialize_u64() => deserialize_any;
+        deserialize_u128() => deserialize_any;
+        deserialize_f32() => deserialize_any;
+        deserialize_f64() => deserialize_any;
+        deserialize_char() => deserialize_any;
+        deserialize_str() => deserialize_any;
+        deserialize_string() => deserialize_any;
+        deserialize_bytes() => deserialize_any;
+        deserialize_byte_buf() => deserialize_any;
+        deserialize_unit() => deserialize_any;
+        deserialize_unit_struct(name: &'static str) => deserialize_any;
+        deserialize_map() => deserialize_any;
+        deserialize_struct(name: &'static str, fields: &'static [&'static str]) => deserialize_any;
+        deserialize_identifier() => deserialize_any;
+        deserialize_seq() => visit_items;
+        deserialize_tuple(len: usize) => visit_items;
+        deserialize_tuple_struct(name: &'static str, len: usize) => visit_items;
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
@@ -167,6 +167,14 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
     }
 }
 
+impl<'de> IntoDeserializer<'de, SerdeError> for ValueDeserializer<'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
 fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
     variant.name().ok_or_else(|| {
         SerdeError::new(format!(
@@ -175,31 +183,6 @@ fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
             variant.number
         ))
     })
-}
-
-/// The items of a list.
-struct Items<'de> {
-    list: ListRef<'de>,
-    next: usize,
-}
-
-impl<'de> SeqAccess<'de> for Items<'de> {
-    type Error = SerdeError;
-
-    fn next_element_seed<S: DeserializeSeed<'de>>(
-        &mut self,
-        seed: S,
-    ) -> Result<Option<S::Value>, SerdeError> {
-        let Some(item) = self.list.get(self.next) else {
-            return Ok(None);
-        };
-        self.next += 1;
-        seed.deserialize(ValueDeserializer(item, 0)).map(Some)
-    }
-
-    fn size_hint(&self) -> Option<usize> {
-        Some(self.list.len().saturating_sub(self.next))
-    }
 }
 
 /// The fields of a record, by name or, of a tuple, in order.
@@ -270,12 +253,10 @@ impl<'de> SeqAccess<'de> for Fields<'de> {
         &mut self,
         seed: S,
     ) -> Result<Option<S::Value>, SerdeError> {
-        match self.next_field() {
+        self.current = self.next_field();
+        match self.current {
             None => Ok(None),
-            Some((name, value)) => seed
-                .deserialize(ValueDeserializer(value, 0))
-                .map(Some)
-                .map_err(|error| error.inside(name)),
+            Some(_) => self.next_value_seed(seed).map(Some),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Many executions of an operation in one record.
 
+use std::collections::BTreeMap;
+
 use super::LogLinear;
 use crate::record::Record;
 
@@ -65,51 +67,21 @@ impl AggregatedDurationRecord {
         if self.operation_signature != other.operation_signature {
             return Err(AggregateError::OtherOperation);
         }
-        let mut buckets = Vec::new();
-        let mut counts = Vec::new();
-        let mut left = self.histogram()?.peekable();
-        let mut right = other.histogram()?.peekable();
-        loop {
-            let next = match (left.peek(), right.peek()) {
-                (None, None) => break,
-                (Some((l, _)), Some((r, _))) if l == r => left
-                    .next()
-                    .zip(right.next())
-                    .map(|((bucket, a), (_, b))| (bucket, a.saturating_add(b))),
-                (Some((l, _)), Some((r, _))) if l > r => right.next(),
-                (None, Some(_)) => right.next(),
-                (Some(_), _) => left.next(),
-            };
-            if let Some((bucket, count)) = next {
-                buckets.push(bucket);
-                counts.push(count);
-            }
+        let mut histogram: BTreeMap<u32, u64> = self.histogram()?.collect();
+        for (bucket, more) in other.histogram()? {
+            let count = histogram.entry(bucket).or_default();
+            *count = count.saturating_add(more);
         }
-        drop((left, right));
-        self.buckets = buckets;
-        self.bucket_counts = counts;
+        (self.buckets, self.bucket_counts) = histogram.into_iter().unzip();
         if other.count > 0 {
-            let is_first = self.count == 0;
-            self.since = if is_first {
-                other.since
-            } else {
-                self.since.min(other.since)
-            };
-            self.until = if is_first {
-                other.until
-            } else {
-                self.until.max(other.until)
-            };
-            self.min = if is_first {
-                other.min
-            } else {
-                self.min.min(other.min)
-            };
-            self.max = if is_first {
-                other.max
-            } else {
-                self.max.max(other.max)
-            };
+            if self.count == 0 {
+                (self.since, self.until) = (other.since, other.until);
+                (self.min, self.max) = (other.min, other.max);
+            }
+            self.since = self.since.min(other.since);
+            self.until = self.until.max(other.until);
+            self.min = self.min.min(other.min);
+            self.max = self.max.max(other.max);
         }
         self.count = self.count.saturating_add(other.count);
         self.sum = self.sum.saturating_add(other.sum);

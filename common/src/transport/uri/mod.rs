@@ -30,7 +30,7 @@ mod value;
 use std::fmt;
 use std::str::FromStr;
 
-pub use error::{UriError, UriErrorKind};
+pub use error::UriError;
 use settings::Settings;
 pub use settings::set;
 pub use value::{parse_bytes, parse_duration};
@@ -117,7 +117,11 @@ impl Uri {
     pub fn host(&self) -> Result<&Host, UriError> {
         match self.hosts.as_slice() {
             [host] => Ok(host),
-            hosts => Err(self.hosts_error(UriErrorKind::Hosts { found: hosts.len() })),
+            hosts => {
+                let found = hosts.len();
+                let message = format!("exactly one host is needed here, {found} are given");
+                Err(UriError::at(self.hosts_offset(), message))
+            }
         }
     }
 
@@ -130,12 +134,12 @@ impl Uri {
         if self.hosts.is_empty() {
             return Ok(());
         }
-        Err(self.hosts_error(UriErrorKind::HostGiven))
+        let message = "no host can stand here";
+        Err(UriError::at(self.hosts_offset(), message))
     }
 
-    fn hosts_error(&self, kind: UriErrorKind) -> UriError {
-        let offset = Some(self.scheme.len().saturating_add(1));
-        UriError { offset, kind }
+    fn hosts_offset(&self) -> usize {
+        self.scheme.len().saturating_add(1)
     }
 
     /// The path, decoded, with its leading slash if it has one.
@@ -157,14 +161,11 @@ impl Uri {
         if matches!(&*self.path, "" | "/") {
             return Ok(());
         }
-        Err(UriError {
-            offset: Some(self.path_offset),
-            kind: UriErrorKind::Path,
-        })
+        Err(UriError::at(self.path_offset, "no path can stand here"))
     }
 
     /// Something that should stand behind the hosts is missing.
-    pub fn missing_after_hosts(&self, what: impl Into<Box<str>>) -> UriError {
+    pub fn missing_after_hosts(&self, what: impl fmt::Display) -> UriError {
         UriError {
             offset: Some(self.path_offset),
             ..UriError::missing(what)
@@ -172,7 +173,7 @@ impl Uri {
     }
 
     /// Something that should stand in the path, or at its end, is missing.
-    pub fn missing_in_path(&self, what: impl Into<Box<str>>) -> UriError {
+    pub fn missing_in_path(&self, what: impl fmt::Display) -> UriError {
         UriError {
             offset: Some(self.path_end),
             ..UriError::missing(what)
@@ -279,6 +280,23 @@ impl Uri {
     /// One was not: nobody knows it. The error names the nearest one that was asked for.
     pub fn finish(self) -> Result<(), UriError> {
         self.settings.finish()
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        Self::parse(text)
+    }
+}
+
+/// From a string. There is no way back, since a URI that is shown has no secrets.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Uri {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 

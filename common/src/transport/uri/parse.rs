@@ -3,11 +3,18 @@
 use percent_encoding::percent_decode_str;
 
 use super::settings::{Setting, Settings};
-use super::{Host, Uri, UriError, UriErrorKind};
+use super::{Host, Uri, UriError};
 
 /// The whole text of a URI. What is passed to its methods are pieces of it.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
+
+/// What is wrong with a piece.
+pub(super) const NO_SCHEME: &str = "a URI starts with a scheme and a colon, such as tcp: or file:";
+pub(super) const BAD_HOST: &str = "a host is missing or malformed";
+pub(super) const BAD_PORT: &str = "the port must be a number from 0 to 65535";
+pub(super) const BAD_PERCENT: &str =
+    "% must be followed by two hexadecimal digits, and the text must be UTF-8";
 
 pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
     let whole = Text(text);
@@ -16,20 +23,18 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
         .find(|(_, c)| *c == '#' || c.is_whitespace() || c.is_control())
     {
         let mut utf8 = [0; 4];
-        let encoded = found
+        let encoded: String = found
             .encode_utf8(&mut utf8)
             .bytes()
             .map(|byte| format!("%{byte:02X}"))
             .collect();
-        return Err(UriError {
-            offset: Some(at),
-            kind: UriErrorKind::Character { found, encoded },
-        });
+        let message = format!("{found:?} cannot stand here; write it as {encoded}");
+        return Err(UriError::at(at, message));
     }
     let (scheme, rest) = text
         .split_once(':')
         .filter(|(scheme, _)| is_scheme(scheme))
-        .ok_or_else(|| whole.error(text, UriErrorKind::Scheme))?;
+        .ok_or_else(|| whole.error(text, NO_SCHEME))?;
     let (rest, query) = split_optional(rest, '?');
     let (authority, path) = match rest.strip_prefix("//") {
         Some(after) => {
@@ -91,11 +96,8 @@ impl Text<'_> {
         piece.as_ptr().addr().saturating_sub(from)
     }
 
-    fn error(self, piece: &str, kind: UriErrorKind) -> UriError {
-        UriError {
-            offset: Some(self.offset(piece)),
-            kind,
-        }
+    fn error(self, piece: &str, message: &str) -> UriError {
+        UriError::at(self.offset(piece), message)
     }
 
     /// A piece with its percent signs resolved.
@@ -103,15 +105,12 @@ impl Text<'_> {
         for (at, _) in piece.match_indices('%') {
             let two = piece.as_bytes().get(at + 1..at + 3);
             if !two.is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit)) {
-                return Err(UriError {
-                    offset: Some(self.offset(piece) + at),
-                    kind: UriErrorKind::Percent,
-                });
+                return Err(UriError::at(self.offset(piece) + at, BAD_PERCENT));
             }
         }
         match percent_decode_str(piece).decode_utf8() {
             Ok(text) => Ok(text.into()),
-            Err(_) => Err(self.error(piece, UriErrorKind::Percent)),
+            Err(_) => Err(self.error(piece, BAD_PERCENT)),
         }
     }
 
@@ -121,24 +120,23 @@ impl Text<'_> {
             Some(inner) => {
                 let (name, rest) = inner
                     .split_once(']')
-                    .ok_or_else(|| self.error(host, UriErrorKind::Host))?;
+                    .ok_or_else(|| self.error(host, BAD_HOST))?;
                 let port = rest.strip_prefix(':');
                 if port.is_none() && !rest.is_empty() {
-                    return Err(self.error(rest, UriErrorKind::Host));
+                    return Err(self.error(rest, BAD_HOST));
                 }
                 if name.parse::<std::net::Ipv6Addr>().is_err() {
-                    return Err(self.error(name, UriErrorKind::Host));
+                    return Err(self.error(name, BAD_HOST));
                 }
                 (name, port)
             }
             None => split_optional(host, ':'),
         };
         if name.is_empty() {
-            return Err(self.error(name, UriErrorKind::Host));
+            return Err(self.error(name, BAD_HOST));
         }
-        let port = port.map(|port| {
-            super::value::parse_number(port).ok_or_else(|| self.error(port, UriErrorKind::Port))
-        });
+        let port = port
+            .map(|port| super::value::parse_number(port).ok_or_else(|| self.error(port, BAD_PORT)));
         Ok(Host {
             port: port.transpose()?,
             name: self.decode(name)?,

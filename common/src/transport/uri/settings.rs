@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::{UriError, UriErrorKind};
+use super::UriError;
+use super::error::proposal;
 
 /// Words in the names of settings whose values are secrets.
 const SECRETS: [&str; 8] = [
@@ -44,13 +45,11 @@ pub(super) struct Settings {
 impl Settings {
     pub(super) fn push(&mut self, setting: Setting) -> Result<(), UriError> {
         if let Some(first) = self.left.iter().find(|first| first.name == setting.name) {
-            return Err(UriError {
-                offset: Some(setting.offset),
-                kind: UriErrorKind::Duplicate {
-                    name: setting.name,
-                    first_offset: first.offset,
-                },
-            });
+            let message = format!(
+                "{} is given a second time; it was already given at byte {}",
+                setting.name, first.offset
+            );
+            return Err(UriError::at(setting.offset, message));
         }
         self.left.push(setting);
         Ok(())
@@ -71,17 +70,12 @@ impl Settings {
         let Some(setting) = self.take(name) else {
             return Ok(None);
         };
-        match parse(&setting.value) {
-            Some(value) => Ok(Some(value)),
-            None => Err(UriError {
-                offset: Some(setting.value_offset),
-                kind: UriErrorKind::Value {
-                    found: setting.shown().into(),
-                    name: setting.name,
-                    expected,
-                },
-            }),
-        }
+        let value = parse(&setting.value).ok_or_else(|| {
+            let (name, found) = (&setting.name, setting.shown());
+            let message = format!("{name} is {found:?}, not {expected}");
+            UriError::at(setting.value_offset, message)
+        });
+        value.map(Some)
     }
 
     pub(super) fn take_choice<T: Clone>(
@@ -95,15 +89,13 @@ impl Settings {
         let words = || choices.iter().map(|(word, _)| *word);
         match choices.iter().find(|(word, _)| **word == *setting.value) {
             Some((_, choice)) => Ok(Some(choice.clone())),
-            None => Err(UriError {
-                offset: Some(setting.value_offset),
-                kind: UriErrorKind::Choice {
-                    nearest: nearest(&setting.value, words()),
-                    choices: words().map(Into::into).collect(),
-                    found: setting.shown().into(),
-                    name: setting.name,
-                },
-            }),
+            None => {
+                let (name, found) = (&setting.name, setting.shown());
+                let known = words().collect::<Vec<_>>().join(", ");
+                let proposal = proposal(&setting.value, words());
+                let message = format!("{name} is {found}, not one of {known}{proposal}");
+                Err(UriError::at(setting.value_offset, message))
+            }
         }
     }
 

@@ -36,9 +36,6 @@ fn two_of_ten() {}
 #[probe(sample = 1/0)]
 fn none() {}
 
-#[probe(record = aggregated, every = 0)]
-fn never() {}
-
 #[probe(record = events, full = 1/10)]
 fn full_events() {}
 

@@ -21,7 +21,6 @@
 //! What comes unexpectedly wakes it: the queues do when a quarter of their bytes is unread.
 
 mod cost;
-mod rate;
 mod reserve;
 mod samples;
 #[cfg(test)]
@@ -30,9 +29,10 @@ mod tests;
 use std::time::{Duration, Instant};
 
 pub use cost::ChunkCost;
-use rate::Rate;
 use reserve::Reserve;
 use samples::Samples;
+
+use super::rate::Rate;
 
 /// What a tuner must keep to, and goes by.
 #[derive(Debug, Clone, Copy)]
@@ -208,7 +208,7 @@ impl Tuner {
     clippy::cast_precision_loss,
     reason = "bytes and records of a chunk are far below 2^53"
 )]
-fn as_f64(number: usize) -> f64 {
+pub(super) fn as_f64(number: usize) -> f64 {
     number as f64
 }
 

@@ -30,9 +30,6 @@ const LOOKS: usize = if cfg!(all(test, baler_loom)) {
     1_000
 };
 
-/// So much that an owner has put by waits for the reader at most; further calls stay together.
-const MOST_PUT_BY: usize = 64;
-
 /// What no queues have as their tag, and no site as its state.
 const ASKED: u32 = 1;
 
@@ -66,8 +63,6 @@ struct Accounts {
     key: u64,
     /// What was taken of it.
     taken: CallTotals,
-    /// What the owner has put by for the reader, oldest first.
-    put_by: Vec<CallTotals>,
 }
 
 /// Calls added up; times are in the unit of the controller's clock.
@@ -167,7 +162,6 @@ impl Cell {
                 site,
                 key: 0,
                 taken: CallTotals::EMPTY,
-                put_by: Vec::new(),
             }),
         }
     }
@@ -179,16 +173,10 @@ impl Cell {
 
     /// Adds a call. Only the owner may call it.
     ///
-    /// `nanoseconds` is for the histogram, if there is one; so many calls make a record.
-    pub(super) fn add<const EVERY: u64>(
-        &self,
-        key: u64,
-        tin: u64,
-        tout: u64,
-        nanoseconds: Option<u64>,
-    ) {
-        if !self.has_room_for::<EVERY>(tag_of(key)) {
-            self.begin_anew(key, tin, EVERY);
+    /// `nanoseconds` is for the histogram, if there is one.
+    pub(super) fn add(&self, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
+        if !self.is_for(tag_of(key)) {
+            self.begin_anew(key, tin);
         }
         let bucket = nanoseconds.and_then(|nanoseconds| {
             let bucket = match nanoseconds {
@@ -202,26 +190,20 @@ impl Cell {
 
     /// Whether the owner may add a call for the queues with this tag without beginning anew.
     #[inline(always)]
-    fn has_room_for<const EVERY: u64>(&self, tag: u32) -> bool {
+    fn is_for(&self, tag: u32) -> bool {
         self.ticket.load(Ordering::Relaxed) == tag
-            && (EVERY == u64::MAX || self.count.load(Ordering::Relaxed) < EVERY)
     }
 
     /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
     /// call it.
     #[inline(always)]
-    pub(super) fn add_usually<const HISTOGRAM: bool, const EVERY: u64>(
-        &self,
-        tag: u32,
-        tin: u64,
-        tout: u64,
-    ) -> bool {
+    pub(super) fn add_usually<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
         // What is marked is greater. Of no duration there is no exponent.
         if tout <= tin {
             return false;
         }
         let duration = tout.wrapping_sub(tin);
-        if !self.has_room_for::<EVERY>(tag) {
+        if !self.is_for(tag) {
             return false;
         }
         let bucket = if HISTOGRAM {
@@ -262,23 +244,17 @@ impl Cell {
         add(&self.count, 1, Ordering::Release);
     }
 
-    /// Begins anew with what nobody has taken, as the owner; so many calls are put by for the reader.
+    /// Begins anew with what nobody has taken, as the owner.
     #[cold]
     #[inline(never)]
-    fn begin_anew(&self, key: u64, tin: u64, every: u64) {
+    fn begin_anew(&self, key: u64, tin: u64) {
         let mut accounts = self.accounts();
         let mut rest = if accounts.key == key {
             self.load().since(&accounts.taken)
         } else {
             // Its collector has ended without it: monitoring was off.
-            accounts.put_by.clear();
             CallTotals::EMPTY
         };
-        // Whether it was asked to as well or not.
-        if rest.count >= every && accounts.put_by.len() < MOST_PUT_BY {
-            let full = std::mem::replace(&mut rest, CallTotals::EMPTY);
-            accounts.put_by.push(full);
-        }
         if rest.count == 0 {
             rest = CallTotals {
                 tin,
@@ -303,10 +279,6 @@ impl Cell {
             return;
         }
         let site = accounts.site;
-        accounts
-            .put_by
-            .drain(..)
-            .for_each(|content| take(site, content.in_log_linear()));
         self.ticket.store(ASKED, Ordering::Relaxed);
         // What the owner has added before it sees the request is seen now or the next time.
         fence(Ordering::SeqCst);
@@ -377,7 +349,7 @@ mod tests {
     }
 
     fn add(cell: &Cell, key: u64, tin: u64, tout: u64, nanoseconds: Option<u64>) {
-        cell.add::<3>(key, tin, tout, nanoseconds);
+        cell.add(key, tin, tout, nanoseconds);
     }
 
     fn take(cell: &Cell, key: u64) -> Vec<CallTotals> {
@@ -452,23 +424,5 @@ mod tests {
         add(&cell, KEY, 0, 7, Some(7));
         let second = take(&cell, KEY).remove(0);
         assert_eq!((second.buckets[3], second.buckets[7]), (0, 1));
-    }
-
-    #[test]
-    fn so_many_calls_make_a_record_and_none_is_lost_when_nobody_takes_them() {
-        let cell = cell();
-        for _ in 0..7 {
-            add(&cell, KEY, 0, 2, None);
-        }
-        assert_eq!(
-            figures(&cell, KEY),
-            [(3, 6, 2, 2), (3, 6, 2, 2), (1, 2, 2, 2)]
-        );
-        for _ in 0..1_000 {
-            add(&cell, KEY, 0, 2, None);
-        }
-        let taken = figures(&cell, KEY);
-        assert_eq!(taken.len(), MOST_PUT_BY + 1);
-        assert_eq!(taken.iter().map(|it| it.0).sum::<u64>(), 1_000);
     }
 }

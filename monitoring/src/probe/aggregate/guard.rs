@@ -13,14 +13,14 @@ use crate::queue;
 /// A call, synchronous or not, that is added up when the guard is dropped, on whatever thread that is.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
-pub struct AggregatedGuard<const HISTOGRAM: bool, const EVERY: u64> {
+pub struct AggregatedGuard<const HISTOGRAM: bool> {
     /// When it began, as rows have it; 0 if it is not recorded.
     tin: u64,
     site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
 }
 
-impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> {
+impl<const HISTOGRAM: bool> AggregatedGuard<HISTOGRAM> {
     #[inline(always)]
     pub(in super::super) fn new(site: &'static Site, slot: &'static LocalKey<CellSlot>) -> Self {
         Self {
@@ -31,26 +31,22 @@ impl<const HISTOGRAM: bool, const EVERY: u64> AggregatedGuard<HISTOGRAM, EVERY> 
     }
 }
 
-impl<const HISTOGRAM: bool, const EVERY: u64> Drop for AggregatedGuard<HISTOGRAM, EVERY> {
+impl<const HISTOGRAM: bool> Drop for AggregatedGuard<HISTOGRAM> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.tin != 0 {
-            end::<HISTOGRAM, EVERY>(self.site, self.slot, self.tin);
+            end::<HISTOGRAM>(self.site, self.slot, self.tin);
         }
     }
 }
 
 /// Ends a call that is recorded.
 #[inline]
-fn end<const HISTOGRAM: bool, const EVERY: u64>(
-    site: &'static Site,
-    slot: &'static LocalKey<CellSlot>,
-    tin: u64,
-) {
+fn end<const HISTOGRAM: bool>(site: &'static Site, slot: &'static LocalKey<CellSlot>, tin: u64) {
     let tout = ticks::read();
     let cell = slot.with(CellSlot::cell);
-    if !cell.add_usually::<HISTOGRAM, EVERY>(site.state_at_end(), tin, tout) {
-        end_slowly::<HISTOGRAM, EVERY>(site, slot, tin);
+    if !cell.add_usually::<HISTOGRAM>(site.state_at_end(), tin, tout) {
+        end_slowly::<HISTOGRAM>(site, slot, tin);
     }
 }
 
@@ -58,7 +54,7 @@ fn end<const HISTOGRAM: bool, const EVERY: u64>(
 /// ticks.
 #[cold]
 #[inline(never)]
-fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
+fn end_slowly<const HISTOGRAM: bool>(
     site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
     tin: u64,
@@ -85,7 +81,7 @@ fn end_slowly<const HISTOGRAM: bool, const EVERY: u64>(
             duration
         }
     });
-    let add = |cell: &Cell| cell.add::<EVERY>(key, tin, tout, nanoseconds);
+    let add = |cell: &Cell| cell.add(key, tin, tout, nanoseconds);
     let own = slot.with(CellSlot::own);
     match own.map_or_else(|| own_cell(site, HISTOGRAM, slot), Ok) {
         Ok(cell) => add(cell),

@@ -17,7 +17,7 @@ mod cells;
 mod guard;
 #[cfg(test)]
 #[cfg(baler_loom)]
-mod models;
+mod tests;
 
 pub(crate) use cell::CallTotals;
 pub use cells::CellSlot;

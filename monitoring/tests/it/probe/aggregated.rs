@@ -63,19 +63,6 @@ fn a_flush_tells_what_there_is_and_the_next_record_begins_anew() {
     assert_eq!(records[1].buckets, [2, 4]);
 }
 
-#[probe(record = aggregated, every = 10)]
-fn often() {}
-
-#[test]
-fn every_so_many_calls_make_a_record() {
-    let recording = Recording::start();
-    (0..25).for_each(|_| often());
-    let records: Vec<AggregatedDurationRecord> = of_type(&recording.finish_all());
-    let counts: Vec<_> = records.iter().map(|it| it.count).collect();
-    assert_eq!(counts, [10, 10, 5]);
-    assert!(records[0].buckets.is_empty());
-}
-
 #[probe(record = aggregated, full = 1/10)]
 async fn later(clock: TestClock) {
     clock.advance(1);

@@ -6,23 +6,17 @@ use std::time::Duration;
 use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
 use baler_faults::KafkaProxy;
 
-use super::{Harm, LATE, Medium, Stand, broken, name_and_settings};
+use super::{Harm, LATE, Medium, Stand, broken, faults_of_broker, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::commands::verify::records::Random;
 use crate::exit::Failure;
+use crate::random::Random;
 
+/// Faults that only this medium has.
 const FAULTS: &[FaultChoice] = &[
-    FaultChoice::BrokerDownAtStart,
-    FaultChoice::BrokerRestart,
-    FaultChoice::BrokerKill,
     FaultChoice::LeaderMove,
     FaultChoice::CoordinatorMove,
     FaultChoice::RequestErrors,
     FaultChoice::Throttle,
-    FaultChoice::Stall,
-    FaultChoice::HalfOpen,
-    FaultChoice::Reset,
-    FaultChoice::SlowLink,
     FaultChoice::Rebalance,
 ];
 
@@ -83,7 +77,7 @@ pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
     Ok(Stand {
         producer_uris: vec![uri(&proxy); args.producers.into()],
         consumer_uris: vec![uri(&calm); args.consumers.into()],
-        faults: FAULTS,
+        faults: faults_of_broker(FAULTS),
         orders_competitors: true,
         window: WINDOW,
         folders: None,

@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 #[cfg(feature = "faults")]
 use baler_faults::{ProcessGroupGuard, TcpProxy};
 
-use super::records::Random;
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::random::Random;
 
 /// How long it may take to connect to an endpoint of the user's.
 const REACH: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ pub(super) struct Stand {
     /// Where each consumer reads from.
     pub(super) consumer_uris: Vec<String>,
     /// The faults that it can have, besides those of processes.
-    pub(super) faults: &'static [FaultChoice],
+    pub(super) faults: Vec<FaultChoice>,
     /// Whether several consumers get what they get in order. Those of one queue do not, since what
     /// one of them had is given to another when its connection ends.
     pub(super) orders_competitors: bool,
@@ -86,7 +86,7 @@ impl Stand {
         Ok(Self {
             producer_uris: uris("segment_bytes=8MiB"),
             consumer_uris: uris("consumer=verify&commit_interval=200ms"),
-            faults: &[FaultChoice::DiskFull, FaultChoice::TornWrite],
+            faults: vec![FaultChoice::DiskFull, FaultChoice::TornWrite],
             orders_competitors: true,
             window: u64::MAX,
             folders: Some(scratch),
@@ -105,9 +105,9 @@ impl Stand {
             writer.close(Instant::now() + REACH);
             reached?;
         }
-        let (consumers, faults): (_, &[FaultChoice]) = match has_one_reader {
-            true => (1, &[]),
-            false => (args.consumers.into(), &[FaultChoice::Rebalance]),
+        let (consumers, faults) = match has_one_reader {
+            true => (1, Vec::new()),
+            false => (args.consumers.into(), vec![FaultChoice::Rebalance]),
         };
         Ok(Self {
             producer_uris: vec![args.to.clone(); args.producers.into()],
@@ -133,6 +133,21 @@ pub(super) enum Harm {
     /// Each piece is late, and each connection passes this number of bytes a second, until the end of
     /// the run.
     Slow(Option<u64>),
+}
+
+/// Faults of a broker and of the network before it, and those of one medium.
+#[cfg(feature = "faults")]
+fn faults_of_broker(of_medium: &[FaultChoice]) -> Vec<FaultChoice> {
+    let of_all = [
+        FaultChoice::BrokerDownAtStart,
+        FaultChoice::BrokerRestart,
+        FaultChoice::BrokerKill,
+        FaultChoice::Stall,
+        FaultChoice::HalfOpen,
+        FaultChoice::Reset,
+        FaultChoice::SlowLink,
+    ];
+    [&of_all, of_medium].concat()
 }
 
 /// How late each piece is on a slow network.

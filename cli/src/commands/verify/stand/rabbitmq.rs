@@ -5,19 +5,13 @@ use std::time::{Duration, Instant};
 
 use baler_faults::{RabbitMqNode, TcpProxy};
 
-use super::{Harm, Medium, Stand, broken, name_and_settings};
+use super::{Harm, Medium, Stand, broken, faults_of_broker, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};
-use crate::commands::verify::records::Random;
 use crate::exit::Failure;
+use crate::random::Random;
 
+/// Faults that only this medium has.
 const FAULTS: &[FaultChoice] = &[
-    FaultChoice::BrokerDownAtStart,
-    FaultChoice::BrokerRestart,
-    FaultChoice::BrokerKill,
-    FaultChoice::Stall,
-    FaultChoice::HalfOpen,
-    FaultChoice::Reset,
-    FaultChoice::SlowLink,
     FaultChoice::ConnectionClosed,
     FaultChoice::Blocked,
     FaultChoice::Rebalance,
@@ -54,7 +48,7 @@ pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
     Ok(Stand {
         producer_uris: vec![uri.clone(); args.producers.into()],
         consumer_uris: vec![uri; args.consumers.into()],
-        faults: FAULTS,
+        faults: faults_of_broker(FAULTS),
         orders_competitors: false,
         window: u64::MAX,
         folders: None,

@@ -7,20 +7,10 @@ use std::process::{Child, Stdio};
 use baler_faults::{ProcessGroupGuard, TcpProxy};
 use rustix::process::Signal;
 
-use super::{Harm, Medium, Stand, broken};
+use super::{Harm, Medium, Stand, broken, faults_of_broker};
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::commands::verify::fleet::{program, signal};
 use crate::exit::Failure;
-
-const FAULTS: &[FaultChoice] = &[
-    FaultChoice::BrokerDownAtStart,
-    FaultChoice::BrokerRestart,
-    FaultChoice::BrokerKill,
-    FaultChoice::Stall,
-    FaultChoice::HalfOpen,
-    FaultChoice::Reset,
-    FaultChoice::SlowLink,
-];
 
 /// Settings of both ends: what does not answer is given up soon.
 const SETTINGS: &str = "heartbeat=500ms&connect_timeout=2s";
@@ -71,7 +61,7 @@ pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
     Ok(Stand {
         producer_uris,
         consumer_uris,
-        faults: FAULTS,
+        faults: faults_of_broker(&[]),
         orders_competitors: true,
         window: u64::MAX,
         folders: None,

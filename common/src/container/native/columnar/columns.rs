@@ -20,7 +20,7 @@ pub(super) struct ColumnDecoder<'a> {
 }
 
 impl ColumnDecoder<'_> {
-    /// Reads a column of so many values; `earlier` are the columns of the same table that it may
+    /// Reads a column of `count` values; `earlier` are the columns of the same table that it may
     /// refer to. Recursion is bounded by the depth of the schema, which was checked.
     pub(super) fn column(
         &mut self,
@@ -33,7 +33,7 @@ impl ColumnDecoder<'_> {
             .charge(cursor, count, LEAST_VALUE_BYTES, "a column")?;
         Ok(match field_type {
             FieldType::Bool => {
-                let lanes = self.narrow(cursor, count, 1, "a column of bools")?;
+                let lanes = self.ints.narrow(cursor, count, 1, "a column of bools")?;
                 Column::Bool(lanes.iter().map(|lane| *lane != 0).collect())
             }
             FieldType::I8 => self.signed(cursor, count, i8::MIN.into(), i8::MAX.into())?,
@@ -51,17 +51,22 @@ impl ColumnDecoder<'_> {
             }
             FieldType::F32 => {
                 let largest = u32::MAX.into();
-                Column::F32(self.narrow(cursor, count, largest, "a column of f32")?)
+                Column::F32(
+                    self.ints
+                        .narrow(cursor, count, largest, "a column of f32")?,
+                )
             }
             FieldType::F64 => {
-                let reading = "a column of f64";
-                Column::F64(self.lanes(cursor, count, u64::MAX, reading)?)
+                Column::F64(self.lanes(cursor, count, u64::MAX, "a column of f64")?)
             }
             FieldType::Char => self.chars(cursor, count)?,
             FieldType::String => Column::String(self.string_ids(cursor, count)?),
             FieldType::Enum(enum_type) => {
                 let largest = to_u64(enum_type.variants().len()).saturating_sub(1);
-                Column::Enum(self.narrow(cursor, count, largest, "a column of variants")?)
+                Column::Enum(
+                    self.ints
+                        .narrow(cursor, count, largest, "a column of variants")?,
+                )
             }
             FieldType::Bytes => Column::Bytes(self.bytes(cursor, count)?),
             FieldType::Optional(inner) => self.optional(cursor, inner, count)?,
@@ -88,7 +93,7 @@ impl ColumnDecoder<'_> {
     ) -> Result<Vec<u32>, DecodeError> {
         let reading = "a column of strings";
         match to_u64(self.strings).checked_sub(1) {
-            Some(largest) => self.narrow(cursor, count, largest, reading),
+            Some(largest) => self.ints.narrow(cursor, count, largest, reading),
             None if count == 0 => Ok(Vec::new()),
             None => {
                 // No string can be named where there is none.
@@ -107,25 +112,12 @@ impl ColumnDecoder<'_> {
         reading: &'static str,
     ) -> Result<Vec<u64>, DecodeError> {
         let at = cursor.clone();
-        self.ints.charge(&at, count, size_of::<u64>(), reading)?;
         let scope = Scope::plain(Sign::Unsigned);
         let lanes = self.ints.wide(cursor, count, scope, reading)?;
         match lanes.iter().find(|lane| **lane > largest) {
             None => Ok(lanes),
             Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found: *found })),
         }
-    }
-
-    /// Values from 0 to `largest`, which fit into 32 bits.
-    pub(super) fn narrow(
-        &mut self,
-        cursor: &mut Cursor<'_>,
-        count: usize,
-        largest: u64,
-        reading: &'static str,
-    ) -> Result<Vec<u32>, DecodeError> {
-        self.ints.charge(cursor, count, size_of::<u32>(), reading)?;
-        self.ints.narrow(cursor, count, largest, reading)
     }
 
     fn unsigned(
@@ -148,7 +140,6 @@ impl ColumnDecoder<'_> {
     ) -> Result<Column, DecodeError> {
         let reading = "a column of signed integers";
         let at = cursor.clone();
-        self.ints.charge(&at, count, size_of::<i64>(), reading)?;
         let scope = Scope::plain(Sign::Signed);
         let lanes = self.ints.wide(cursor, count, scope, reading)?;
         let values = signed(lanes);
@@ -166,20 +157,20 @@ impl ColumnDecoder<'_> {
         sign: Sign,
         earlier: &[Column],
     ) -> Result<Vec<u64>, DecodeError> {
-        let reading = "a column of integers";
-        self.ints.charge(cursor, count, size_of::<u64>(), reading)?;
         let scope = Scope {
             sign,
             ticks: true,
             earlier,
         };
-        self.ints.wide(cursor, count, scope, reading)
+        self.ints.wide(cursor, count, scope, "a column of integers")
     }
 
     fn chars(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<Column, DecodeError> {
         let reading = "a column of chars";
         let at = cursor.clone();
-        let codes = self.narrow(cursor, count, u32::from(char::MAX).into(), reading)?;
+        let codes = self
+            .ints
+            .narrow(cursor, count, u32::from(char::MAX).into(), reading)?;
         let mut chars = Vec::with_capacity(codes.len());
         for code in codes {
             chars.push(char::from_u32(code).ok_or_else(|| {
@@ -199,7 +190,7 @@ impl ColumnDecoder<'_> {
     ) -> Result<(Vec<u32>, usize), DecodeError> {
         let at = cursor.clone();
         let largest = u32::MAX.into();
-        let mut ends = self.narrow(cursor, count, largest, reading)?;
+        let mut ends = self.ints.narrow(cursor, count, largest, reading)?;
         let mut total = 0_u32;
         for end in &mut ends {
             let sum = total.checked_add(*end).ok_or_else(|| {
@@ -249,7 +240,7 @@ impl ColumnDecoder<'_> {
         count: usize,
     ) -> Result<Column, DecodeError> {
         let reading = "the presence of values";
-        let mut positions = self.narrow(cursor, count, 1, reading)?;
+        let mut positions = self.ints.narrow(cursor, count, 1, reading)?;
         let mut present = 0;
         for position in &mut positions {
             if *position == 0 {

@@ -116,7 +116,9 @@ fn order_of(
         return Ok(Vec::new());
     }
     let limit = to_u64(schemas.len()) - 1;
-    decoder.narrow(cursor, records, limit, "the order of types")
+    decoder
+        .ints
+        .narrow(cursor, records, limit, "the order of types")
 }
 
 fn table(
@@ -160,16 +162,12 @@ fn table(
         columns
     };
     let start = cursor.offset();
-    let reading = "the timestamps";
-    decoder
-        .ints
-        .charge(cursor, rows, size_of::<i64>(), reading)?;
     let scope = Scope {
         sign: Sign::Signed,
         ticks: true,
         earlier: &columns,
     };
-    let lanes = decoder.ints.wide(cursor, rows, scope, reading)?;
+    let lanes = decoder.ints.wide(cursor, rows, scope, "the timestamps")?;
     let timestamps = signed(lanes);
     let bytes = cursor.offset() - start;
     note(decoder, layout, &schema, "(timestamp)", bytes);

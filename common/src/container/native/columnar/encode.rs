@@ -4,9 +4,8 @@ use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
-use crate::container::native::write::prefixed_by_length;
 use crate::container::num::to_u64;
-use crate::container::varint;
+use crate::container::varint::{self, prefixed_by_length};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
 /// What a row takes in bytes, roughly.
@@ -32,26 +31,19 @@ pub(in crate::container::native) fn types_of(
 }
 
 impl Encoder {
-    /// Appends the body of a batch; how many bytes of it are types and strings, which come first.
-    pub(in crate::container::native) fn encode(
-        &mut self,
-        batch: &RecordBatch,
-        out: &mut Vec<u8>,
-    ) -> usize {
-        let start = out.len();
+    /// Appends the body of a batch.
+    pub(in crate::container::native) fn encode(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {
         for (_, table) in types_of(batch) {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
         self.strings
             .write(strings, batch.len(), &mut self.ints, out);
-        let texts = out.len().saturating_sub(start);
         self.order(batch, out);
         for (_, table) in types_of(batch) {
             let expected = table.len().saturating_mul(USUAL_ROW_BYTES);
             prefixed_by_length(out, expected, |out| self.table(table, out));
         }
-        texts
     }
 
     fn order(&mut self, batch: &RecordBatch, out: &mut Vec<u8>) {

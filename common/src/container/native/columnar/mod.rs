@@ -4,7 +4,7 @@
 //! types | strings | order of types | tables: rows, columns of the fields, timestamps
 //! ```
 //!
-//! - `types`: schemas, in full or by the numbers of `well_known`.
+//! - `types`: schemas, in full or by the numbers of well-known types.
 //! - `strings`: the string table.
 //! - `encode`, `decode`: bodies and their tables; `columns`: the columns of any type, read.
 //! - `calls`: tables of executions, whose rows follow from one another.
@@ -17,7 +17,6 @@ mod encode;
 mod ints;
 mod strings;
 mod types;
-mod well_known;
 
 pub(super) use decode::decode;
 pub(super) use encode::{Encoder, types_of};

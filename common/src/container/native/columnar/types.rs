@@ -1,16 +1,17 @@
 //! Schemas in a body; FORMAT.md, "Types".
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
 
-use super::well_known;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
-use crate::container::native::write::text;
-use crate::container::num::to_u64;
-use crate::container::varint;
+use crate::container::num::{to_u64, to_usize};
+use crate::container::varint::{self, text};
+use crate::record::kieker::KIEKER_TYPES;
 use crate::record::{
-    EnumType, Field, FieldType, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema, SchemaError,
+    EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema,
+    SchemaError,
 };
 
 /// The number that says that a schema follows.
@@ -25,6 +26,27 @@ const VARIANT_MEMORY_BYTES: usize = 64;
 
 /// How many types are kept as bytes; beyond them all are forgotten.
 const MOST_WRITTEN: usize = 64;
+
+/// The numbers of the types that a chunk names instead of describing them: Kieker's. FORMAT.md,
+/// "Well-known types", holds the same table. The first type has the number 1.
+static WELL_KNOWN: LazyLock<HashMap<Fingerprint, u64>> = LazyLock::new(|| {
+    let numbers = (1..).zip(KIEKER_TYPES);
+    let numbers = numbers.map(|(number, schema)| (schema().fingerprint(), number));
+    numbers.collect()
+});
+
+/// The well-known type with this number.
+fn well_known(number: u64) -> Option<&'static Arc<Schema>> {
+    let index = to_usize(number.checked_sub(1)?);
+    KIEKER_TYPES.get(index).map(|schema| schema())
+}
+
+/// The number of a type that is equal to a well-known one in name, fields and roles.
+fn well_known_number(of: &Schema) -> Option<u64> {
+    let number = *WELL_KNOWN.get(&of.fingerprint())?;
+    let known = well_known(number).filter(|known| ***known == *of);
+    known.map(|_| number)
+}
 
 /// Types as they were written before: a type is compared with the well-known ones, and described,
 /// once for many chunks.
@@ -67,12 +89,12 @@ impl Written {
 
 /// Whether a type that was read is the well-known one with this number.
 pub(super) fn is_well_known(schema: &Arc<Schema>, number: u64) -> bool {
-    well_known::schema(number).is_some_and(|known| Arc::ptr_eq(known, schema))
+    well_known(number).is_some_and(|known| Arc::ptr_eq(known, schema))
 }
 
 /// Appends a schema: by number if it is well-known, in full otherwise. Returns the number.
 fn write(schema: &Schema, out: &mut Vec<u8>) -> Option<u64> {
-    let number = well_known::number(schema);
+    let number = well_known_number(schema);
     varint::write(out, number.unwrap_or(INLINE));
     if number.is_none() {
         write_schema(schema, out);
@@ -116,7 +138,7 @@ pub(super) fn read(
     if number == INLINE {
         return read_schema(cursor, 0, budget).map(Arc::new);
     }
-    let schema = well_known::schema(number).ok_or_else(|| {
+    let schema = well_known(number).ok_or_else(|| {
         let what = "well-known type";
         at.error("a type's number", DecodeErrorKind::Unknown { what, number })
     })?;
@@ -165,21 +187,10 @@ fn read_type(
         return Err(at.over_limit("a field's type", to_u64(depth), MAX_DEPTH));
     }
     let code = cursor.u8("a field's type")?;
+    if let Some(plain) = FieldType::plain(code) {
+        return Ok(plain.clone());
+    }
     Ok(match code {
-        0x01 => FieldType::Bool,
-        0x02 => FieldType::I8,
-        0x03 => FieldType::I16,
-        0x04 => FieldType::I32,
-        0x05 => FieldType::I64,
-        0x06 => FieldType::U8,
-        0x07 => FieldType::U16,
-        0x08 => FieldType::U32,
-        0x09 => FieldType::U64,
-        0x0a => FieldType::F32,
-        0x0b => FieldType::F64,
-        0x0c => FieldType::Char,
-        0x0d => FieldType::String,
-        0x0e => FieldType::Bytes,
         0x0f => FieldType::Enum(Arc::new(read_enum(cursor, budget)?)),
         0x10 => read_type(cursor, depth + 1, budget)?.optional(),
         0x11 => read_type(cursor, depth + 1, budget)?.list(),
@@ -210,4 +221,19 @@ fn read_enum(cursor: &mut Cursor<'_>, budget: &mut Budget) -> Result<EnumType, D
 
 fn wrong(at: &Cursor<'_>, error: SchemaError) -> DecodeError {
     at.error("a type", DecodeErrorKind::Schema(error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_finds_its_schema_and_back() {
+        for (number, schema) in (1..).zip(KIEKER_TYPES) {
+            assert_eq!(well_known(number), Some(schema()));
+            assert_eq!(well_known_number(schema()), Some(number));
+        }
+        assert_eq!(well_known(0), None);
+        assert_eq!(well_known(to_u64(KIEKER_TYPES.len()) + 1), None);
+    }
 }

@@ -1,9 +1,8 @@
 //! Reading a value that describes itself.
 
-use ::serde::de::value::BorrowedStrDeserializer;
+use ::serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use ::serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, IgnoredAny, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor,
 };
 
 use super::{MAX_NESTING, VERSION, tag};
@@ -313,7 +312,9 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     ) -> Result<V::Value, SerdeError> {
         self.skip(tag::SOME);
         if self.skip(tag::MAP) {
-            return self.compound(|reader| visitor.visit_enum(DataVariant(reader)));
+            // A variant with data is the one entry of a map.
+            return self
+                .compound(|reader| visitor.visit_enum(MapAccessDeserializer::new(Items(reader))));
         }
         if self.skip(tag::TEXT) {
             let name = self.text()?;
@@ -355,52 +356,5 @@ impl<'de> MapAccess<'de> for Items<'_, 'de> {
         seed: S,
     ) -> Result<S::Value, SerdeError> {
         seed.deserialize(&mut *self.0)
-    }
-}
-
-/// A variant with data: the one entry of a map.
-struct DataVariant<'a, 'de>(&'a mut Reader<'de>);
-
-impl<'de> EnumAccess<'de> for DataVariant<'_, 'de> {
-    type Error = SerdeError;
-    type Variant = Self;
-
-    fn variant_seed<S: DeserializeSeed<'de>>(
-        self,
-        seed: S,
-    ) -> Result<(S::Value, Self), SerdeError> {
-        let name = seed.deserialize(&mut *self.0)?;
-        Ok((name, self))
-    }
-}
-
-impl<'de> VariantAccess<'de> for DataVariant<'_, 'de> {
-    type Error = SerdeError;
-
-    fn unit_variant(self) -> Result<(), SerdeError> {
-        <()>::deserialize(self.0)
-    }
-
-    fn newtype_variant_seed<S: DeserializeSeed<'de>>(
-        self,
-        seed: S,
-    ) -> Result<S::Value, SerdeError> {
-        seed.deserialize(self.0)
-    }
-
-    fn tuple_variant<V: Visitor<'de>>(
-        self,
-        len: usize,
-        visitor: V,
-    ) -> Result<V::Value, SerdeError> {
-        self.0.deserialize_tuple(len, visitor)
-    }
-
-    fn struct_variant<V: Visitor<'de>>(
-        self,
-        fields: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, SerdeError> {
-        self.0.deserialize_struct("", fields, visitor)
     }
 }

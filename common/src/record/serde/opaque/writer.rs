@@ -74,17 +74,9 @@ impl<'a> Writer<'a> {
 }
 
 macro_rules! write_integer {
-    ($($method:ident: $type:ty),*) => {$(
+    ($($method:ident: $type:ty => $widest:ident;)*) => {$(
         fn $method(self, value: $type) -> Result<(), SerdeError> {
-            self.serialize_i128(value.into())
-        }
-    )*};
-}
-
-macro_rules! write_unsigned {
-    ($($method:ident: $type:ty),*) => {$(
-        fn $method(self, value: $type) -> Result<(), SerdeError> {
-            self.serialize_u128(value.into())
+            self.$widest(value.into())
         }
     )*};
 }
@@ -100,8 +92,16 @@ impl<'a> Serializer for Writer<'a> {
     type SerializeStruct = Compound<'a>;
     type SerializeStructVariant = Compound<'a>;
 
-    write_integer!(serialize_i8: i8, serialize_i16: i16, serialize_i32: i32, serialize_i64: i64);
-    write_unsigned!(serialize_u8: u8, serialize_u16: u16, serialize_u32: u32, serialize_u64: u64);
+    write_integer! {
+        serialize_i8: i8 => serialize_i128;
+        serialize_i16: i16 => serialize_i128;
+        serialize_i32: i32 => serialize_i128;
+        serialize_i64: i64 => serialize_i128;
+        serialize_u8: u8 => serialize_u128;
+        serialize_u16: u16 => serialize_u128;
+        serialize_u32: u32 => serialize_u128;
+        serialize_u64: u64 => serialize_u128;
+    }
 
     fn serialize_i128(mut self, value: i128) -> Result<(), SerdeError> {
         self.tag(tag::SIGNED);

@@ -1,25 +1,10 @@
-//! What is handed to the visitors of maps, lists and enums that are traced.
+//! What is handed to the visitors of lists and enums that are traced.
 
 use ::serde::de::value::BorrowedStrDeserializer;
-use ::serde::de::{DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
+use ::serde::de::{DeserializeSeed, EnumAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::{Stop, Tracer, step};
 use crate::record::serde::node::Node;
-
-/// A map without entries.
-pub(super) struct NoEntries;
-
-impl<'de> MapAccess<'de> for NoEntries {
-    type Error = Stop;
-
-    fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, _: K) -> Result<Option<K::Value>, Stop> {
-        Ok(None)
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, _: S) -> Result<S::Value, Stop> {
-        Err(Stop::Here)
-    }
-}
 
 /// The items of a list or tuple.
 pub(super) struct Items<'a, 'n> {

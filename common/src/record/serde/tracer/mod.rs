@@ -12,12 +12,13 @@ mod members;
 use std::cell::Cell;
 use std::fmt::Display;
 
-use ::serde::de::{self, Deserialize, Deserializer, Visitor};
+use ::serde::de::value::MapDeserializer;
+use ::serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
 use super::SerdeError;
 use super::node::{ATTEMPTS, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
-use items::{Items, NoEntries, Variant};
+use items::{Items, Variant};
 use members::{AllMembers, Around, probe};
 
 /// How many runs a type may take: more than any schema within its limits needs by hand.
@@ -206,7 +207,7 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         deserialize_u128(), |visitor| visitor.visit_u128(0);
         deserialize_unit(), |visitor| visitor.visit_unit();
         deserialize_unit_struct(&'static str), |visitor| visitor.visit_unit();
-        deserialize_map(), |visitor| visitor.visit_map(NoEntries);
+        deserialize_map(), |visitor| visitor.visit_map(no_entries());
         deserialize_identifier(), |visitor| visitor.visit_borrowed_str("");
         deserialize_ignored_any(), |visitor| visitor.visit_unit();
     }
@@ -366,4 +367,9 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
 
 fn text(attempt: u8) -> &'static str {
     TEXTS.get(usize::from(attempt)).copied().unwrap_or_default()
+}
+
+/// A map without entries.
+fn no_entries<'de>() -> impl MapAccess<'de, Error = Stop> {
+    MapDeserializer::new(std::iter::empty::<((), ())>())
 }

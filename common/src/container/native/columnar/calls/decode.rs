@@ -58,7 +58,9 @@ pub(in crate::container::native::columnar) fn read(
 
     let start = cursor.offset();
     let most = to_u64(MAX_PLACES) - 1;
-    let places = decoder.narrow(cursor, rows, most, "the places of traces")?;
+    let places = decoder
+        .ints
+        .narrow(cursor, rows, most, "the places of traces")?;
     part(decoder, start, cursor.offset(), field::TRACE);
     let start = cursor.offset();
     let mut depths = signed(decoder, cursor, rows)?;
@@ -171,10 +173,9 @@ fn signed(
     cursor: &mut Cursor<'_>,
     count: usize,
 ) -> Result<Vec<i64>, DecodeError> {
-    let reading = "a column of calls";
-    let each = size_of::<i64>();
-    decoder.ints.charge(cursor, count, each, reading)?;
     let scope = Scope::plain(Sign::Signed);
-    let lanes = decoder.ints.wide(cursor, count, scope, reading)?;
+    let lanes = decoder
+        .ints
+        .wide(cursor, count, scope, "a column of calls")?;
     Ok(columns::signed(lanes))
 }

@@ -143,7 +143,7 @@ impl<'a> IntDecoder<'a> {
         Ok(self.lanes(count))
     }
 
-    /// As [`Self::read`], into memory of its own, which the caller has charged.
+    /// As [`Self::read`], into memory of its own.
     pub(in crate::container::native) fn wide(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -151,13 +151,14 @@ impl<'a> IntDecoder<'a> {
         scope: Scope<'_>,
         reading: &'static str,
     ) -> Result<Vec<u64>, DecodeError> {
+        self.charge(cursor, count, size_of::<u64>(), reading)?;
         let mut lanes = self.spare.wide(count);
         self.fill(cursor, &mut lanes, scope, reading)?;
         Ok(lanes)
     }
 
     /// Reads a column of `count` lanes from 0 to `largest`, which fits into 32 bits, into memory of
-    /// its own, which the caller has charged.
+    /// its own.
     pub(in crate::container::native) fn narrow(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -166,6 +167,7 @@ impl<'a> IntDecoder<'a> {
         reading: &'static str,
     ) -> Result<Vec<u32>, DecodeError> {
         let start = cursor.clone();
+        self.charge(&start, count, size_of::<u32>(), reading)?;
         self.read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
         let mut narrow = self.spare.narrow(count);
         let mut all = 0;

@@ -11,9 +11,8 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DICTIONARY, PACKED, PATCHED, REFERENCE, RUN_LENGTH,
     STEPPED, Sign, VARINT,
 };
-use crate::container::native::write::prefixed_by_length;
 use crate::container::num::{to_u64, to_usize};
-use crate::container::varint;
+use crate::container::varint::{self, prefixed_by_length};
 
 /// Columns that are packed in fewer bytes have no other layout.
 const LEAST_BYTES: usize = 80;

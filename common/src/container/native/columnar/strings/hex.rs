@@ -1,67 +1,49 @@
-//! Hexadecimal digits, eight at a time.
+//! Strings of hexadecimal digits, of which two take one byte.
 
 /// How many digits a string of them has at least to be packed.
 const LEAST_DIGITS: usize = 16;
 
-const ONES: u64 = 0x0101_0101_0101_0101;
+/// Stands for a character that is no lowercase hexadecimal digit.
+const NO_DIGIT: u8 = 0x10;
 
 /// Whether it is a lowercase hexadecimal digit.
 pub(super) fn is_digit(byte: u8) -> bool {
-    byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte)
+    value(byte) != NO_DIGIT
 }
 
 /// Writes the bytes of a string of lowercase hexadecimal digits to the front of `out`, as far as
 /// there is room; `false`, and anything, if it is none, or has not a multiple of eight of at least
 /// 16.
 pub(super) fn pack(text: &[u8], out: &mut [u8]) -> bool {
-    let (eights, rest) = text.as_chunks::<8>();
-    if text.len() < LEAST_DIGITS || !rest.is_empty() {
+    if text.len() < LEAST_DIGITS || !text.len().is_multiple_of(8) {
         return false;
     }
-    let mut wrong = 0;
-    let (fours, _) = out.as_chunks_mut::<4>();
-    for (eight, four) in eights.iter().zip(fours) {
-        let digits = u64::from_le_bytes(*eight);
-        // `a` is 0x61: its lower half is nine less than what it stands for.
-        let values = (digits & (0x0f * ONES)) + ((digits >> 6) & ONES) * 9;
-        wrong |= values & (0xf0 * ONES);
-        wrong |= spell(values & (0x0f * ONES)) ^ digits;
-        // The first of two digits is the upper half of a byte.
-        let halves = (values << 4 | values >> 8) & 0x00ff_00ff_00ff_00ff;
-        let pairs = (halves | halves >> 8) & 0x0000_ffff_0000_ffff;
-        let [a, b, c, d, ..] = (pairs | pairs >> 16).to_le_bytes();
-        *four = [a, b, c, d];
+    let mut all = 0;
+    for (pair, byte) in text.as_chunks::<2>().0.iter().zip(out) {
+        let [upper, lower] = pair.map(value);
+        *byte = upper << 4 | lower;
+        all |= upper | lower;
     }
-    wrong == 0
+    all < NO_DIGIT
 }
 
 /// Spells each byte with two digits, as far as there is room for them.
 pub(super) fn unpack(bytes: &[u8], out: &mut [u8]) {
-    let (blocks, rest) = bytes.as_chunks::<16>();
-    let (to_blocks, to_rest) = out.as_chunks_mut::<32>();
-    for (digits, bytes) in to_blocks.iter_mut().zip(blocks) {
-        // All of them at a time: the compiler has vectors for that.
-        for (pair, byte) in digits.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-            *pair = [byte >> 4, byte & 0x0f];
-        }
-        for value in digits {
-            *value = digit(*value);
-        }
-    }
-    let (pairs, _) = to_rest.as_chunks_mut::<2>();
-    for (byte, pair) in rest.iter().zip(pairs) {
+    for (pair, byte) in out.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
         *pair = [byte >> 4, byte & 0x0f].map(digit);
+    }
+}
+
+fn value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => NO_DIGIT,
     }
 }
 
 fn digit(value: u8) -> u8 {
     value + if value > 9 { b'a' - 10 } else { b'0' }
-}
-
-/// Eight values of up to 15 to their digits.
-fn spell(values: u64) -> u64 {
-    let letters = ((values + 6 * ONES) >> 4) & ONES;
-    values + 0x30 * ONES + letters * u64::from(b'a' - 10 - b'0')
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
-    /// Appends the table of so many records; an empty one takes no byte.
+    /// Appends the table of a batch of `records` records; an empty table takes no byte.
     pub(super) fn write(
         &mut self,
         strings: &StringTable,
@@ -63,7 +63,7 @@ fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) 
     out.extend_from_slice(strings.text().as_bytes());
 }
 
-/// Reads a table of so many strings.
+/// Reads a table of `count` strings.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     count: usize,

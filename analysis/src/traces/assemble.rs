@@ -1,0 +1,499 @@
+//! Collects the records of each trace until the trace is closed.
+//!
+//! A trace is closed when the newest record is later than its first one by more than the maximum
+//! duration, when too many records wait, or at the end. Until then the order of arrival does not
+//! count.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use baler_common::record::{Column, RecordBatch, Table};
+
+use super::events::{Event, EventCalls, EventKind};
+use super::operations::{KindId, Operations, TextId, Texts};
+use super::profile::TraceCounts;
+use super::tree::{Call, Outcome, Reason, Trace};
+use crate::parcel::Parcel;
+
+/// How many closed traces are remembered, to tell records that come late.
+const REMEMBERED: usize = 500_000;
+
+/// What a waiting trace costs beside its records, in records.
+const TRACE_OVERHEAD: usize = 4;
+
+/// Kieker's words for no session.
+const NO_SESSION: &str = "<no-session-id>";
+
+/// How traces are put together.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TraceSettings {
+    /// A trace that lasts longer is invalid. Default: ten minutes, as in Kieker.
+    pub max_duration: Duration,
+    /// How many records may wait for the rest of their traces, besides those of one chunk. Beyond it
+    /// the traces are closed that have been idle longest. Default: 4 million, some 200 MiB.
+    pub max_waiting: usize,
+    /// Whether ends of calls that are missing among events are added. Default: no.
+    pub repair: bool,
+    /// Only these traces. Default: all.
+    pub only: Option<HashSet<i64>>,
+}
+
+impl Default for TraceSettings {
+    fn default() -> Self {
+        Self {
+            max_duration: Duration::from_secs(600),
+            max_waiting: 4_000_000,
+            repair: false,
+            only: None,
+        }
+    }
+}
+
+/// A trace that gets no more records, and the verdict on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClosedTrace {
+    /// The trace. If it is not valid, its calls are those that were told.
+    pub trace: Trace,
+    /// The verdict.
+    pub outcome: Outcome,
+}
+
+/// Puts traces together from records in any order.
+#[derive(Debug, Default)]
+pub struct Assembler {
+    settings: TraceSettings,
+    operations: Operations,
+    sessions: Texts,
+    open: HashMap<i64, OpenTrace>,
+    /// Records in `open`, and what the traces cost beside them.
+    waiting: usize,
+    closed: ClosedIds,
+    counts: TraceCounts,
+    /// The newest time of a record, and that when old traces were last looked for.
+    newest: i64,
+    looked_at: i64,
+    /// Counts parcels.
+    round: u64,
+}
+
+#[derive(Debug)]
+struct OpenTrace {
+    calls: Vec<Call>,
+    events: Vec<Event>,
+    metadata: Option<Metadata>,
+    session: Option<TextId>,
+    first: i64,
+    last: i64,
+    /// The round of its newest record.
+    round: u64,
+    /// Its share of the records that may wait.
+    cost: usize,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Metadata {
+    host: TextId,
+    parent: Option<(i64, i32)>,
+}
+
+/// The ids of traces that were closed while records could still come.
+#[derive(Debug, Default)]
+struct ClosedIds {
+    /// Each with whether a record of it came late.
+    ids: HashMap<i64, bool>,
+    order: VecDeque<i64>,
+}
+
+/// Why traces are closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cause {
+    Age,
+    End,
+    Memory,
+}
+
+/// What a closed trace is handed to.
+type Each<'a> = dyn FnMut(ClosedTrace, &Operations) + 'a;
+
+impl Assembler {
+    /// An assembler without records.
+    pub fn new(settings: TraceSettings) -> Self {
+        Self {
+            settings,
+            ..Self::default()
+        }
+    }
+
+    /// The operations that traces name by numbers.
+    pub fn operations(&self) -> &Operations {
+        &self.operations
+    }
+
+    /// What was counted of records; the [`super::Profile`] counts traces.
+    pub fn counts(&self) -> &TraceCounts {
+        &self.counts
+    }
+
+    /// Takes the records of a parcel, and hands every trace that is closed by them to `each`.
+    pub fn accept(&mut self, parcel: &Parcel, each: &mut Each<'_>) {
+        let batch = &parcel.chunk().batch;
+        let mut texts = TextCache::new(batch);
+        let selected = parcel.selection().map(|rows| rows_by_table(batch, rows));
+        self.round = self.round.saturating_add(1);
+        for (position, table) in batch.tables().iter().enumerate() {
+            match selected.as_ref().map(|tables| tables.get(position)) {
+                None => self.read(table, 0..table.len(), &mut texts),
+                Some(Some(rows)) => self.read(table, rows.iter().copied(), &mut texts),
+                Some(None) => {}
+            }
+        }
+        let max = i64::try_from(self.settings.max_duration.as_nanos()).unwrap_or(i64::MAX);
+        // Looking at every trace costs, so old ones are closed up to an eighth too late.
+        if self.newest.saturating_sub(self.looked_at) > max / 8 {
+            self.looked_at = self.newest;
+            let limit = self.newest.saturating_sub(max);
+            self.close_some(|trace| trace.first < limit, Cause::Age, each);
+        }
+        if self.waiting > self.settings.max_waiting {
+            let mut rounds: Vec<u64> = self.open.values().map(|trace| trace.round).collect();
+            rounds.sort_unstable();
+            let limit = rounds.get(rounds.len() / 4).copied().unwrap_or(u64::MAX);
+            self.close_some(|trace| trace.round <= limit, Cause::Memory, each);
+        }
+    }
+
+    /// Closes every trace. Callers come before the traces that they called.
+    pub fn finish(&mut self, each: &mut Each<'_>) {
+        self.close_some(|_| true, Cause::End, each);
+    }
+
+    fn close_some(
+        &mut self,
+        closes: impl Fn(&OpenTrace) -> bool,
+        cause: Cause,
+        each: &mut Each<'_>,
+    ) {
+        let closing = self.open.iter().filter(|(_, trace)| closes(trace));
+        let mut closing: Vec<_> = closing.map(|(id, trace)| (trace.first, *id)).collect();
+        closing.sort_unstable();
+        for (_, id) in closing {
+            let Some(trace) = self.open.remove(&id) else {
+                continue;
+            };
+            self.waiting = self.waiting.saturating_sub(trace.cost);
+            if cause != Cause::End {
+                self.closed.add(id);
+            }
+            let closed = self.conclude(id, trace, cause);
+            each(closed, &self.operations);
+        }
+    }
+
+    /// Judges a trace.
+    fn conclude(&mut self, id: i64, open: OpenTrace, cause: Cause) -> ClosedTrace {
+        let OpenTrace {
+            calls, mut events, ..
+        } = open;
+        let mut trace = Trace {
+            id,
+            parent: open.metadata.and_then(|metadata| metadata.parent),
+            session: open.session.map(|text| (*self.sessions.get(text)).into()),
+            calls,
+            event_calls: Vec::new(),
+        };
+        let span = open.last.saturating_sub(open.first);
+        let is_long =
+            u128::try_from(span).is_ok_and(|span| span > self.settings.max_duration.as_nanos());
+        let outcome = if is_long {
+            Outcome::Invalid(Reason::MaxDuration)
+        } else if events.is_empty() {
+            let (copies, checked) = trace.check();
+            self.counts.add_copies(copies);
+            match checked {
+                Ok(()) => Outcome::Valid,
+                Err(Reason::NoCalls) => Outcome::Incomplete(Reason::NoCalls),
+                Err(reason) => Outcome::Invalid(reason),
+            }
+        } else if !trace.calls.is_empty() {
+            Outcome::Invalid(Reason::MixedKinds)
+        } else if let Some(metadata) = open.metadata {
+            let before = events.len();
+            events.sort_unstable();
+            events.dedup();
+            self.counts.add_copies(before.saturating_sub(events.len()));
+            let operations = &mut self.operations;
+            let host = metadata.host;
+            let made = EventCalls::of(&events, self.settings.repair, |kind| {
+                operations.id(host, kind)
+            });
+            match made {
+                Ok(made) => {
+                    trace.calls = made.calls;
+                    trace.event_calls = made.event_calls;
+                    match (made.added, trace.calls.is_empty()) {
+                        (_, true) => Outcome::Incomplete(Reason::NoCalls),
+                        (0, _) => Outcome::Valid,
+                        _ => Outcome::Repaired,
+                    }
+                }
+                Err(reason @ (Reason::AfterMissing | Reason::EventMissing)) => {
+                    Outcome::Incomplete(reason)
+                }
+                Err(reason) => Outcome::Invalid(reason),
+            }
+        } else {
+            Outcome::Incomplete(Reason::MetadataMissing)
+        };
+        let outcome = match outcome.is_valid() {
+            false if cause == Cause::Memory => Outcome::Incomplete(Reason::Evicted),
+            _ => outcome,
+        };
+        ClosedTrace { trace, outcome }
+    }
+
+    /// Reads the rows of a table, if its records tell about traces.
+    fn read(
+        &mut self,
+        table: &Table,
+        rows: impl Iterator<Item = usize>,
+        texts: &mut TextCache<'_>,
+    ) {
+        let integers = |name| table.column(name).and_then(Column::signed);
+        let strings = |name| table.column(name).and_then(Column::string_ids);
+        let Some(ids) = integers("traceId") else {
+            return;
+        };
+        if let (Some(signatures), Some(tins), Some(touts), Some(eois), Some(esss)) = (
+            strings("operationSignature"),
+            integers("tin"),
+            integers("tout"),
+            integers("eoi"),
+            integers("ess"),
+        ) {
+            let (hosts, sessions) = (strings("hostname"), strings("sessionId"));
+            for row in rows {
+                let number = |column: &[i64]| column.get(row).copied().unwrap_or(-1);
+                let place = |column: &[i64]| i32::try_from(number(column)).unwrap_or(-1);
+                let id = number(ids);
+                let (eoi, ess) = (place(eois), place(esss));
+                let kind = texts.kind(signatures.get(row), &mut self.operations);
+                let host = texts.text(hosts.and_then(|it| it.get(row)), &mut self.operations);
+                let call = Call {
+                    eoi,
+                    ess,
+                    tin: number(tins),
+                    tout: number(touts),
+                    operation: self.operations.id(host, kind),
+                    failed: false,
+                };
+                if id == -1 || eoi < 0 || ess < 0 {
+                    self.counts.untraced += 1;
+                    continue;
+                }
+                let session =
+                    texts.session(sessions.and_then(|it| it.get(row)), &mut self.sessions);
+                let Some(trace) = self.trace(id, call.tin, call.tout) else {
+                    continue;
+                };
+                trace.calls.push(call);
+                trace.session = trace.session.or(session);
+            }
+        } else if let (Some(parents), Some(places), Some(hosts)) = (
+            integers("parentTraceId"),
+            integers("parentOrderId"),
+            strings("hostname"),
+        ) {
+            let sessions = strings("sessionId");
+            for row in rows {
+                let id = ids.get(row).copied().unwrap_or(-1);
+                let host = texts.text(hosts.get(row), &mut self.operations);
+                let session =
+                    texts.session(sessions.and_then(|it| it.get(row)), &mut self.sessions);
+                let place = places.get(row).and_then(|it| i32::try_from(*it).ok());
+                let parent = parents.get(row).zip(place);
+                let parent = parent.filter(|(parent, _)| **parent != id && **parent != -1);
+                // The time of the record is no time of a call.
+                let Some(trace) = self.trace(id, i64::MAX, i64::MIN) else {
+                    continue;
+                };
+                trace.metadata = Some(Metadata {
+                    host,
+                    parent: parent.map(|(parent, place)| (*parent, place)),
+                });
+                trace.session = trace.session.or(session);
+            }
+        } else if let (Some(orders), Some(times)) = (integers("orderIndex"), integers("timestamp"))
+        {
+            let (signatures, classes) = (strings("operationSignature"), strings("classSignature"));
+            let type_name = table.schema().name();
+            let short = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
+            let kind = match signatures {
+                Some(_) if short.starts_with("Before") => EventKind::Before,
+                Some(_) if short.starts_with("After") && short.contains("Failed") => {
+                    EventKind::AfterFailed
+                }
+                Some(_) if short.starts_with("After") => EventKind::After,
+                _ => EventKind::Other,
+            };
+            for row in rows {
+                let (Some(id), Some(time)) = (ids.get(row), times.get(row)) else {
+                    continue;
+                };
+                let order = orders.get(row).and_then(|order| i32::try_from(*order).ok());
+                let class = classes.and_then(|it| it.get(row));
+                let class = class.map(|class| texts.text(Some(class), &mut self.operations));
+                let signature =
+                    texts.text(signatures.and_then(|it| it.get(row)), &mut self.operations);
+                let event = Event {
+                    order: order.unwrap_or(-1),
+                    kind,
+                    time: *time,
+                    operation: self.operations.kind(class, signature),
+                };
+                if let Some(trace) = self.trace(*id, *time, *time) {
+                    trace.events.push(event);
+                }
+            }
+        }
+    }
+
+    /// The open trace of a record that tells about this span of time; nothing if it is not wanted or
+    /// late.
+    fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
+        if self
+            .settings
+            .only
+            .as_ref()
+            .is_some_and(|only| !only.contains(&id))
+        {
+            return None;
+        }
+        self.counts.records += 1;
+        self.newest = self.newest.max(last);
+        let trace = match self.open.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => {
+                if let Some(is_late) = self.closed.ids.get_mut(&id) {
+                    self.counts.late += u64::from(!std::mem::replace(is_late, true));
+                    self.counts.late_records += 1;
+                    return None;
+                }
+                self.waiting = self.waiting.saturating_add(TRACE_OVERHEAD);
+                entry.insert(OpenTrace::default())
+            }
+        };
+        self.waiting = self.waiting.saturating_add(1);
+        trace.cost = trace.cost.saturating_add(1);
+        trace.first = trace.first.min(first);
+        trace.last = trace.last.max(last);
+        trace.round = self.round;
+        Some(trace)
+    }
+}
+
+impl Default for OpenTrace {
+    fn default() -> Self {
+        Self {
+            calls: Vec::new(),
+            events: Vec::new(),
+            metadata: None,
+            session: None,
+            first: i64::MAX,
+            last: i64::MIN,
+            round: 0,
+            cost: TRACE_OVERHEAD,
+        }
+    }
+}
+
+impl ClosedIds {
+    fn add(&mut self, id: i64) {
+        if self.order.len() >= REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.ids.remove(&oldest);
+        }
+        if self.ids.insert(id, false).is_none() {
+            self.order.push_back(id);
+        }
+    }
+}
+
+/// What the strings of one chunk are called in [`Operations`].
+struct TextCache<'a> {
+    strings: Vec<&'a str>,
+    texts: Vec<Option<TextId>>,
+    kinds: Vec<Option<KindId>>,
+    sessions: Vec<Option<TextId>>,
+}
+
+impl<'a> TextCache<'a> {
+    fn new(batch: &'a RecordBatch) -> Self {
+        let strings: Vec<_> = batch.strings().iter().collect();
+        Self {
+            texts: vec![None; strings.len()],
+            kinds: vec![None; strings.len()],
+            sessions: vec![None; strings.len()],
+            strings,
+        }
+    }
+
+    fn text(&mut self, string: Option<&u32>, operations: &mut Operations) -> TextId {
+        let position = string.and_then(|id| usize::try_from(*id).ok());
+        let position = position.unwrap_or(usize::MAX);
+        let text = self.strings.get(position).copied().unwrap_or("");
+        match self.texts.get_mut(position) {
+            Some(known) => *known.get_or_insert_with(|| operations.text(text)),
+            None => operations.text(text),
+        }
+    }
+
+    fn session(&mut self, string: Option<&u32>, sessions: &mut Texts) -> Option<TextId> {
+        let position = usize::try_from(*string?).ok()?;
+        let known = self.sessions.get_mut(position)?;
+        if known.is_none() {
+            let text = *self.strings.get(position)?;
+            let is_one = text != NO_SESSION && !text.is_empty();
+            *known = is_one.then(|| sessions.id(text));
+        }
+        *known
+    }
+
+    fn kind(&mut self, signature: Option<&u32>, operations: &mut Operations) -> KindId {
+        let position = signature.and_then(|id| usize::try_from(*id).ok());
+        let position = position.unwrap_or(usize::MAX);
+        if let Some(Some(known)) = self.kinds.get(position) {
+            return *known;
+        }
+        let text = self.text(signature, operations);
+        let kind = operations.kind(None, text);
+        if let Some(known) = self.kinds.get_mut(position) {
+            *known = Some(kind);
+        }
+        kind
+    }
+}
+
+/// Positions in a batch, in ascending order, as rows of its tables.
+fn rows_by_table(batch: &RecordBatch, positions: &[u32]) -> Vec<Vec<usize>> {
+    let mut rows = vec![Vec::new(); batch.tables().len()];
+    let mut next = vec![0_usize; rows.len()];
+    let mut wanted = positions.iter().peekable();
+    let records = (0_u32..).take(batch.len());
+    for position in records {
+        let table = batch
+            .order()
+            .get(usize::try_from(position).unwrap_or(usize::MAX));
+        let table = table.map_or(0, |table| usize::try_from(*table).unwrap_or(usize::MAX));
+        let (Some(rows), Some(row)) = (rows.get_mut(table), next.get_mut(table)) else {
+            continue;
+        };
+        if wanted.next_if(|next| **next == position).is_some() {
+            rows.push(*row);
+        }
+        *row = row.saturating_add(1);
+    }
+    rows
+}

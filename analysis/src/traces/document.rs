@@ -1,0 +1,333 @@
+//! An analysis as one JSON document, as folded stacks, and as a page for a browser.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use super::graph::{ENTRY, Graph, Level};
+use super::layout::{self, Placement};
+use super::operations::{KindId, Operation, Operations};
+use super::profile::Timed;
+use super::tree::Trace;
+use super::{ClosedTrace, Outcome, TraceAnalysis};
+
+/// The page, but for its data.
+const PAGE: &str = include_str!("report.html");
+
+/// Where the data goes in the page.
+const DATA: &str = "/*DATA*/";
+
+/// How many sessions, and classes, a document lists.
+const MAX_LISTED: usize = 1_000;
+
+/// How many classes have a trace as an example in the page.
+const MAX_EXAMPLES: usize = 30;
+
+/// How many calls of a trace the page shows.
+const MAX_CALLS: usize = 400;
+
+/// How many nodes a graph in the page has at most. Nobody reads a larger one.
+const MAX_NODES: usize = 400;
+
+impl TraceAnalysis {
+    /// What was found, with the dependencies of `operations` at the top and those of the other levels
+    /// below `graphs`.
+    pub fn document(&self, self_loops: bool) -> Value {
+        let operations = self.operations();
+        let profile = self.profile();
+        let counts = profile.counts();
+        let graph = |level| {
+            let graph = Graph::of(profile.call_tree(), operations, level, self_loops);
+            dependencies(&graph)
+        };
+        let graphs = Level::ALL
+            .into_iter()
+            .filter(|(level, _)| *level != Level::Operations);
+        let graphs: serde_json::Map<_, _> = graphs
+            .map(|(level, name)| (name.replace('-', "_"), graph(level)))
+            .collect();
+        let classes = profile.classes_without_hosts(operations).into_iter();
+        let classes = classes.take(MAX_LISTED).map(|class| {
+            json!({
+                "traces": class.traces,
+                "calls": class.example.calls.len(),
+                "max_depth": class.example.max_depth(),
+                "mean_ns": class.total_ns / class.traces.max(1),
+                "example": class.example.id,
+                "root": root(&class.example, operations),
+            })
+        });
+        let sessions = profile
+            .sessions()
+            .iter()
+            .take(MAX_LISTED)
+            .map(|(name, session)| {
+                json!({
+                    "session": name,
+                    "traces": session.traces,
+                    "first_unix_ns": session.span.0,
+                    "last_unix_ns": session.span.1,
+                })
+            });
+        json!({
+            "traces": {
+                "valid": counts.valid,
+                "repaired": counts.repaired,
+                "invalid": counts.invalid,
+                "incomplete": counts.incomplete.values().sum::<u64>(),
+                "incomplete_reasons": counts.incomplete,
+                "late": counts.late,
+                "late_records": counts.late_records,
+                "records": counts.records,
+                "copies": counts.copies,
+                "untraced": counts.untraced,
+                "linked": counts.linked,
+                "parent_missing": counts.parent_missing,
+                "without_class": counts.without_class,
+                "without_session": counts.without_session,
+                "classes": profile.classes_without_hosts(operations).len(),
+                "classes_with_hosts": profile.classes().len(),
+                "sessions": profile.sessions().len(),
+                "first_unix_ns": profile.span().map(|span| span.0),
+                "last_unix_ns": profile.span().map(|span| span.1),
+            },
+            "operations": self.timed().map(|it| operation_figures(&it)).collect::<Vec<_>>(),
+            "dependencies": self.operation_dependencies(self_loops),
+            "graphs": graphs,
+            "classes": classes.collect::<Vec<_>>(),
+            "sessions": sessions.collect::<Vec<_>>(),
+        })
+    }
+
+    /// The calls of all valid traces as folded stacks: one line a list of callers, with the time that
+    /// the last one spent itself, in nanoseconds. Viewers of flame graphs read them.
+    pub fn folded(&self) -> String {
+        let tree = self.profile().call_tree().without_hosts(self.operations());
+        let mut stacks: Vec<String> = vec![String::new()];
+        let mut folded = String::new();
+        for node in tree.nodes().iter().skip(1) {
+            let operation = node.operation.and_then(|id| self.operations().get(id));
+            let mut stack = stacks.get(node.parent).cloned().unwrap_or_default();
+            if !stack.is_empty() {
+                stack.push(';');
+            }
+            let name = operation.map_or_else(String::new, short_name);
+            stack.push_str(&name.replace([';', '\n', '\r'], "_"));
+            writeln!(folded, "{stack} {}", node.self_ns).ok();
+            stacks.push(stack);
+        }
+        folded
+    }
+
+    /// The operations with their response times, those with the most calls first.
+    fn timed(&self) -> impl Iterator<Item = (&Operation, &Timed)> {
+        let mut timed: Vec<(KindId, &Timed)> = self
+            .profile()
+            .times()
+            .iter()
+            .map(|(kind, timed)| (*kind, timed))
+            .collect();
+        timed.sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), *kind));
+        timed
+            .into_iter()
+            .filter_map(|(kind, timed)| Some((self.operations().of_kind(kind)?, timed)))
+    }
+
+    /// The dependencies of operations by their signatures, as the list of operations names them.
+    fn operation_dependencies(&self, self_loops: bool) -> Vec<Value> {
+        let operations = self.operations();
+        let mut calls = std::collections::BTreeMap::new();
+        for (from, to, count) in self.profile().call_tree().calls() {
+            let kind = |id| operations.get(id).map(|operation| operation.kind);
+            let (from, to) = (from.and_then(kind), kind(to));
+            if from != to || self_loops {
+                *calls.entry((from, to)).or_insert(0_u64) += count;
+            }
+        }
+        let name = |kind: Option<KindId>| {
+            let operation = kind.and_then(|kind| operations.of_kind(kind));
+            operation.map_or(ENTRY, |operation| &operation.signature)
+        };
+        let calls = calls.into_iter();
+        calls
+            .map(
+                |((from, to), count)| json!({ "from": name(from), "to": name(to), "count": count }),
+            )
+            .collect()
+    }
+}
+
+impl ClosedTrace {
+    /// The trace as one JSON object, for lists of traces.
+    pub fn document(&self, operations: &Operations) -> Value {
+        let trace = &self.trace;
+        let (verdict, reason) = match self.outcome {
+            Outcome::Incomplete(reason) => ("incomplete", Some(reason.name())),
+            Outcome::Invalid(reason) => ("invalid", Some(reason.name())),
+            Outcome::Repaired => ("repaired", None),
+            Outcome::Valid => ("valid", None),
+        };
+        json!({
+            "trace": trace.id,
+            "verdict": verdict,
+            "reason": reason,
+            "root": root(trace, operations),
+            "calls": trace.calls.len(),
+            "max_depth": trace.max_depth(),
+            "start_unix_ns": trace.start(),
+            "duration_ns": trace.nanos(),
+            "session": trace.session,
+            "parent": trace.parent.map(|(id, _)| id),
+        })
+    }
+}
+
+/// The page of an analysis: one file, which needs no network.
+pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
+    let (profile, operations) = (analysis.profile(), analysis.operations());
+    let tree = profile.call_tree();
+    let views = [
+        ("Components", Level::Components),
+        ("Operations", Level::Operations),
+        ("Hosts", Level::Hosts),
+        ("Components on hosts", Level::HostComponents),
+        ("Operations on hosts", Level::HostOperations),
+    ];
+    let graphs = views.map(|(name, level)| {
+        let graph = Graph::of(tree, operations, level, false);
+        picture(name, &graph)
+    });
+    let call_tree = Graph::of_tree(&tree.without_hosts(operations), operations, false);
+    let mut graphs = graphs.to_vec();
+    graphs.push(picture("Call tree", &call_tree));
+    let classes = profile.classes_without_hosts(operations);
+    let examples = classes.iter().take(MAX_EXAMPLES).enumerate();
+    let examples = examples.map(|(number, class)| {
+        let why = format!(
+            "class {} of {}: {} traces",
+            number + 1,
+            classes.len(),
+            class.traces
+        );
+        waterfall(&class.example, &why, operations)
+    });
+    let slowest = profile.slowest().iter();
+    let slowest = slowest.map(|trace| waterfall(trace, "one of the slowest", operations));
+    let timed = analysis.timed().map(|it| {
+        let mut figures = operation_figures(&it);
+        if let Some(fields) = figures.as_object_mut() {
+            fields.insert("buckets".to_owned(), json!(it.1.durations.buckets()));
+        }
+        figures
+    });
+    let mut document = analysis.document(false);
+    if let Some(fields) = document.as_object_mut() {
+        fields.insert("title".to_owned(), json!(title));
+        fields.insert("timed".to_owned(), timed.collect());
+        fields.insert("pictures".to_owned(), json!(graphs));
+        fields.insert("waterfalls".to_owned(), slowest.chain(examples).collect());
+        // The page takes these from the lists above, and cannot hold the ids as numbers.
+        for unused in [
+            "classes",
+            "dependencies",
+            "graphs",
+            "operations",
+            "sessions",
+        ] {
+            fields.remove(unused);
+        }
+    }
+    // Whatever names hold, they cannot end the script.
+    let data = document.to_string().replace('<', "\\u003c");
+    PAGE.replacen(DATA, &data, 1)
+}
+
+/// What one operation took.
+fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
+    let times = timed.durations.times(&operation.signature);
+    json!({
+        "operation": &*operation.signature,
+        "component": &*operation.component,
+        "name": &*operation.name,
+        "count": times.calls,
+        "failed": timed.failed,
+        "mean_ns": times.mean_ns,
+        "min_ns": times.min_ns,
+        "p50_ns": times.p50_ns,
+        "p95_ns": times.p95_ns,
+        "p99_ns": times.p99_ns,
+        "max_ns": times.max_ns,
+    })
+}
+
+fn dependencies(graph: &Graph) -> Value {
+    let name = |node| graph.nodes.get(node).map(super::GraphNode::full_name);
+    let edges = graph.edges.iter();
+    edges
+        .map(|edge| json!({ "from": name(edge.from), "to": name(edge.to), "count": edge.calls }))
+        .collect()
+}
+
+fn short_name(operation: &Operation) -> String {
+    match operation.component.is_empty() {
+        true => operation.name.as_ref().to_owned(),
+        false => format!("{}.{}", operation.component, operation.name),
+    }
+}
+
+fn root(trace: &Trace, operations: &Operations) -> Option<String> {
+    let first = trace.calls.first()?;
+    operations.get(first.operation).map(short_name)
+}
+
+/// A graph, and where its nodes are drawn.
+fn picture(name: &str, graph: &Graph) -> Value {
+    if graph.nodes.len() > MAX_NODES {
+        return json!({ "name": name, "too_large": graph.nodes.len() });
+    }
+    let layout = layout::place(graph);
+    let nodes = graph.nodes.iter().zip(layout.nodes).map(|(node, place)| {
+        let group = node.groups.join(" · ");
+        json!([node.label, group, place.x, place.y, place.width])
+    });
+    let edges = graph.edges.iter().zip(layout.curves).map(|(edge, curve)| {
+        let (x, y) = curve.middle();
+        json!([edge.from, edge.to, edge.calls, curve.path(), x, y])
+    });
+    json!({
+        "name": name,
+        "width": layout.width,
+        "height": layout.height,
+        "node_height": Placement::HEIGHT,
+        "nodes": nodes.collect::<Vec<_>>(),
+        "edges": edges.collect::<Vec<_>>(),
+    })
+}
+
+/// The calls of a trace with the times after its start, in nanoseconds.
+fn waterfall(trace: &Trace, why: &str, operations: &Operations) -> Value {
+    let start = trace.start();
+    let own = trace.callers();
+    let calls = trace
+        .calls
+        .iter()
+        .zip(own)
+        .take(MAX_CALLS)
+        .map(|(call, (_, own))| {
+            let operation = operations.get(call.operation);
+            let host = operation.map(|operation| &*operation.host);
+            let name = operation.map(short_name);
+            let after = call.tin.saturating_sub(start);
+            json!([name, host, call.ess, after, call.nanos(), own, call.failed])
+        });
+    json!({
+        "id": trace.id.to_string(),
+        "why": why,
+        "start_unix_ns": start,
+        "duration_ns": trace.nanos(),
+        "session": trace.session,
+        "parent": trace.parent.map(|(id, _)| id.to_string()),
+        "count": trace.calls.len(),
+        "calls": calls.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,222 @@
+//! Events of one trace to calls, with repair of ends that are missing.
+
+use super::operations::{KindId, OperationId};
+use super::tree::{Call, Reason};
+
+/// One event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Event {
+    /// Its number in the trace, from 0.
+    pub(super) order: i32,
+    pub(super) kind: EventKind,
+    /// Nanoseconds since the Unix epoch.
+    pub(super) time: i64,
+    pub(super) operation: KindId,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum EventKind {
+    After,
+    AfterFailed,
+    Before,
+    /// It has a number, and is neither the beginning nor the end of a call.
+    Other,
+}
+
+/// The calls of a trace.
+#[derive(Debug, Default)]
+pub(super) struct EventCalls {
+    pub(super) calls: Vec<Call>,
+    /// For each event, the position of the call that is open after it.
+    pub(super) event_calls: Vec<u32>,
+    /// How many ends of calls were added.
+    pub(super) added: usize,
+    open: Vec<usize>,
+}
+
+impl EventCalls {
+    /// Makes calls of events in order, without copies.
+    ///
+    /// An end is missing where a number is missing, or at the end of the trace. With `repair` it is
+    /// taken to be that of the innermost open call, at the time of the next event. The result counts
+    /// only if everything after it fits.
+    pub(super) fn of(
+        events: &[Event],
+        repair: bool,
+        operation: impl FnMut(KindId) -> OperationId,
+    ) -> Result<Self, Reason> {
+        let mut made = Self::default();
+        match made.replay(events, repair, operation) {
+            Ok(()) => Ok(made),
+            // A repair that leads to a contradiction was none.
+            Err(_) if made.added > 0 => Err(Reason::EventMissing),
+            Err(reason) => Err(reason),
+        }
+    }
+
+    fn replay(
+        &mut self,
+        events: &[Event],
+        repair: bool,
+        mut operation: impl FnMut(KindId) -> OperationId,
+    ) -> Result<(), Reason> {
+        let mut kinds: Vec<KindId> = Vec::new();
+        let mut expected = 0_i32;
+        for event in events {
+            if event.order < expected {
+                return Err(Reason::OrderRepeated);
+            }
+            while expected < event.order {
+                if !repair || self.open.is_empty() {
+                    return Err(Reason::EventMissing);
+                }
+                self.close(event.time, false);
+                self.added += 1;
+                self.note_event();
+                expected = expected.saturating_add(1);
+            }
+            match event.kind {
+                EventKind::Before => {
+                    kinds.push(event.operation);
+                    self.enter(event.time, operation(event.operation));
+                }
+                EventKind::Other => {}
+                EventKind::After | EventKind::AfterFailed => {
+                    let kind = self.open.last().and_then(|call| kinds.get(*call));
+                    if kind != Some(&event.operation) {
+                        return Err(Reason::AfterMismatch);
+                    }
+                    self.close(event.time, event.kind == EventKind::AfterFailed);
+                }
+            }
+            self.note_event();
+            expected = expected.saturating_add(1);
+        }
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        if !repair {
+            return Err(Reason::AfterMissing);
+        }
+        let last = events.last().map_or(0, |event| event.time);
+        while !self.open.is_empty() {
+            self.close(last, false);
+            self.added += 1;
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, time: i64, operation: OperationId) {
+        let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let call = Call {
+            eoi: number(self.calls.len()),
+            ess: number(self.open.len()),
+            tin: time,
+            tout: time,
+            operation,
+            failed: false,
+        };
+        self.open.push(self.calls.len());
+        self.calls.push(call);
+    }
+
+    fn close(&mut self, time: i64, failed: bool) {
+        let call = self.open.pop().and_then(|call| self.calls.get_mut(call));
+        if let Some(call) = call {
+            call.tout = time;
+            call.failed = failed;
+        }
+    }
+
+    fn note_event(&mut self) {
+        let open = self.open.last().copied().unwrap_or(0);
+        self.event_calls.push(u32::try_from(open).unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventKind::{After, AfterFailed, Before};
+    use super::*;
+
+    fn event(order: i32, kind: EventKind, operation: u32) -> Event {
+        Event {
+            order,
+            kind,
+            time: i64::from(order) * 10,
+            operation: KindId(operation),
+        }
+    }
+
+    /// 1 calls 2 and 3; 3 fails.
+    fn whole() -> Vec<Event> {
+        vec![
+            event(0, Before, 1),
+            event(1, Before, 2),
+            event(2, After, 2),
+            event(3, Before, 3),
+            event(4, AfterFailed, 3),
+            event(5, After, 1),
+        ]
+    }
+
+    fn made(events: &[Event], repair: bool) -> Result<EventCalls, Reason> {
+        EventCalls::of(events, repair, |kind| OperationId(kind.0))
+    }
+
+    fn shape(calls: &EventCalls) -> Vec<(u32, i32)> {
+        let calls = calls.calls.iter();
+        calls.map(|call| (call.operation.0, call.ess)).collect()
+    }
+
+    #[test]
+    fn events_become_calls() {
+        let calls = made(&whole(), false).unwrap();
+        assert_eq!(shape(&calls), [(1, 0), (2, 1), (3, 1)]);
+        assert_eq!(calls.event_calls, [0, 1, 0, 2, 0, 0]);
+        let failed: Vec<_> = calls.calls.iter().map(|call| call.failed).collect();
+        assert_eq!((failed, calls.added), (vec![false, false, true], 0));
+        assert_eq!(calls.calls[1].nanos(), 10);
+    }
+
+    #[test]
+    fn any_end_that_is_missing_is_repaired_and_any_beginning_is_not() {
+        for missing in 0..6 {
+            let mut events = whole();
+            let removed = events.remove(missing);
+            let plain = made(&events, false).unwrap_err();
+            let repaired = made(&events, true);
+            if removed.kind == Before {
+                assert_eq!(repaired.unwrap_err(), Reason::EventMissing, "{missing}");
+                assert_eq!(plain, Reason::EventMissing);
+            } else {
+                let repaired = repaired.unwrap();
+                assert_eq!(shape(&repaired), [(1, 0), (2, 1), (3, 1)], "{missing}");
+                assert_eq!(repaired.added, 1);
+            }
+        }
+        let repaired = made(&whole()[..2], true).unwrap();
+        assert_eq!(
+            (shape(&repaired), repaired.added),
+            (vec![(1, 0), (2, 1)], 2)
+        );
+        assert_eq!(
+            made(&whole()[..2], false).unwrap_err(),
+            Reason::AfterMissing
+        );
+    }
+
+    #[test]
+    fn contradictions_are_named() {
+        let mut events = whole();
+        events[2].operation = KindId(9);
+        assert_eq!(made(&events, true).unwrap_err(), Reason::AfterMismatch);
+        let mut events = whole();
+        events[2].order = 1;
+        assert_eq!(made(&events, true).unwrap_err(), Reason::OrderRepeated);
+        assert_eq!(
+            made(&whole()[2..3], true).unwrap_err(),
+            Reason::EventMissing
+        );
+    }
+}

@@ -1,0 +1,321 @@
+//! Where the nodes of a graph are drawn: in layers from left to right (Sugiyama, Tagawa, Toda, 1981).
+//!
+//! cycles are cut -> layers by the longest way from a start -> order by the mean of the neighbours
+
+use std::fmt::Write as _;
+
+use super::graph::{Graph, GraphNode, escaped};
+
+/// The height of a node and the room between two, in pixels.
+const NODE_HEIGHT: f64 = 40.0;
+const GAP: f64 = 24.0;
+
+/// The width of a letter, and the room between two layers, in pixels.
+const LETTER: f64 = 7.2;
+const LAYER_GAP: f64 = 90.0;
+
+/// How many letters of a name are drawn.
+const MAX_LETTERS: usize = 44;
+
+/// How often the layers are ordered.
+const SWEEPS: usize = 8;
+
+/// Where one node is drawn.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Placement {
+    /// The upper left corner.
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+}
+
+impl Placement {
+    pub(super) const HEIGHT: f64 = NODE_HEIGHT;
+}
+
+/// How a graph is drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Layout {
+    pub(super) nodes: Vec<Placement>,
+    /// The edges, in order.
+    pub(super) curves: Vec<Curve>,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+/// A line with a bend: a cubic Bezier curve by its four points.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Curve([(f64, f64); 4]);
+
+impl Curve {
+    /// Around nodes between the two: over them from left to right, and below them back.
+    fn between(from: Placement, to: Placement) -> Self {
+        let half = NODE_HEIGHT / 2.0;
+        let gap = to.x - from.x - from.width;
+        if gap > 0.0 {
+            let lift = (gap - 1.5 * LAYER_GAP).max(0.0) * 0.3;
+            let (x1, y1) = (from.x + from.width, from.y + half);
+            let (x2, y2) = (to.x, to.y + half);
+            let bend = (gap / 2.0).min(120.0);
+            return Self([
+                (x1, y1),
+                (x1 + bend, y1 - lift),
+                (x2 - bend, y2 - lift),
+                (x2, y2),
+            ]);
+        }
+        let (x1, y1) = (from.x + from.width * 0.6, from.y + NODE_HEIGHT);
+        let (x2, y2) = (to.x + to.width * 0.4, to.y + NODE_HEIGHT);
+        let dip = 50.0 + (x1 - x2).abs() * 0.25;
+        let bottom = y1.max(y2) + dip;
+        Self([(x1, y1), (x1, bottom), (x2, bottom), (x2, y2)])
+    }
+
+    /// As SVG has it.
+    pub(super) fn path(&self) -> String {
+        let [(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = self.0;
+        format!("M{x1:.0} {y1:.0}C{x2:.0} {y2:.0} {x3:.0} {y3:.0} {x4:.0} {y4:.0}")
+    }
+
+    /// The point in its middle.
+    pub(super) fn middle(&self) -> (f64, f64) {
+        let [a, b, c, d] = self.0;
+        let middle = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;
+        (middle(a.0, b.0, c.0, d.0), middle(a.1, b.1, c.1, d.1))
+    }
+}
+
+/// Finds a place for every node and edge.
+pub(super) fn place(graph: &Graph) -> Layout {
+    let layers = layers(graph);
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    for (node, layer) in layers.iter().enumerate() {
+        if rows.len() <= *layer {
+            rows.resize(layer + 1, Vec::new());
+        }
+        if let Some(row) = rows.get_mut(*layer) {
+            row.push(node);
+        }
+    }
+    let mut at = vec![0.0; graph.nodes.len()];
+    for row in &rows {
+        spread(row, &mut at);
+    }
+    for sweep in 0..SWEEPS {
+        // From left to right by callers, and back by those that are called.
+        let is_forward = sweep % 2 == 0;
+        let mut sums = vec![(0.0, 0.0); graph.nodes.len()];
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        if !is_forward {
+            order.reverse();
+        }
+        for layer in order {
+            let Some(row) = rows.get_mut(layer) else {
+                continue;
+            };
+            for edge in &graph.edges {
+                let (of, by) = match is_forward {
+                    true => (edge.to, edge.from),
+                    false => (edge.from, edge.to),
+                };
+                if layers.get(of) == Some(&layer)
+                    && layers.get(by) != Some(&layer)
+                    && let (Some(sum), Some(y)) = (sums.get_mut(of), at.get(by))
+                {
+                    *sum = (sum.0 + y, sum.1 + 1.0);
+                }
+            }
+            let wish = |node: &usize| match sums.get(*node) {
+                Some((sum, count)) if *count > 0.0 => sum / count,
+                _ => at.get(*node).copied().unwrap_or(0.0),
+            };
+            row.sort_by(|a, b| wish(a).total_cmp(&wish(b)));
+            spread(row, &mut at);
+        }
+    }
+    finish(graph, &rows, &at)
+}
+
+/// Puts the nodes of a layer below each other, around a common middle.
+fn spread(row: &[usize], at: &mut [f64]) {
+    let mut y = -(count(row.len()) - 1.0) / 2.0;
+    for node in row {
+        if let Some(at) = at.get_mut(*node) {
+            *at = y;
+        }
+        y += 1.0;
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a picture has few nodes")]
+fn count(number: usize) -> f64 {
+    number as f64
+}
+
+/// Makes pixels of rows and places.
+fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
+    let mut placements = vec![Placement::default(); graph.nodes.len()];
+    let top = at.iter().copied().fold(0.0, f64::min);
+    let bottom = at.iter().copied().fold(0.0, f64::max);
+    let mut x = GAP;
+    for row in rows {
+        let mut widest = 0.0_f64;
+        for node in row {
+            let width = graph.nodes.get(*node).map_or(0.0, width);
+            widest = widest.max(width);
+            if let (Some(placement), Some(at)) = (placements.get_mut(*node), at.get(*node)) {
+                *placement = Placement {
+                    x,
+                    y: (at - top) * (NODE_HEIGHT + GAP) + GAP,
+                    width,
+                };
+            }
+        }
+        x += widest + LAYER_GAP;
+    }
+    let mut layout = Layout {
+        curves: curves(graph, &placements),
+        nodes: placements,
+        width: x - LAYER_GAP + GAP,
+        height: (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP,
+    };
+    // Room for the curves above and below the nodes.
+    let highest = layout.curves.iter().map(|curve| curve.middle().1);
+    let shift = GAP - highest.fold(GAP, f64::min);
+    layout.nodes.iter_mut().for_each(|node| node.y += shift);
+    layout.curves = curves(graph, &layout.nodes);
+    let lowest = layout.curves.iter().map(|curve| curve.middle().1 + GAP);
+    layout.height = lowest.fold(layout.height + shift, f64::max);
+    layout
+}
+
+fn curves(graph: &Graph, nodes: &[Placement]) -> Vec<Curve> {
+    let at = |node: usize| nodes.get(node).copied().unwrap_or_default();
+    let edges = graph.edges.iter();
+    edges
+        .map(|edge| Curve::between(at(edge.from), at(edge.to)))
+        .collect()
+}
+
+fn width(node: &GraphNode) -> f64 {
+    let letters = |text: &str| text.chars().count().min(MAX_LETTERS);
+    let longest = letters(&node.label).max(letters(&node.groups.join(" · ")));
+    count(longest) * LETTER + 20.0
+}
+
+/// The layer of each node: the longest way to it, without the edges that close a cycle.
+fn layers(graph: &Graph) -> Vec<usize> {
+    let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
+    for edge in &graph.edges {
+        if let Some(out) = out.get_mut(edge.from) {
+            out.push(edge.to);
+        }
+    }
+    // Nodes in the order in which a search in depth leaves them; edges to open nodes close cycles.
+    let mut state = vec![0_u8; graph.nodes.len()];
+    let mut left = Vec::with_capacity(graph.nodes.len());
+    for start in 0..graph.nodes.len() {
+        let mut stack = vec![(start, 0_usize)];
+        if state.get(start) != Some(&0) {
+            continue;
+        }
+        while let Some((node, next)) = stack.last_mut() {
+            let node = *node;
+            if let Some(state) = state.get_mut(node) {
+                *state = 1;
+            }
+            let to = out.get(node).and_then(|out| out.get(*next)).copied();
+            *next += 1;
+            match to {
+                Some(to) if state.get(to) == Some(&0) => stack.push((to, 0)),
+                Some(_) => {}
+                None => {
+                    if let Some(state) = state.get_mut(node) {
+                        *state = 2;
+                    }
+                    left.push(node);
+                    stack.pop();
+                }
+            }
+        }
+    }
+    left.reverse();
+    let mut rank = vec![0_usize; graph.nodes.len()];
+    for (position, node) in left.iter().enumerate() {
+        if let Some(rank) = rank.get_mut(*node) {
+            *rank = position;
+        }
+    }
+    let mut layers = vec![0_usize; graph.nodes.len()];
+    for node in &left {
+        let next = layers.get(*node).map_or(0, |layer| layer + 1);
+        for to in out.get(*node).into_iter().flatten() {
+            let is_forward = rank.get(*to) > rank.get(*node);
+            if let Some(layer) = layers.get_mut(*to).filter(|_| is_forward) {
+                *layer = next.max(*layer);
+            }
+        }
+    }
+    layers
+}
+
+/// The graph as a picture of its own.
+pub(super) fn svg(graph: &Graph) -> String {
+    let layout = place(graph);
+    let (width, height) = (layout.width, layout.height);
+    let mut svg = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
+         markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
+         </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+    );
+    for (edge, curve) in graph.edges.iter().zip(&layout.curves) {
+        let (path, (x, y)) = (curve.path(), curve.middle());
+        writeln!(
+            svg,
+            "<path d=\"{path}\" fill=\"none\" stroke=\"#567\" marker-end=\"url(#arrow)\"/>\
+             <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" \
+             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+            y - 4.0,
+            edge.calls
+        )
+        .ok();
+    }
+    for (node, at) in graph.nodes.iter().zip(&layout.nodes) {
+        let middle = at.x + at.width / 2.0;
+        let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
+        let lines = match group.is_empty() {
+            true => format!("<tspan x=\"{middle:.0}\" dy=\"24\">{label}</tspan>"),
+            false => format!(
+                "<tspan x=\"{middle:.0}\" dy=\"16\" fill=\"#678\">{group}</tspan>\
+                 <tspan x=\"{middle:.0}\" dy=\"16\">{label}</tspan>"
+            ),
+        };
+        writeln!(
+            svg,
+            "<g><title>{}</title><rect x=\"{:.0}\" y=\"{:.0}\" width=\"{:.0}\" \
+             height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{:.0}\" \
+             text-anchor=\"middle\">{lines}</text></g>",
+            escaped(&node.full_name()),
+            at.x,
+            at.y,
+            at.width,
+            at.y,
+        )
+        .ok();
+    }
+    svg.push_str("</svg>\n");
+    svg
+}
+
+/// The end of a long name tells more than its beginning.
+fn shortened(text: &str) -> String {
+    let letters = text.chars().count();
+    if letters <= MAX_LETTERS {
+        return escaped(text);
+    }
+    let skipped = letters.saturating_sub(MAX_LETTERS - 1);
+    let end: String = text.chars().skip(skipped).collect();
+    format!("…{}", escaped(&end))
+}

@@ -1,0 +1,253 @@
+//! Operations by number: on which host, of which component, by which signature.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How many operations, and texts, are told apart; further ones are called `(other)`.
+const MAX_OPERATIONS: usize = 100_000;
+
+/// How many bytes the texts may have together; further ones are called `(other)`.
+const MAX_TEXT_BYTES: usize = 64 << 20;
+
+/// The name of everything beyond the bounds.
+const OTHER: &str = "(other)";
+
+/// The number of an operation on a host, in [`Operations`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OperationId(pub(super) u32);
+
+/// An operation on a host.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// Where it ran.
+    pub host: Arc<str>,
+    /// The class or module that has it.
+    pub component: Arc<str>,
+    /// Its name and, in short, its parameters: `getBook(..)`, `getOffers()`.
+    pub name: Arc<str>,
+    /// Its signature, as the records have it.
+    pub signature: Arc<str>,
+    /// The same number for the same operation on all hosts.
+    pub(super) kind: KindId,
+}
+
+/// The number of an operation, whatever the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct KindId(pub(super) u32);
+
+/// The number of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct TextId(u32);
+
+/// All operations that were seen.
+#[derive(Debug)]
+pub struct Operations {
+    texts: Texts,
+    kinds: Vec<Operation>,
+    kind_ids: HashMap<(Option<TextId>, TextId), KindId>,
+    list: Vec<Operation>,
+    ids: HashMap<(TextId, KindId), OperationId>,
+}
+
+/// Texts by number, of which number 0 stands for the ones beyond the bounds.
+#[derive(Debug)]
+pub(super) struct Texts {
+    list: Vec<Arc<str>>,
+    ids: HashMap<Arc<str>, TextId>,
+    bytes: usize,
+}
+
+impl Default for Operations {
+    fn default() -> Self {
+        let mut operations = Self {
+            texts: Texts::default(),
+            kinds: Vec::new(),
+            kind_ids: HashMap::new(),
+            list: Vec::new(),
+            ids: HashMap::new(),
+        };
+        // Number 0 of each list stands for the ones beyond the bounds.
+        let other = operations.text(OTHER);
+        let kind = operations.kind(None, other);
+        operations.id(other, kind);
+        operations
+    }
+}
+
+impl Operations {
+    /// The operation with this number.
+    pub fn get(&self, id: OperationId) -> Option<&Operation> {
+        self.list.get(usize::try_from(id.0).ok()?)
+    }
+
+    /// The operation of this kind, without a host.
+    pub(super) fn of_kind(&self, kind: KindId) -> Option<&Operation> {
+        self.kinds.get(usize::try_from(kind.0).ok()?)
+    }
+
+    pub(super) fn text(&mut self, text: &str) -> TextId {
+        self.texts.id(text)
+    }
+
+    /// The number of an operation by its signature, and by the class of the object where that is
+    /// known.
+    pub(super) fn kind(&mut self, class: Option<TextId>, signature: TextId) -> KindId {
+        if let Some(known) = self.kind_ids.get(&(class, signature)) {
+            return *known;
+        }
+        let text = self.texts.get(signature);
+        let (component, name) = split(&text);
+        // The class says nothing new where the signature names it, too.
+        if let Some(named) = class.map(|class| self.texts.get(class))
+            && (named.is_empty() || *named == *component)
+        {
+            let kind = self.kind(None, signature);
+            return self.remember(class, signature, kind);
+        }
+        let component = match class {
+            Some(class) => self.texts.get(class),
+            None => component.into(),
+        };
+        let kind = match u32::try_from(self.kinds.len()) {
+            Ok(number) if self.kinds.len() < MAX_OPERATIONS => KindId(number),
+            _ => return KindId(0),
+        };
+        self.kinds.push(Operation {
+            host: "".into(),
+            component,
+            name: name.into(),
+            signature: text,
+            kind,
+        });
+        self.remember(class, signature, kind)
+    }
+
+    fn remember(&mut self, class: Option<TextId>, signature: TextId, kind: KindId) -> KindId {
+        if self.kind_ids.len() < MAX_OPERATIONS.saturating_mul(2) {
+            self.kind_ids.insert((class, signature), kind);
+        }
+        kind
+    }
+
+    /// The number of an operation on a host.
+    pub(super) fn id(&mut self, host: TextId, kind: KindId) -> OperationId {
+        if let Some(known) = self.ids.get(&(host, kind)) {
+            return *known;
+        }
+        let id = match u32::try_from(self.list.len()) {
+            Ok(number) if self.list.len() < MAX_OPERATIONS => OperationId(number),
+            _ => return OperationId(0),
+        };
+        let Some(operation) = self.of_kind(kind) else {
+            return OperationId(0);
+        };
+        let operation = Operation {
+            host: self.texts.get(host),
+            ..operation.clone()
+        };
+        self.list.push(operation);
+        self.ids.insert((host, kind), id);
+        id
+    }
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        let mut texts = Self {
+            list: Vec::new(),
+            ids: HashMap::new(),
+            bytes: 0,
+        };
+        texts.id(OTHER);
+        texts
+    }
+}
+
+impl Texts {
+    pub(super) fn id(&mut self, text: &str) -> TextId {
+        if let Some(known) = self.ids.get(text) {
+            return *known;
+        }
+        let is_full = self.list.len() >= MAX_OPERATIONS
+            || self.bytes.saturating_add(text.len()) > MAX_TEXT_BYTES;
+        let id = match u32::try_from(self.list.len()) {
+            Ok(number) if !is_full => TextId(number),
+            _ => return TextId(0),
+        };
+        self.bytes = self.bytes.saturating_add(text.len());
+        let text: Arc<str> = text.into();
+        self.list.push(Arc::clone(&text));
+        self.ids.insert(text, id);
+        id
+    }
+
+    pub(super) fn get(&self, id: TextId) -> Arc<str> {
+        let text = usize::try_from(id.0).ok().and_then(|at| self.list.get(at));
+        text.map_or_else(|| "".into(), Arc::clone)
+    }
+}
+
+/// Component and short name of a signature such as
+/// `public void org.shop.Cart.add(java.lang.String, int)` or `bool shop::cart::add(&mut Cart)`.
+fn split(signature: &str) -> (&str, String) {
+    let (head, parameters) = match signature.split_once('(') {
+        Some((head, rest)) if rest.starts_with(')') => (head, "()"),
+        Some((head, _)) => (head, "(..)"),
+        None => (signature, ""),
+    };
+    let path = head.trim_end().rsplit(' ').next().unwrap_or(head);
+    let (component, name) = match (path.rfind("::"), path.rfind('.')) {
+        (Some(colons), dot) if dot.is_none_or(|dot| dot < colons) => path
+            .split_at_checked(colons)
+            .map_or(("", path), |(head, tail)| {
+                (head, tail.trim_start_matches(':'))
+            }),
+        _ => path.rsplit_once('.').unwrap_or(("", path)),
+    };
+    (component, format!("{name}{parameters}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_has_a_component_and_a_name() {
+        for (signature, component, name) in [
+            (
+                "public void a.b.C.d(java.lang.String, int)",
+                "a.b.C",
+                "d(..)",
+            ),
+            ("a.b.C.d()", "a.b.C", "d()"),
+            (
+                "bool shop::cart::add(&mut Cart, u32)",
+                "shop::cart",
+                "add(..)",
+            ),
+            ("public new a.b.C.<init>()", "a.b.C", "<init>()"),
+            ("void a.b.C$1.run() throws a.b.E", "a.b.C$1", "run()"),
+            ("noOperation", "", "noOperation"),
+            ("", "", ""),
+        ] {
+            let (split, short) = split(signature);
+            assert_eq!((split, &*short), (component, name), "{signature}");
+        }
+    }
+
+    #[test]
+    fn an_operation_has_one_number_a_host_however_its_class_is_told() {
+        let mut operations = Operations::default();
+        let signature = operations.text("void a.C.d()");
+        let (class, sub) = (operations.text("a.C"), operations.text("a.Sub"));
+        let plain = operations.kind(None, signature);
+        assert_eq!(operations.kind(Some(class), signature), plain);
+        assert_eq!(operations.kind(Some(class), signature), plain);
+        assert_ne!(operations.kind(Some(sub), signature), plain);
+        let (one, two) = (operations.text("one"), operations.text("two"));
+        let here = operations.id(one, plain);
+        assert_eq!(operations.id(one, plain), here);
+        assert_ne!(operations.id(two, plain), here);
+        assert_eq!(&*operations.get(here).unwrap().host, "one");
+    }
+}

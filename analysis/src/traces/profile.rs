@@ -1,0 +1,427 @@
+//! What traces add up to: one call tree of all, equivalence classes, response times, sessions.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use super::assemble::ClosedTrace;
+use super::call_tree::CallTree;
+use super::operations::{KindId, OperationId, Operations};
+use super::tree::{Outcome, Trace};
+use crate::filters::Durations;
+
+/// How many operations have response times of their own; further ones are measured together.
+const MAX_TIMED: usize = 10_000;
+
+/// How many calls the shapes of all classes have together; traces of further ones are counted.
+const MAX_CLASS_CALLS: usize = 1_000_000;
+
+/// How many sessions are told apart; traces of further ones are in none.
+const MAX_SESSIONS: usize = 100_000;
+
+/// How many of the slowest traces are kept.
+const SLOWEST: usize = 50;
+
+/// How many calls of closed traces are remembered, for traces that they called.
+const MAX_PLACED_CALLS: usize = 2_000_000;
+
+/// How many calls of traces may wait for the traces that called them.
+const MAX_WAITING_CALLS: usize = 1_000_000;
+
+/// What was counted. Every trace is in one of `valid`, `invalid` and `incomplete`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceCounts {
+    /// Records of traces, late ones and copies included.
+    pub records: u64,
+    /// Executions outside of traces.
+    pub untraced: u64,
+    /// Records that were there twice; the second one is dropped.
+    pub copies: u64,
+    /// Traces of which records came after they had been closed.
+    pub late: u64,
+    /// These records.
+    pub late_records: u64,
+    /// Valid traces, repaired ones included.
+    pub valid: u64,
+    /// Traces that are valid because missing ends of calls were added.
+    pub repaired: u64,
+    /// Traces that contradict themselves, by [`super::Reason::name`].
+    pub invalid: BTreeMap<&'static str, u64>,
+    /// Traces that lack records, by [`super::Reason::name`].
+    pub incomplete: BTreeMap<&'static str, u64>,
+    /// Traces whose caller is in another trace that was found.
+    pub linked: u64,
+    /// Traces whose caller is in another trace that was not found, or is not valid.
+    pub parent_missing: u64,
+    /// Valid traces beyond the bound of classes.
+    pub without_class: u64,
+    /// Valid traces beyond the bound of sessions.
+    pub without_session: u64,
+}
+
+impl TraceCounts {
+    pub(super) fn add_copies(&mut self, copies: usize) {
+        self.copies = self
+            .copies
+            .saturating_add(u64::try_from(copies).unwrap_or(u64::MAX));
+    }
+}
+
+/// Traces that have the same calls in the same order.
+#[derive(Debug, Clone)]
+pub struct TraceClass {
+    /// How many traces.
+    pub traces: u64,
+    /// How long they took together, in nanoseconds.
+    pub total_ns: u64,
+    /// The trace of them that began first.
+    pub example: Trace,
+}
+
+/// Valid traces of one session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Session {
+    /// How many traces.
+    pub traces: u64,
+    /// When the first one began and the last one ended, in nanoseconds since the Unix epoch.
+    pub span: (i64, i64),
+}
+
+/// The response times of an operation on all hosts.
+#[derive(Debug)]
+pub(super) struct Timed {
+    pub(super) durations: Durations,
+    pub(super) failed: u64,
+}
+
+/// The operation and depth of each call: the shape of a trace.
+type Shape = Box<[(OperationId, i32)]>;
+
+/// What valid traces add up to.
+#[derive(Debug, Default)]
+pub struct Profile {
+    counts: TraceCounts,
+    tree: CallTree,
+    times: HashMap<KindId, Timed>,
+    classes: HashMap<Shape, TraceClass>,
+    class_calls: usize,
+    sessions: BTreeMap<Box<str>, Session>,
+    slowest: Vec<Trace>,
+    span: Option<(i64, i64)>,
+    links: Links,
+}
+
+/// What is needed to find the caller of a trace in another one.
+#[derive(Debug, Default)]
+struct Links {
+    placed: HashMap<i64, Placed>,
+    placed_order: VecDeque<i64>,
+    placed_cost: usize,
+    /// Traces by the ids of the traces that they wait for.
+    waiting: BTreeMap<i64, Vec<Trace>>,
+    waiting_calls: usize,
+}
+
+/// Where the calls of a trace are in the call tree.
+#[derive(Debug)]
+struct Placed {
+    nodes: Box<[usize]>,
+    event_calls: Box<[u32]>,
+}
+
+impl Profile {
+    /// What was counted.
+    pub fn counts(&self) -> &TraceCounts {
+        &self.counts
+    }
+
+    /// The calls of all valid traces, operations on different hosts apart.
+    pub fn call_tree(&self) -> &CallTree {
+        &self.tree
+    }
+
+    /// The equivalence classes, operations on different hosts apart; those with the most traces
+    /// first.
+    pub fn classes(&self) -> Vec<&TraceClass> {
+        let mut classes: Vec<_> = self.classes.values().collect();
+        classes.sort_by_key(|class| class.rank());
+        classes
+    }
+
+    /// The equivalence classes of traces whose calls may have run on different hosts.
+    pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
+        let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::new();
+        for (shape, class) in &self.classes {
+            let kind = |id| {
+                operations
+                    .get(id)
+                    .map_or(KindId(0), |operation| operation.kind)
+            };
+            let shape = shape
+                .iter()
+                .map(|(id, depth)| (kind(*id), *depth))
+                .collect();
+            match merged.entry(shape) {
+                Entry::Occupied(entry) => {
+                    entry.into_mut().merge(class.clone());
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert(class.clone());
+                }
+            }
+        }
+        let mut classes: Vec<_> = merged.into_values().collect();
+        classes.sort_by_key(TraceClass::rank);
+        classes
+    }
+
+    /// The sessions of valid traces, by name.
+    pub fn sessions(&self) -> &BTreeMap<Box<str>, Session> {
+        &self.sessions
+    }
+
+    /// The slowest valid traces, the slowest first.
+    pub fn slowest(&self) -> &[Trace] {
+        &self.slowest
+    }
+
+    /// When the first valid trace began and the last one ended, in nanoseconds since the Unix epoch.
+    pub fn span(&self) -> Option<(i64, i64)> {
+        self.span
+    }
+
+    pub(super) fn times(&self) -> &HashMap<KindId, Timed> {
+        &self.times
+    }
+
+    /// Adds a closed trace.
+    pub(super) fn add(&mut self, closed: ClosedTrace, operations: &Operations) {
+        let add = |counts: &mut BTreeMap<_, u64>, name| *counts.entry(name).or_default() += 1;
+        match closed.outcome {
+            Outcome::Incomplete(reason) => return add(&mut self.counts.incomplete, reason.name()),
+            Outcome::Invalid(reason) => return add(&mut self.counts.invalid, reason.name()),
+            Outcome::Repaired => self.counts.repaired += 1,
+            Outcome::Valid => {}
+        }
+        self.counts.valid += 1;
+        let trace = closed.trace;
+        let Some((parent, place)) = trace.parent else {
+            return self.place(trace, 0, operations);
+        };
+        if let Some(placed) = self.links.placed.get(&parent) {
+            let base = placed.node(place);
+            return self.place_below(trace, base, operations);
+        }
+        let calls = self.links.waiting_calls.saturating_add(trace.calls.len());
+        if calls > MAX_WAITING_CALLS {
+            return self.place_below(trace, None, operations);
+        }
+        self.links.waiting_calls = calls;
+        self.links.waiting.entry(parent).or_default().push(trace);
+    }
+
+    /// Ends: traces that still wait for their callers get none.
+    pub(super) fn finish(&mut self, operations: &Operations, counts: &TraceCounts) {
+        let waiting: HashSet<i64> = self
+            .links
+            .waiting
+            .values()
+            .flatten()
+            .map(|it| it.id)
+            .collect();
+        // The others wait for traces that wait themselves; last come those that wait for each other.
+        let is_outermost = |id: &i64| !waiting.contains(id);
+        let outermost: Vec<i64> = self
+            .links
+            .waiting
+            .keys()
+            .copied()
+            .filter(is_outermost)
+            .collect();
+        for parent in outermost {
+            let traces = self.links.waiting.remove(&parent).unwrap_or_default();
+            traces
+                .into_iter()
+                .for_each(|trace| self.place_below(trace, None, operations));
+        }
+        while let Some((_, traces)) = self.links.waiting.pop_first() {
+            traces
+                .into_iter()
+                .for_each(|trace| self.place_below(trace, None, operations));
+        }
+        self.counts = TraceCounts {
+            records: counts.records,
+            untraced: counts.untraced,
+            copies: counts.copies,
+            late: counts.late,
+            late_records: counts.late_records,
+            ..std::mem::take(&mut self.counts)
+        };
+    }
+
+    /// Places a trace that another one called: below the node of the call, if it was found.
+    fn place_below(&mut self, trace: Trace, base: Option<usize>, operations: &Operations) {
+        match base {
+            Some(_) => self.counts.linked += 1,
+            None => self.counts.parent_missing += 1,
+        }
+        self.place(trace, base.unwrap_or(0), operations);
+    }
+
+    /// Places a trace below a node, and then the traces that waited for it.
+    fn place(&mut self, trace: Trace, base: usize, operations: &Operations) {
+        let mut ready = vec![(trace, base)];
+        while let Some((mut trace, base)) = ready.pop() {
+            let nodes = self.tree.add(&trace, base);
+            let placed = Placed {
+                nodes: nodes.into(),
+                event_calls: std::mem::take(&mut trace.event_calls).into(),
+            };
+            for child in self.links.waiting.remove(&trace.id).unwrap_or_default() {
+                self.links.waiting_calls =
+                    self.links.waiting_calls.saturating_sub(child.calls.len());
+                let base = child.parent.and_then(|(_, place)| placed.node(place));
+                match base {
+                    Some(_) => self.counts.linked += 1,
+                    None => self.counts.parent_missing += 1,
+                }
+                ready.push((child, base.unwrap_or(0)));
+            }
+            self.links.remember(trace.id, placed);
+            self.measure(&trace, operations);
+            self.classify(trace);
+        }
+    }
+
+    fn measure(&mut self, trace: &Trace, operations: &Operations) {
+        for call in &trace.calls {
+            let kind = operations
+                .get(call.operation)
+                .map_or(KindId(0), |it| it.kind);
+            let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
+                true => kind,
+                false => KindId(0),
+            };
+            let timed = match self.times.entry(kind) {
+                Entry::Occupied(entry) => entry.into_mut(),
+                Entry::Vacant(entry) => {
+                    let Some(durations) = Durations::new() else {
+                        continue;
+                    };
+                    entry.insert(Timed {
+                        durations,
+                        failed: 0,
+                    })
+                }
+            };
+            timed.durations.add(call.nanos());
+            timed.failed += u64::from(call.failed);
+        }
+        let end = trace.calls.iter().map(|call| call.tout).max().unwrap_or(0);
+        let span = (trace.start(), end);
+        self.span = Some(widen(self.span, span));
+        if let Some(name) = &trace.session {
+            let has_room = self.sessions.len() < MAX_SESSIONS;
+            match self.sessions.get_mut(name) {
+                Some(session) => {
+                    session.traces += 1;
+                    session.span = widen(Some(session.span), span);
+                }
+                None if has_room => {
+                    let session = Session { traces: 1, span };
+                    self.sessions.insert(name.clone(), session);
+                }
+                None => self.counts.without_session += 1,
+            }
+        }
+    }
+
+    fn classify(&mut self, trace: Trace) {
+        let rank = |trace: &Trace| (Reverse(trace.nanos()), trace.start(), trace.id);
+        let is_full = self.slowest.len() >= SLOWEST;
+        let is_slow = self
+            .slowest
+            .last()
+            .is_none_or(|last| rank(&trace) < rank(last));
+        if !is_full || is_slow {
+            let place = self.slowest.partition_point(|it| rank(it) < rank(&trace));
+            self.slowest.insert(place, trace.clone());
+            self.slowest.truncate(SLOWEST);
+        }
+        let shape: Shape = trace
+            .calls
+            .iter()
+            .map(|call| (call.operation, call.ess))
+            .collect();
+        let class = TraceClass {
+            traces: 1,
+            total_ns: trace.nanos(),
+            example: trace,
+        };
+        if let Some(known) = self.classes.get_mut(&shape) {
+            known.merge(class);
+        } else if self.class_calls.saturating_add(shape.len()) <= MAX_CLASS_CALLS {
+            self.class_calls = self.class_calls.saturating_add(shape.len());
+            self.classes.insert(shape, class);
+        } else {
+            self.counts.without_class += 1;
+        }
+    }
+}
+
+impl TraceClass {
+    fn rank(&self) -> (Reverse<u64>, i64, i64) {
+        let example = &self.example;
+        (Reverse(self.traces), example.start(), example.id)
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.traces = self.traces.saturating_add(other.traces);
+        self.total_ns = self.total_ns.saturating_add(other.total_ns);
+        let began = |trace: &Trace| (trace.start(), trace.id);
+        if began(&other.example) < began(&self.example) {
+            self.example = other.example;
+        }
+    }
+}
+
+impl Links {
+    fn remember(&mut self, id: i64, placed: Placed) {
+        self.placed_cost = self.placed_cost.saturating_add(placed.cost());
+        match self.placed.insert(id, placed) {
+            Some(before) => self.placed_cost = self.placed_cost.saturating_sub(before.cost()),
+            None => self.placed_order.push_back(id),
+        }
+        while self.placed_cost > MAX_PLACED_CALLS
+            && let Some(oldest) = self.placed_order.pop_front()
+        {
+            let removed = self.placed.remove(&oldest);
+            let cost = removed.map_or(0, |placed| placed.cost());
+            self.placed_cost = self.placed_cost.saturating_sub(cost);
+        }
+    }
+}
+
+impl Placed {
+    /// In calls: what a trace costs beside them is about as much as eight.
+    fn cost(&self) -> usize {
+        let places = self.nodes.len().saturating_add(self.event_calls.len());
+        places.saturating_add(8)
+    }
+
+    /// The node of a call by its place in the trace; that of the first call if the place is not
+    /// known.
+    fn node(&self, place: i32) -> Option<usize> {
+        let place = usize::try_from(place.max(0)).ok()?;
+        let call = match self.event_calls.is_empty() {
+            true => place,
+            false => usize::try_from(*self.event_calls.get(place)?).ok()?,
+        };
+        self.nodes.get(call).copied().filter(|node| *node != 0)
+    }
+}
+
+fn widen(span: Option<(i64, i64)>, by: (i64, i64)) -> (i64, i64) {
+    span.map_or(by, |span| (span.0.min(by.0), span.1.max(by.1)))
+}

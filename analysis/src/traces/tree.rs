@@ -1,0 +1,232 @@
+//! One trace: its calls, and whether they fit together.
+
+use super::operations::OperationId;
+
+/// One call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Call {
+    /// Its number in the order of entries, from 0.
+    pub eoi: i32,
+    /// How deep it is nested, from 0.
+    pub ess: i32,
+    /// Entered at, in nanoseconds since the Unix epoch.
+    pub tin: i64,
+    /// Ended at, in nanoseconds since the Unix epoch.
+    pub tout: i64,
+    /// What was called.
+    pub operation: OperationId,
+    /// Whether it ended with an error; only events tell.
+    pub failed: bool,
+}
+
+impl Call {
+    /// How long it took, in nanoseconds; 0 if it ended before it began.
+    pub fn nanos(&self) -> u64 {
+        u64::try_from(self.tout.saturating_sub(self.tin)).unwrap_or(0)
+    }
+}
+
+/// The calls of one trace, in order of entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trace {
+    /// Its id.
+    pub id: i64,
+    /// The trace and the place in it from which this one was called in another process or thread:
+    /// the `eoi` of a call, or the `orderIndex` of an event. The place is -1 if it is not known.
+    pub parent: Option<(i64, i32)>,
+    /// The session, if there is one.
+    pub session: Option<Box<str>>,
+    /// The calls: of a valid trace, each one after its caller or the calls of an earlier sibling.
+    pub calls: Vec<Call>,
+    /// For each event of a trace made of events, the position of the call that was open after it.
+    pub(super) event_calls: Vec<u32>,
+}
+
+/// The verdict on a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// Records are missing that could still have come, or would have been needed.
+    Incomplete(Reason),
+    /// Its records contradict each other.
+    Invalid(Reason),
+    /// Valid, after ends of calls that were missing had been added.
+    Repaired,
+    /// Whole and consistent.
+    Valid,
+}
+
+impl Outcome {
+    /// Whether the calls are a tree.
+    pub fn is_valid(self) -> bool {
+        matches!(self, Self::Valid | Self::Repaired)
+    }
+}
+
+/// Why a trace is not valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum Reason {
+    /// A call ends that is not the innermost open one.
+    AfterMismatch,
+    /// The end of a call is missing.
+    AfterMissing,
+    /// A call is more than one level deeper than the one before.
+    DepthJump,
+    /// A number in the order of events is missing.
+    EventMissing,
+    /// It was closed early because too many records waited.
+    Evicted,
+    /// The first call is not at depth 0.
+    FirstNotRoot,
+    /// It lasts longer than the maximum duration.
+    MaxDuration,
+    /// Events have no record of their trace, which names host and session.
+    MetadataMissing,
+    /// It has both executions and events.
+    MixedKinds,
+    /// It has a record of the trace, and nothing else.
+    NoCalls,
+    /// The numbers in the order of entries do not rise by one from 0.
+    OrderGap,
+    /// Two different records have the same number.
+    OrderRepeated,
+}
+
+impl Reason {
+    /// Its name in documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AfterMismatch => "after_mismatch",
+            Self::AfterMissing => "after_missing",
+            Self::DepthJump => "depth_jump",
+            Self::EventMissing => "event_missing",
+            Self::Evicted => "evicted",
+            Self::FirstNotRoot => "first_not_root",
+            Self::MaxDuration => "max_duration",
+            Self::MetadataMissing => "metadata_missing",
+            Self::MixedKinds => "mixed_kinds",
+            Self::NoCalls => "no_calls",
+            Self::OrderGap => "order_gap",
+            Self::OrderRepeated => "order_repeated",
+        }
+    }
+}
+
+impl Trace {
+    /// When its first call began, in nanoseconds since the Unix epoch.
+    pub fn start(&self) -> i64 {
+        self.calls.iter().map(|call| call.tin).min().unwrap_or(0)
+    }
+
+    /// From the first beginning to the last end, in nanoseconds.
+    pub fn nanos(&self) -> u64 {
+        let end = self.calls.iter().map(|call| call.tout).max().unwrap_or(0);
+        u64::try_from(end.saturating_sub(self.start())).unwrap_or(0)
+    }
+
+    /// How deep its deepest call is nested, from 0.
+    pub fn max_depth(&self) -> i32 {
+        self.calls.iter().map(|call| call.ess).max().unwrap_or(0)
+    }
+
+    /// For each call of a valid trace, the position of its caller and the time that it spent
+    /// itself, in nanoseconds.
+    pub fn callers(&self) -> Vec<(Option<usize>, u64)> {
+        let mut open: Vec<usize> = Vec::new();
+        let mut callers: Vec<(Option<usize>, u64)> = Vec::with_capacity(self.calls.len());
+        for (position, call) in self.calls.iter().enumerate() {
+            open.truncate(usize::try_from(call.ess).unwrap_or(0));
+            let caller = open.last().copied();
+            if let Some((_, own)) = caller.and_then(|caller| callers.get_mut(caller)) {
+                *own = own.saturating_sub(call.nanos());
+            }
+            callers.push((caller, call.nanos()));
+            open.push(position);
+        }
+        callers
+    }
+
+    /// Puts executions into order, drops copies, and checks them by Kieker's rules
+    /// (`ExecutionTrace.toMessageTrace`). Returns the number of copies, and the first problem.
+    pub(super) fn check(&mut self) -> (usize, Result<(), Reason>) {
+        let before = self.calls.len();
+        self.calls.sort_unstable();
+        self.calls.dedup();
+        let copies = before.saturating_sub(self.calls.len());
+        (copies, self.check_sorted())
+    }
+
+    fn check_sorted(&self) -> Result<(), Reason> {
+        let first = self.calls.first().ok_or(Reason::NoCalls)?;
+        if first.ess != 0 {
+            return Err(Reason::FirstNotRoot);
+        }
+        let mut before = (-1_i32, -1_i32);
+        for call in &self.calls {
+            if call.eoi == before.0 {
+                return Err(Reason::OrderRepeated);
+            }
+            if call.eoi != before.0.saturating_add(1) {
+                return Err(Reason::OrderGap);
+            }
+            if call.ess > before.1.saturating_add(1) {
+                return Err(Reason::DepthJump);
+            }
+            before = (call.eoi, call.ess);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 0 calls 1 and 3, 1 calls 2; in order of ends, and one of them twice.
+    fn whole() -> Trace {
+        let call = |eoi, ess, tin, tout| Call {
+            eoi,
+            ess,
+            tin,
+            tout,
+            operation: OperationId(0),
+            failed: false,
+        };
+        Trace {
+            id: 7,
+            parent: None,
+            session: None,
+            calls: vec![
+                call(2, 2, 20, 30),
+                call(1, 1, 10, 40),
+                call(3, 1, 50, 60),
+                call(3, 1, 50, 60),
+                call(0, 0, 0, 100),
+            ],
+            event_calls: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_whole_trace_becomes_a_tree() {
+        let mut trace = whole();
+        assert_eq!(trace.check(), (1, Ok(())));
+        let own = [(None, 60), (Some(0), 20), (Some(1), 10), (Some(0), 10)];
+        assert_eq!(trace.callers(), own);
+        assert_eq!((trace.nanos(), trace.max_depth()), (100, 2));
+    }
+
+    #[test]
+    fn each_problem_is_named() {
+        let named = |change: fn(&mut Vec<Call>)| {
+            let mut trace = whole();
+            change(&mut trace.calls);
+            trace.check().1.unwrap_err()
+        };
+        assert_eq!(named(|calls| calls.clear()), Reason::NoCalls);
+        assert_eq!(named(|calls| calls.truncate(4)), Reason::FirstNotRoot);
+        assert_eq!(named(|calls| calls[1].eoi = 9), Reason::OrderGap);
+        assert_eq!(named(|calls| calls[0].ess = 3), Reason::DepthJump);
+        assert_eq!(named(|calls| calls[2].tin = 51), Reason::OrderRepeated);
+    }
+}

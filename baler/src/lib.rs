@@ -1,0 +1,45 @@
+#![doc = include_str!("../README.md")]
+
+mod config;
+#[cfg(feature = "consumer")]
+mod consumer;
+mod controller;
+mod error;
+mod media;
+
+#[cfg(feature = "consumer")]
+pub use baler_analysis as analysis;
+#[cfg(feature = "arrow")]
+pub use baler_arrow as arrow;
+pub use baler_common::{container, transport};
+pub use baler_monitoring as monitoring;
+pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
+/// Records each call of a function: [`baler_monitoring::probe`], for programs that depend on this
+/// crate alone.
+#[cfg(feature = "macros")]
+pub use baler_monitoring_macros::facade_probe as probe;
+#[cfg(feature = "spool")]
+pub use baler_spool as spool;
+#[cfg(feature = "consumer")]
+pub use config::ConsumerConfig;
+pub use config::ControllerConfig;
+#[cfg(feature = "stream")]
+pub use consumer::BatchStream;
+#[cfg(feature = "consumer")]
+pub use consumer::{Batch, Consumer, RecordIdentity, StopHandle, consume, source};
+pub use controller::Controller;
+pub use error::Error;
+pub use media::media;
+pub use record::{Record, Records};
+
+/// Records: types, schemas, batches ([`baler_common::record`]).
+pub mod record {
+    pub use baler_common::record::*;
+    // They hide the macros of the same names above, which name `baler_common`.
+    pub use baler_derive::{FacadeRecord as Record, FacadeRecords as Records};
+}
+
+/// The programs in README.md compile, and run where they need no broker.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

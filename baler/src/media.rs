@@ -1,0 +1,48 @@
+//! The media that this build knows.
+
+use baler_common::transport::Media;
+
+/// The media of this build, by the features of this crate.
+///
+/// A program adds media of its own by [`Media::with`], and gives the result to
+/// [`ControllerConfig::media`](crate::ControllerConfig::media) and
+/// [`ConsumerConfig::media`](crate::ConsumerConfig::media).
+pub fn media() -> Media {
+    let media = Media::default().with(baler_connector_null::MEDIUM);
+    #[cfg(feature = "file")]
+    let media = media.with(baler_connector_file::MEDIUM);
+    #[cfg(not(feature = "file"))]
+    let media = media.without(&["file"], &lacks("file"));
+    #[cfg(feature = "tcp")]
+    let media = media.with(baler_connector_tcp::MEDIUM);
+    #[cfg(not(feature = "tcp"))]
+    let media = media.without(&["tcp"], &lacks("tcp"));
+    #[cfg(not(feature = "tls"))]
+    let media = media.without(&["tcp+tls"], &lacks("tls"));
+    #[cfg(feature = "amqp")]
+    let media = media.with(baler_connector_amqp::MEDIUM);
+    #[cfg(not(feature = "amqp"))]
+    let media = media.without(&["amqp", "amqps"], &lacks("amqp"));
+    #[cfg(feature = "kafka")]
+    let media = media
+        .with(baler_connector_kafka::MEDIUM)
+        .with(baler_connector_kafka::EMBEDDED_MEDIUM);
+    #[cfg(not(feature = "kafka"))]
+    let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
+    media
+}
+
+/// Names a feature that this build lacks, and the line that brings it.
+#[cfg(not(all(
+    feature = "amqp",
+    feature = "file",
+    feature = "kafka",
+    feature = "tcp",
+    feature = "tls"
+)))]
+fn lacks(feature: &str) -> String {
+    format!(
+        "needs the feature {feature} of the crate baler, which this build lacks; bring it by: \
+         cargo add baler --features {feature}"
+    )
+}

@@ -1,0 +1,83 @@
+//! Flags of `baler analyze`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, media, values};
+
+/// Flags of `baler analyze`.
+#[derive(Debug, Args)]
+pub(crate) struct AnalyzeArgs {
+    #[arg(
+        long,
+        value_name = "URI",
+        env = "BALER_FROM",
+        hide_env_values = true,
+        help = format!(
+            "Where the records come from: jsonl:FILE has JSON lines, kieker-log:DIR is a text log of \
+             Kieker; {}",
+            media::sources()
+        )
+    )]
+    pub(crate) from: String,
+    /// Receive like `receive --follow`, until a signal or --idle-timeout
+    ///
+    /// Chunks are acknowledged when they are read, so that other consumers of the same queue or
+    /// group do not get them. Without this flag, the records that a folder or topic has now are
+    /// read, and nothing is taken.
+    #[arg(long)]
+    pub(crate) follow: bool,
+    /// Stop when nothing has arrived for this long, counted from the end of the source
+    #[arg(long, value_name = "DURATION", value_parser = values::duration)]
+    pub(crate) idle_timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
+    /// Only records of these types: full names, last parts, or either with `*`
+    #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
+    pub(crate) types: Vec<String>,
+    /// Only records for which this is true: an expression in CEL over the record's fields, as of `tap`
+    ///
+    /// A trace of which some records are left out is not valid any more.
+    #[arg(long = "where", value_name = "EXPRESSION")]
+    pub(crate) condition: Option<String>,
+    /// Only records logged at this time or later: RFC 3339, or nanoseconds since 1970
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
+    pub(crate) since: Option<i64>,
+    /// Only records logged before this time
+    #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
+    pub(crate) until: Option<i64>,
+    /// Only traces with these ids
+    #[arg(long = "trace", value_name = "ID", num_args = 1.., allow_negative_numbers = true)]
+    pub(crate) traces: Vec<i64>,
+    /// A trace that lasts longer is invalid
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = values::duration)]
+    pub(crate) max_trace_duration: Duration,
+    /// How many records may wait for the rest of their traces; 1 million take some 50 MiB
+    ///
+    /// Beyond it the traces that have been idle longest are closed. What is not whole then is counted
+    /// as incomplete, with the reason `evicted`.
+    #[arg(long, value_name = "N", default_value = "4M", value_parser = values::count)]
+    pub(crate) max_waiting: u64,
+    /// Add the ends of calls that are missing among before and after events
+    #[arg(long)]
+    pub(crate) repair: bool,
+    /// Count calls within a node as dependencies, too: recursion
+    #[arg(long)]
+    pub(crate) self_loops: bool,
+    /// How the result is shown
+    #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
+    pub(crate) format: DocumentFormat,
+    /// Write graphs, call trees, sequence diagrams, lists and a flame graph to files in this folder
+    #[arg(long, short, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Write a page for a browser to this file; it needs no network
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
+    /// Write the address that a tcp: or kafka+mock: source listens on to this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) port_file: Option<PathBuf>,
+}

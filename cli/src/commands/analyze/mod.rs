@@ -1,0 +1,274 @@
+//! `baler analyze`: traces of a log or a medium, and what they show.
+//!
+//! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
+
+pub(super) mod files;
+
+use std::collections::HashSet;
+use std::num::NonZeroUsize;
+use std::time::Instant;
+
+use baler_analysis::filters::{ByTime, ByType, TypePattern};
+use baler_analysis::json_lines::Next;
+use baler_analysis::traces::{TraceSettings, TraceStage};
+use baler_analysis::{Parcel, Source, Stage, Stop};
+use baler_common::record::{BatchBuilder, DynamicRecord};
+use baler_common::transport::Browse;
+use serde_json::{Value, json};
+
+use super::tap::condition::{Condition, Failures, Where};
+use crate::args::AnalyzeArgs;
+use crate::decoding;
+use crate::endpoint::{self, LogLines, OpenReader, RecordSource};
+use crate::exit::{Code, Failure};
+use crate::output::{self, Progress};
+use crate::patience::Patience;
+use crate::shutdown::Shutdown;
+
+/// How many records of a log are analysed at a time.
+const RECORDS_AT_ONCE: usize = 4_096;
+
+/// How many operations the table shows.
+const MAX_ROWS: usize = 30;
+
+/// Analyses until the end of the source, the idle timeout or a signal.
+pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let condition = args.condition.as_deref().map(Condition::new).transpose()?;
+    let traces = TraceStage::new(settings(args));
+    let traces = match &args.output {
+        Some(folder) => files::with_list(traces, folder)?,
+        None => traces,
+    };
+    let (mut stage, failures) = stages(args, condition, traces.clone())?;
+    let opened = endpoint::open_source_by(&args.from, |text| open_medium(text, args.follow))?;
+    let progress = Progress::spinner(quiet);
+    let read = match opened {
+        RecordSource::Log(mut lines, endpoint) => {
+            read_log(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
+        }
+        RecordSource::Medium(open) => {
+            read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
+        }
+    };
+    stage.finish()?;
+    progress.clear();
+    if let (Some(failures), false) = (failures, quiet) {
+        failures.tell();
+    }
+    if let Some(folder) = &args.output {
+        traces.read(|analysis| files::write(analysis, folder, args.self_loops))?;
+    }
+    if let Some(path) = &args.report {
+        files::report(&traces, path, &format!("Traces of {}", read.endpoint))?;
+    }
+    let mut document = json!({
+        "from": read.endpoint,
+        "records": read.records,
+        "refused": read.refused,
+    });
+    output::extend(
+        &mut document,
+        &traces.read(|it| it.document(args.self_loops)),
+    );
+    output::result(args.format, &document, || text(&document))?;
+    Ok(match read.refused {
+        0 => Code::Done,
+        _ => Code::Data,
+    })
+}
+
+/// Counts of the source.
+struct ReadFigures {
+    endpoint: String,
+    records: u64,
+    /// Chunks that do not decode, or lines that are no records.
+    refused: u64,
+}
+
+fn settings(args: &AnalyzeArgs) -> TraceSettings {
+    let mut settings = TraceSettings::default();
+    settings.max_duration = args.max_trace_duration;
+    settings.max_waiting = usize::try_from(args.max_waiting).unwrap_or(usize::MAX);
+    settings.repair = args.repair;
+    if !args.traces.is_empty() {
+        settings.only = Some(HashSet::from_iter(args.traces.iter().copied()));
+    }
+    settings
+}
+
+/// The filters before the traces.
+///
+/// # Errors
+///
+/// No time can be in the span.
+fn stages(
+    args: &AnalyzeArgs,
+    condition: Option<Condition>,
+    traces: TraceStage,
+) -> Result<(Box<dyn Stage>, Option<Failures>), Failure> {
+    let mut stage: Box<dyn Stage> = Box::new(traces);
+    let mut failures = None;
+    if let Some(condition) = condition {
+        let filter = Where::new(condition, stage);
+        failures = Some(filter.failures());
+        stage = Box::new(filter);
+    }
+    if args.since.is_some() || args.until.is_some() {
+        let span = args.since.unwrap_or(i64::MIN)..args.until.unwrap_or(i64::MAX);
+        if span.is_empty() {
+            return Err(Failure::configuration(format!(
+                "--since {} is not before --until {}: no record can be between",
+                span.start, span.end
+            )));
+        }
+        stage = Box::new(ByTime::new(span, stage));
+    }
+    if !args.types.is_empty() {
+        let patterns = args.types.iter();
+        let patterns = patterns.map(|pattern| TypePattern::new(pattern.as_str()));
+        stage = Box::new(ByType::new(patterns, stage));
+    }
+    Ok((stage, failures))
+}
+
+/// Opens a medium to look at the chunks that it has, or, to follow it, to receive them.
+fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
+    if follow {
+        return endpoint::open_reader(text, true);
+    }
+    let open = endpoint::open_tap(text, Browse::UntilNow)?;
+    // Senders to an address expect it to be received there.
+    if !open.only_looks && open.listens_on.is_none() {
+        return Err(Failure::configuration(format!(
+            "{}: its chunks cannot be analysed without being taken from it; use --follow, which \
+             acknowledges them, or copy them to a folder with relay",
+            open.endpoint
+        )));
+    }
+    Ok(open)
+}
+
+/// Analyses the records of a log.
+fn read_log(
+    lines: &mut LogLines,
+    endpoint: String,
+    stage: &mut dyn Stage,
+    (progress, shutdown): (&Progress, &Shutdown),
+) -> Result<ReadFigures, Failure> {
+    let mut records = 0_u64;
+    let mut batch = BatchBuilder::new();
+    let mut push = |batch: &mut BatchBuilder, record: &DynamicRecord| {
+        batch
+            .push_dynamic(record)
+            .map_err(|error| Failure::new(Code::Data, format!("record {records}: {error}")))?;
+        records = records.saturating_add(1);
+        progress.show(records, || format!("{} records", output::number(records)));
+        Ok::<_, Failure>(())
+    };
+    let mut refused = 0_u64;
+    while !shutdown.is_requested() {
+        match lines.next(&endpoint)? {
+            Next::End | Next::Waiting => break,
+            Next::Record(record) => push(&mut batch, &record)?,
+            _ => refused = refused.saturating_add(1),
+        }
+        if batch.len() >= RECORDS_AT_ONCE {
+            stage.accept(Parcel::of_batch(batch.take()))?;
+        }
+    }
+    if !batch.is_empty() {
+        stage.accept(Parcel::of_batch(batch.take()))?;
+    }
+    if let LogLines::Kieker(log) = lines {
+        refused = refused.saturating_add(log.bad_lines().total());
+    }
+    Ok(ReadFigures {
+        endpoint,
+        records,
+        refused,
+    })
+}
+
+/// Analyses the chunks of a medium.
+fn read_medium(
+    args: &AnalyzeArgs,
+    open: OpenReader,
+    stage: &mut dyn Stage,
+    (progress, shutdown, quiet): (&Progress, &Shutdown, bool),
+) -> Result<ReadFigures, Failure> {
+    output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
+    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
+    let mut source = Source::new(open.reader).with_decoder(decoder);
+    let mut stop = Stop::default();
+    stop.idle_timeout = args.idle_timeout;
+    let give_up = args.give_up.limit(args.idle_timeout);
+    let mut patience = Patience::new(&open.endpoint, give_up, quiet);
+    let mut given_up = None;
+    let ran = source.run(stage, stop, |report| {
+        given_up = patience.look(&report.waiting).err();
+        progress.show(report.records, || {
+            let records = output::number(report.records);
+            format!("{records} records from {}", open.endpoint)
+        });
+        !shutdown.is_requested() && given_up.is_none()
+    });
+    let report = source.report();
+    let closed = source.close(shutdown.deadline().max(Instant::now()));
+    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
+    given_up.map_or(result, Err)?;
+    Ok(ReadFigures {
+        endpoint: open.endpoint,
+        records: report.records,
+        refused: report.quarantined,
+    })
+}
+
+/// The document for people: figures, and the slowest of the most frequent operations.
+fn text(document: &Value) -> String {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let mut rows = vec![("from".to_owned(), word(&document["from"]))];
+    let mut figures = document["traces"].clone();
+    for (name, shown) in [
+        ("first_unix_ns", "first began"),
+        ("last_unix_ns", "last ended"),
+    ] {
+        let time = figures.as_object_mut().and_then(|it| it.shift_remove(name));
+        let time = time.as_ref().and_then(Value::as_i64).map(output::time);
+        rows.extend(time.map(|time| (shown.to_owned(), time)));
+    }
+    rows.extend(output::figures_of(&figures));
+    let mut text = output::two_columns(&rows);
+    let empty = Vec::new();
+    let list = |name: &str| document[name].as_array().unwrap_or(&empty).iter();
+    let count = |value: &Value| output::number(value.as_u64().unwrap_or(0));
+    let time = |value: &Value| output::span(value.as_f64().unwrap_or(0.0));
+    text.push('\n');
+    text.push_str(&output::table(
+        &["operation", "count", "mean", "p50", "p99", "max"],
+        &[1, 2, 3, 4, 5],
+        list("operations").take(MAX_ROWS).map(|it| {
+            vec![
+                output::figures::short_operation(&word(&it["operation"])).to_owned(),
+                count(&it["count"]),
+                time(&it["mean_ns"]),
+                time(&it["p50_ns"]),
+                time(&it["p99_ns"]),
+                time(&it["max_ns"]),
+            ]
+        }),
+    ));
+    let components = document.pointer("/graphs/components");
+    let components = components
+        .and_then(Value::as_array)
+        .unwrap_or(&empty)
+        .iter();
+    text.push('\n');
+    text.push_str(&output::table(
+        &["component", "calls component", "count"],
+        &[2],
+        components
+            .take(MAX_ROWS)
+            .map(|it| vec![word(&it["from"]), word(&it["to"]), count(&it["count"])]),
+    ));
+    text
+}

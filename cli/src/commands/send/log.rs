@@ -1,0 +1,201 @@
+//! The lines of a log to a medium: Kieker's text, or JSON of a file or of standard input.
+//!
+//! line -> record -> controller -> writer; the position of JSON lines is saved when the lines before
+//! are confirmed
+
+use std::time::{Duration, Instant};
+
+use baler_analysis::json_lines::{BadJsonLine, JsonLinesReader, Next};
+use baler_analysis::kieker_log::BadLines;
+use baler_analysis::quarantine::{Poison, Quarantine as _};
+use baler_common::transport::Origin;
+use serde_json::json;
+
+use super::SourceFigures;
+use crate::endpoint::LogLines;
+use crate::exit::{Code, Failure};
+use crate::output::{self, Progress};
+use crate::quarantine::SharedQuarantine;
+use crate::shipping::Shipper;
+use crate::shutdown::Shutdown;
+
+/// How often the position is saved. Everything sent is confirmed before, which costs a round trip.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
+/// How long to wait at the end of a file that is followed before looking at it again.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Sends a log.
+pub(super) struct LogSender<'a> {
+    pub(super) lines: LogLines,
+    /// The name of the log.
+    pub(super) endpoint: String,
+    pub(super) quarantine: SharedQuarantine,
+    pub(super) idle_timeout: Option<Duration>,
+    pub(super) shipper: &'a Shipper,
+    pub(super) shutdown: &'a Shutdown,
+    pub(super) quiet: bool,
+}
+
+/// What was read.
+#[derive(Default)]
+struct Counts {
+    records: u64,
+    /// Lines that are no JSON object.
+    bad: u64,
+    /// How often lines were gone before they were read.
+    lost: u64,
+}
+
+/// Why no more lines are read.
+enum Ended {
+    AtEnd,
+    /// A signal came, or the medium was given up. A line that was read and not sent may be left.
+    Stopped {
+        is_unsent: bool,
+    },
+}
+
+impl LogSender<'_> {
+    /// Emits the records of lines, in order, until the end of the log, the idle timeout or a signal.
+    pub(super) fn send(mut self, progress: &Progress) -> (SourceFigures, Result<(), Failure>) {
+        if let (LogLines::Kieker(log), false) = (&self.lines, self.quiet) {
+            for unread in log.unread_files() {
+                output::say(format_args!("not read: {unread}"));
+            }
+        }
+        let mut counts = Counts::default();
+        let ended = self.send_lines(&mut counts, progress);
+        let stopped_early = matches!(ended, Ok(Ended::Stopped { .. }));
+        // After an error, or a line that was read and not sent, the last position holds: lines may be
+        // sent twice, and none is skipped.
+        let sent = match ended {
+            Ok(Ended::Stopped { is_unsent: true }) => Ok(()),
+            Ok(_) => self.save(),
+            Err(failure) => Err(failure),
+        };
+        let mut document = json!({ "from": self.endpoint, "records": counts.records });
+        let is_incomplete = match &self.lines {
+            LogLines::Json(_) => {
+                output::insert(
+                    &mut document,
+                    "bad_lines",
+                    json!({ "not_json": counts.bad }),
+                );
+                output::insert(&mut document, "lost", counts.lost);
+                counts.bad > 0 || counts.lost > 0
+            }
+            LogLines::Kieker(log) => {
+                let bad_lines = log.bad_lines();
+                if !self.quiet {
+                    show_bad_lines(bad_lines);
+                }
+                output::insert(&mut document, "bad_lines", json!(bad_lines.reasons()));
+                bad_lines.total() > 0
+            }
+        };
+        output::insert(&mut document, "stopped_early", stopped_early);
+        let figures = SourceFigures {
+            document,
+            is_incomplete,
+            stopped_early,
+        };
+        (figures, sent)
+    }
+
+    fn send_lines(&mut self, counts: &mut Counts, progress: &Progress) -> Result<Ended, Failure> {
+        let mut idle_since = None;
+        let mut next_save = Instant::now() + SAVE_EVERY;
+        while !self.shipper.should_stop() {
+            match self.lines.next(&self.endpoint)? {
+                Next::End => return Ok(Ended::AtEnd),
+                Next::Waiting => {
+                    let idle_since: Instant = *idle_since.get_or_insert_with(Instant::now);
+                    let is_idle = |limit| idle_since.elapsed() >= limit;
+                    if self.idle_timeout.is_some_and(is_idle) {
+                        return Ok(Ended::AtEnd);
+                    }
+                    self.save()?;
+                    self.shutdown.wait_until(Instant::now() + LOOK_EVERY);
+                    continue;
+                }
+                Next::Record(record) => {
+                    idle_since = None;
+                    let is_taken = self.shipper.controller().emit_as_is(record.as_ref());
+                    if !is_taken && self.shipper.should_stop() {
+                        return Ok(Ended::Stopped { is_unsent: true });
+                    }
+                    counts.records = counts.records.saturating_add(1);
+                    // Looking at the clock for each record would cost a tenth of it.
+                    if !counts.records.is_multiple_of(64) {
+                        continue;
+                    }
+                }
+                Next::Bad(line) => {
+                    counts.bad = counts.bad.saturating_add(1);
+                    self.put_aside(&line)?;
+                }
+                Next::Lost(why) => {
+                    counts.lost = counts.lost.saturating_add(1);
+                    output::say(format_args!("lines were lost: {why}"));
+                }
+            }
+            idle_since = None;
+            if Instant::now() >= next_save {
+                self.save()?;
+                next_save = Instant::now() + SAVE_EVERY;
+            }
+            progress.show(counts.records, || {
+                let records = output::number(counts.records);
+                format!("{records} records from {}", self.endpoint)
+            });
+        }
+        Ok(Ended::Stopped { is_unsent: false })
+    }
+
+    /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
+    fn save(&mut self) -> Result<(), Failure> {
+        let LogLines::Json(lines) = &mut self.lines else {
+            return Ok(());
+        };
+        if !JsonLinesReader::has_moved(lines) {
+            return Ok(());
+        }
+        let flushed = self.shipper.flush();
+        flushed.map_err(|message| Failure::new(Code::Unavailable, message))?;
+        lines.save_position().map_err(|error| {
+            let message = format!("cannot save the position of {}: {error}", self.endpoint);
+            Failure::new(Code::Output, message)
+        })
+    }
+
+    /// Puts a line that is no record into the quarantine, if there is one.
+    fn put_aside(&mut self, line: &BadJsonLine) -> Result<(), Failure> {
+        let origin = Origin {
+            endpoint: self.endpoint.as_str().into(),
+            lane: "line".into(),
+            position: line.offset,
+        };
+        let put = self.quarantine.put_aside(Poison {
+            bytes: &line.bytes,
+            origin: &origin,
+            meta: None,
+            is_sound: false,
+            reason: &line.reason,
+        });
+        put.map_err(|error| Failure::new(Code::Output, format!("the quarantine: {error}")))
+    }
+}
+
+fn show_bad_lines(bad_lines: &BadLines) {
+    let shown = bad_lines.first();
+    for line in shown {
+        output::say(format_args!("skipped: {line}"));
+    }
+    let rest = bad_lines
+        .total()
+        .saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
+    if rest > 0 {
+        output::say(format_args!("skipped: {} more lines", output::number(rest)));
+    }
+}

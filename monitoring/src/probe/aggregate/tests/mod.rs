@@ -1,0 +1,3 @@
+//! Tests of cells under loom.
+
+mod models;

@@ -1,0 +1,144 @@
+//! The collector's side of a block: its rows, in order.
+
+use std::sync::Arc;
+
+use baler_common::record::Schema;
+
+use super::block::{Block, CALL_WORDS, QueueRow, RECORD_HEADER_WORDS, record_words};
+use super::flat_rows::{self, FlatReader};
+use super::sync::{AtomicU64, Ordering};
+
+/// A part of a block whose rows are committed.
+#[derive(Debug)]
+pub(crate) struct BlockPart {
+    pub(super) block: Arc<Block>,
+    pub(super) from: usize,
+    pub(super) until: usize,
+}
+
+/// Reads one part of a block after the other.
+#[derive(Debug, Default)]
+pub(crate) struct BlockReader {
+    pub(super) part: Option<BlockPart>,
+    /// The types of the block, as far as they were needed.
+    pub(super) types: Vec<Arc<Schema>>,
+    /// The bytes of the last record.
+    fields: Vec<u8>,
+    pub(super) flat: FlatReader,
+}
+
+impl BlockReader {
+    /// Goes on with this part.
+    pub(crate) fn read(&mut self, part: BlockPart) {
+        self.part = Some(part);
+        self.types.clear();
+        self.flat.source = self.flat.source.wrapping_add(1);
+    }
+
+    /// Whether there is another row. Lets go of the part if there is none.
+    #[inline]
+    pub(crate) fn has_row(&mut self) -> bool {
+        match &self.part {
+            Some(part) if part.from < part.until => true,
+            _ => {
+                self.part = None;
+                false
+            }
+        }
+    }
+
+    /// Whether a part is being read.
+    pub(crate) fn is_reading(&self) -> bool {
+        self.part.is_some()
+    }
+
+    /// The next row, if it is a call; it stays.
+    #[inline]
+    pub(crate) fn next_call(&self) -> Option<[u64; CALL_WORDS]> {
+        let BlockPart { block, from, until } = self.part.as_ref()?;
+        let words = block.words().get(*from..*until)?;
+        words.first_chunk().and_then(call_in)
+    }
+
+    /// Passes the calls that are next to `take`, at most `max_rows` of them, until `take` returns
+    /// `false`. That call stays. The others count as taken even if `take` panics.
+    #[inline]
+    pub(crate) fn calls(
+        &mut self,
+        max_rows: usize,
+        mut take: impl FnMut([u64; CALL_WORDS]) -> bool,
+    ) {
+        let Some(BlockPart { block, from, until }) = &mut self.part else {
+            return;
+        };
+        let words = block.words().get(*from..*until).unwrap_or_default();
+        for row in words.as_chunks().0.iter().take(max_rows) {
+            let Some(call) = call_in(row) else {
+                return;
+            };
+            let next = from.saturating_add(CALL_WORDS);
+            let this = std::mem::replace(from, next);
+            if !take(call) {
+                *from = this;
+                return;
+            }
+        }
+    }
+
+    /// Takes the next row.
+    pub(crate) fn next_row(&mut self) -> Option<QueueRow<'_>> {
+        let Self {
+            part,
+            types,
+            fields,
+            flat,
+        } = self;
+        let BlockPart { block, from, until } = part.as_mut()?;
+        // If this is no row, nothing of the part can be read.
+        let at = std::mem::replace(from, *until);
+        let words = block.words().get(at..*until)?;
+        if let Some(call) = words.first_chunk().and_then(call_in) {
+            *from = at.saturating_add(CALL_WORDS);
+            return Some(QueueRow::Call(call));
+        }
+        let header = words.first()?.load(Ordering::Relaxed);
+        let timestamp = words.get(1)?.load(Ordering::Relaxed).cast_signed();
+        let schema = block.type_of(header, types)?;
+        let length = usize::try_from(header >> 32).ok()?;
+        if flat_rows::is_flat(header) {
+            flat.write_fields(block, at, schema, fields);
+            *from = at.saturating_add(length);
+        } else {
+            let needed = record_words(length);
+            let slots = words.get(RECORD_HEADER_WORDS..needed)?;
+            fields.clear();
+            fields.reserve(slots.len().saturating_mul(8));
+            for slot in slots {
+                fields.extend_from_slice(&slot.load(Ordering::Relaxed).to_le_bytes());
+            }
+            fields.truncate(length);
+            *from = at.saturating_add(needed);
+        }
+        Some(QueueRow::Record {
+            schema,
+            timestamp,
+            fields,
+        })
+    }
+
+    /// The header of the next row.
+    #[inline]
+    pub(super) fn next_header(&self) -> Option<u64> {
+        let BlockPart { block, from, until } = self.part.as_ref()?;
+        let words = block.words().get(*from..*until)?;
+        Some(words.first()?.load(Ordering::Relaxed))
+    }
+}
+
+/// The call in these words, if they are one.
+#[inline]
+fn call_in(words: &[AtomicU64; CALL_WORDS]) -> Option<[u64; CALL_WORDS]> {
+    let call = words.each_ref().map(|word| word.load(Ordering::Relaxed));
+    let [header, ..] = call;
+    (header & 1 != 0).then_some(call)
+}

@@ -1,0 +1,153 @@
+//! The machine as a whole: memory and swap space from `/proc/meminfo`, load averages from
+//! `/proc/loadavg`.
+
+use std::io;
+
+use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
+
+use super::counter::signed;
+use super::proc::malformed;
+use super::sampler::{Context, Sample, Sensor};
+
+const FILE: &str = "proc/meminfo";
+const LOAD_FILE: &str = "proc/loadavg";
+
+/// How much memory and swap space there is and is used.
+#[derive(Debug)]
+pub(super) struct Memory;
+
+impl Sensor for Memory {
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
+        let usage = parse(&context.root.read(FILE)?)?;
+        out.push(Sample::Memory(MemSwapUsageRecord {
+            timestamp: context.unix_ns,
+            hostname: context.hostname.to_owned(),
+            mem_total: signed(usage.total),
+            mem_used: signed(usage.total.saturating_sub(usage.available)),
+            mem_free: signed(usage.available),
+            swap_total: signed(usage.swap_total),
+            swap_used: signed(usage.swap_total.saturating_sub(usage.swap_free)),
+            swap_free: signed(usage.swap_free),
+        }));
+        Ok(())
+    }
+}
+
+/// In bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Usage {
+    total: u64,
+    available: u64,
+    swap_total: u64,
+    swap_free: u64,
+}
+
+/// What can be had without swapping counts as free, as in Kieker; before Linux 3.14 that is what is
+/// free, buffers and cache.
+fn parse(text: &str) -> io::Result<Usage> {
+    let field = |name: &str| -> io::Result<Option<u64>> {
+        let found = text.lines().find_map(|line| {
+            let rest = line.strip_prefix(name)?.strip_prefix(':')?;
+            Some((line, rest))
+        });
+        let Some((line, rest)) = found else {
+            return Ok(None);
+        };
+        let number = rest.trim().trim_end_matches("kB").trim_end();
+        let kibibytes: u64 = number.parse().map_err(|_| malformed(FILE, line))?;
+        Ok(Some(kibibytes.saturating_mul(1_024)))
+    };
+    let total = field("MemTotal")?.ok_or_else(|| malformed(FILE, "no MemTotal"))?;
+    let available = match field("MemAvailable")? {
+        Some(available) => available,
+        None => {
+            let free = field("MemFree")?.ok_or_else(|| malformed(FILE, "no MemFree"))?;
+            let buffers = field("Buffers")?.unwrap_or(0);
+            let cached = field("Cached")?.unwrap_or(0);
+            free.saturating_add(buffers).saturating_add(cached)
+        }
+    };
+    Ok(Usage {
+        total,
+        available: available.min(total),
+        swap_total: field("SwapTotal")?.unwrap_or(0),
+        swap_free: field("SwapFree")?.unwrap_or(0),
+    })
+}
+
+/// The load averages of the machine.
+#[derive(Debug)]
+pub(super) struct Load;
+
+impl Sensor for Load {
+    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
+        let [one, five, fifteen] = parse_load(&context.root.read(LOAD_FILE)?)?;
+        out.push(Sample::Load(LoadAverageRecord {
+            timestamp: context.unix_ns,
+            hostname: context.hostname.to_owned(),
+            one_min_load_average: one,
+            five_min_load_average: five,
+            fifteen_min_load_average: fifteen,
+        }));
+        Ok(())
+    }
+}
+
+fn parse_load(text: &str) -> io::Result<[f64; 3]> {
+    let mut words = text.split_ascii_whitespace();
+    let mut averages = [0.0; 3];
+    for average in &mut averages {
+        let number = words.next().and_then(|word| word.parse::<f64>().ok());
+        *average = number
+            .filter(|number| number.is_finite() && *number >= 0.0)
+            .ok_or_else(|| malformed(LOAD_FILE, text))?;
+    }
+    Ok(averages)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_told_in_bytes() {
+        let text = "MemTotal:        8000000 kB\nMemFree:         1000000 kB\n\
+                    MemAvailable:    5000000 kB\nSwapCached:  7 kB\nSwapTotal:       2000 kB\n\
+                    SwapFree:        500 kB\nHugePages_Total:       0\n";
+        let wanted = Usage {
+            total: 8_192_000_000,
+            available: 5_120_000_000,
+            swap_total: 2_048_000,
+            swap_free: 512_000,
+        };
+        assert_eq!(parse(text).unwrap(), wanted);
+    }
+
+    #[test]
+    fn fields_may_be_missing_but_for_the_total() {
+        let old = "MemTotal: 100 kB\nMemFree: 10 kB\nBuffers: 20 kB\nCached: 30 kB\n";
+        let usage = parse(old).unwrap();
+        assert_eq!((usage.available, usage.swap_total), (60 * 1_024, 0));
+        for text in [
+            "",
+            "MemTotal: x kB",
+            "MemTotal: 1 kB",
+            "MemTotal: -1 kB\nMemFree: 1 kB",
+        ] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+        let huge = format!("MemTotal: {} kB\nMemAvailable: {} kB", u64::MAX, u64::MAX);
+        assert_eq!(parse(&huge).unwrap().total, u64::MAX);
+    }
+
+    #[test]
+    fn three_averages_come_first() {
+        assert_eq!(
+            parse_load("0.20 1.18 12.00 1/80 11206\n").unwrap(),
+            [0.2, 1.18, 12.0]
+        );
+        for text in ["", "1 2", "a b c", "1 2 NaN", "1 2 inf", "-1 2 3"] {
+            assert!(parse_load(text).is_err(), "{text}");
+        }
+    }
+}
