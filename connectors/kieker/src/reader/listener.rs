@@ -4,6 +4,8 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baler_common::transport::{Damaged, Origin};
+use bytes::Bytes;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
@@ -13,6 +15,7 @@ use tokio::time;
 use super::connection::serve;
 use super::failed;
 use super::state::ReaderState;
+use crate::SCHEME;
 use crate::config::KiekerTcpConfig;
 
 /// The pause after the operating system could not accept a connection, for lack of files say.
@@ -65,7 +68,9 @@ pub(super) async fn listen(
                 continue;
             }
         };
-        halves.retain(|half| half.since.elapsed() < PAIRING);
+        for half in halves.extract_if(.., |half| half.since.elapsed() >= PAIRING) {
+            state.push_damaged(unpaired(&half));
+        }
         if connections.len().saturating_add(halves.len()) >= config.max_connections.get() {
             state.count(|stats| stats.connections_turned_away += 1);
             continue;
@@ -102,6 +107,29 @@ async fn accept(
     listener: Option<&tokio::net::TcpListener>,
 ) -> Option<std::io::Result<(TcpStream, SocketAddr)>> {
     Some(listener?.accept().await)
+}
+
+/// The report of a connection for which there was no second one.
+fn unpaired(half: &Half) -> Damaged {
+    let port = if half.is_registry {
+        "port of strings"
+    } else {
+        "port of records"
+    };
+    let reason = format!(
+        "only the connection to the {port} came within {} s; a sender with one socket needs a \
+         reader without registry_port",
+        PAIRING.as_secs()
+    );
+    Damaged {
+        bytes: Bytes::new(),
+        origin: Origin {
+            endpoint: format!("{SCHEME}://{}", half.peer).into(),
+            lane: half.peer.to_string().into(),
+            position: 0,
+        },
+        reason: reason.into(),
+    }
 }
 
 /// Joins a connection with the oldest one of the same host that came over the other port. The

@@ -48,7 +48,7 @@ fn recorded_streams_of_one_socket_decode_to_their_records() {
 }
 
 #[test]
-fn bytes_that_come_one_by_one_are_the_same_stream() {
+fn bytes_that_come_in_small_pieces_are_the_same_stream() {
     let mut reader = reader("");
     let expected = expected("single-ascii.jsonl");
     let mut sender = connect(reader.local_addr());
@@ -104,7 +104,6 @@ fn lengths_in_units_and_in_bytes_are_told_apart_at_the_first_string_beyond_ascii
             let mut stream = Vec::new();
             for (id, text) in &entries {
                 let length = i32::try_from(length(text)).unwrap();
-                // Neither dense nor from 0; records have other ids, so only the map is exercised.
                 stream.extend(registration(*id, length, text.as_bytes()));
             }
             stream.extend(data("dual-unicode-records.bin"));
