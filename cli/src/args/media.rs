@@ -10,6 +10,8 @@ pub(super) fn sources() -> String {
         "kafka+mock:topic starts a small cluster inside this process",
         #[cfg(feature = "amqp")]
         "amqp://host:port/vhost?queue=name (amqps: with TLS) reads a queue",
+        #[cfg(feature = "kieker")]
+        "kieker+tcp://host:port listens for socket writers of Kieker",
         "file:///folder reads a folder or a file",
         "null: has no chunks",
     ])

@@ -35,11 +35,20 @@ fn media() -> Media {
         .with(baler_connector_kafka::EMBEDDED_MEDIUM);
     #[cfg(not(feature = "kafka"))]
     let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
+    #[cfg(feature = "kieker")]
+    let media = media.with(baler_connector_kieker::MEDIUM);
+    #[cfg(not(feature = "kieker"))]
+    let media = media.without(&["kieker+tcp"], &lacks("kieker"));
     media
 }
 
 /// Names a feature that this build lacks, and the command that brings it.
-#[cfg(not(all(feature = "amqp", feature = "kafka", feature = "tls")))]
+#[cfg(not(all(
+    feature = "amqp",
+    feature = "kafka",
+    feature = "kieker",
+    feature = "tls"
+)))]
 fn lacks(feature: &str) -> String {
     format!(
         "needs the feature {feature}, which this build lacks; build the program with it: cargo \

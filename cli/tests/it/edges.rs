@@ -35,6 +35,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-amqp", Allowed::Only(&["baler-common"])),
     ("baler-connector-file", Allowed::Only(&["baler-common"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
+    ("baler-connector-kieker", Allowed::Only(&["baler-common"])),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),

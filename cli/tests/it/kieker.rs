@@ -3,8 +3,14 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
 
-use crate::support::{Background, baler, read_json, wait_for, workspace};
+use serde_json::Value;
+
+use crate::relay::RelayProcess;
+use crate::support::{
+    Background, baler, file_uri, json_lines, output, read_json, wait_for, workspace,
+};
 
 /// Connects and sends what a socket writer of Kieker sends, until the receiver closes.
 fn send_as_kieker(address: &str) {
@@ -67,4 +73,92 @@ fn compressed_log_is_refused_with_the_command_that_decompresses_it() {
         path("kieker-1.dat")
     );
     assert!(stderr.contains(&advice), "{stderr}");
+}
+
+/// A recorded stream of Kieker, and its records.
+fn recorded() -> (Vec<u8>, Vec<Value>) {
+    let data = |name: &str| fs::read(workspace("connectors/kieker/tests/data").join(name)).unwrap();
+    let records = String::from_utf8(data("single-mixed.jsonl")).unwrap();
+    (data("single-mixed.bin"), json_lines(&records))
+}
+
+/// Connects to the address in a file, as soon as it is there, and sends.
+fn send_to(port: &Path, stream: &[u8]) {
+    let address = wait_for("the address", || fs::read_to_string(port).ok());
+    let mut connection = TcpStream::connect(address.trim()).unwrap();
+    connection.write_all(stream).unwrap();
+}
+
+/// What a JSON line has of the record itself.
+fn without_origin(mut line: Value) -> Value {
+    let record = line.as_object_mut().unwrap();
+    record.retain(|key, _| ["type", "timestamp", "fields"].contains(&key.as_str()));
+    line
+}
+
+#[test]
+fn senders_of_kieker_are_received_as_json() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let (stream, expected) = recorded();
+    let count = (2 * expected.len()).to_string();
+    let mut args = vec!["receive", "--from", "kieker+tcp://127.0.0.1:0"];
+    args.extend(["--port-file", port.to_str().unwrap(), "--format", "json"]);
+    args.extend(["--count", &count]);
+    let process = Background::start(&args);
+    send_to(&port, &stream);
+    send_to(&port, &stream);
+    let (status, stdout, stderr) = process.end();
+    assert!(status.success(), "{stderr}");
+    let mut received: Vec<_> = json_lines(&stdout)
+        .into_iter()
+        .map(|line| without_origin(line).to_string())
+        .collect();
+    let twice = expected.iter().chain(&expected);
+    let mut expected: Vec<_> = twice.map(Value::to_string).collect();
+    received.sort();
+    expected.sort();
+    assert!(
+        received == expected,
+        "every record of both senders, unaltered"
+    );
+}
+
+#[test]
+fn senders_of_kieker_are_relayed_to_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = file_uri(&folder.path().join("chunks"));
+    let (stream, expected) = recorded();
+    let port = folder.path().join("relay-port");
+    let relay = std::thread::scope(|scope| {
+        scope.spawn(|| send_to(&port, &stream));
+        RelayProcess::start("kieker+tcp://127.0.0.1:0", &to, folder.path(), &[])
+    });
+    let received = || {
+        let args = ["receive", "--from", &to, "--format", "json"];
+        let lines = json_lines(&output(&args));
+        let lines: Vec<_> = lines.into_iter().map(without_origin).collect();
+        (lines.len() >= expected.len()).then_some(lines)
+    };
+    assert_eq!(wait_for("the records", received), expected);
+    let (summary, code) = relay.end();
+    assert_eq!(code, 0, "{summary}");
+    assert_eq!(summary["received"], summary["forwarded"]);
+}
+
+#[test]
+fn kieker_over_tcp_cannot_be_written_and_says_what_can() {
+    let refused = baler(&[
+        "generate",
+        "--to",
+        "kieker+tcp://127.0.0.1:1",
+        "--records",
+        "1",
+    ]);
+    let stderr = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert_eq!(refused.get_output().status.code(), Some(78), "{stderr}");
+    assert!(
+        stderr.contains("only listens for Kieker's senders"),
+        "{stderr}"
+    );
 }

@@ -24,6 +24,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
+    /// A cursor over a part of a stream that begins so many bytes into it.
+    pub(super) fn at(part: &'a [u8], offset: usize) -> Self {
+        Self {
+            offset,
+            ..Self::new(part)
+        }
+    }
+
     /// A cursor at the start of a decompressed body.
     pub(super) fn in_body(body: &'a [u8]) -> Self {
         Self {

@@ -6,6 +6,7 @@
 //!
 //! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT;
 //! [`ChunkDecoder`] tells them apart by their magic.
+//! [`KiekerStream`] makes chunks of what Kieker's socket writers send.
 
 mod codec;
 mod compression;
@@ -32,7 +33,7 @@ pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use extent::ChunkExtent;
 pub use format::{BodyFormat, FIRST_ADDED_FORMAT};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
-pub use kieker::KiekerSerializer;
+pub use kieker::{KiekerSerializer, KiekerStream, StreamChunk, StreamStep};
 pub use limits::Limits;
 pub use native::NativeSerializer;
 pub use serializer::ChunkSerializer;

@@ -81,9 +81,8 @@ pub enum ProtocolErrorKind {
     },
     /// The peer is no Baler.
     #[error(
-        "the peer does not speak Baler's protocol; if it is a socket writer of Kieker, let Kieker \
-         write a text log, which baler send --from kieker-log:FOLDER reads, or chunks to Kafka or \
-         RabbitMQ (ChunkingCollector)"
+        "the peer does not speak Baler's protocol; if it is a socket writer of Kieker, receive it with \
+         kieker+tcp: instead of tcp:"
     )]
     Magic,
     /// The first chunk of a connection does not say who it is.

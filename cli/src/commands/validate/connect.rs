@@ -116,7 +116,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
         "amqp" => 5_672,
         "amqps" => 5_671,
         "kafka" => 9_092,
-        "tcp" | "tcp+tls" => 0,
+        "tcp" | "tcp+tls" | "kieker+tcp" => 0,
         _ => return true,
     };
     let mut any = false;
@@ -154,5 +154,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
 
 /// A source that waits for its senders.
 fn listens(uri: &str) -> bool {
-    uri.starts_with("tcp:") || uri.starts_with("tcp+tls:") || uri.starts_with("kafka+mock:")
+    ["tcp:", "tcp+tls:", "kieker+tcp:", "kafka+mock:"]
+        .iter()
+        .any(|scheme| uri.starts_with(scheme))
 }

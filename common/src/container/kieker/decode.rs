@@ -263,16 +263,16 @@ impl<'a> Decoder<'a> {
     }
 }
 
-const CLASS: &str = "the id of a record's class";
+pub(super) const CLASS: &str = "the id of a record's class";
 
-fn invalid(found: impl Into<u64>) -> DecodeErrorKind {
+pub(super) fn invalid(found: impl Into<u64>) -> DecodeErrorKind {
     DecodeErrorKind::Invalid {
         found: found.into(),
     }
 }
 
 /// A catalog may hold types that the container cannot.
-fn check_fields(at: &Cursor<'_>, schema: &Schema) -> Result<(), DecodeError> {
+pub(super) fn check_fields(at: &Cursor<'_>, schema: &Schema) -> Result<(), DecodeError> {
     let unfit = |field: &&Field| least_bytes(field.field_type()).is_none();
     let Some(field) = schema.fields().iter().find(unfit) else {
         return Ok(());

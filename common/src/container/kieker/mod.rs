@@ -25,11 +25,13 @@ mod decode;
 mod encode;
 mod frame;
 mod layout;
+mod stream;
 #[cfg(test)]
 mod tests;
 
 pub(super) use decode::{decode, summarize};
 pub use encode::KiekerSerializer;
+pub use stream::{KiekerStream, StreamChunk, StreamStep};
 
 use crate::record::FieldType;
 

@@ -1,0 +1,109 @@
+//! Where to listen, and how much may wait.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::time::Duration;
+
+use baler_common::transport::uri::{Host, Uri, UriError, set};
+
+use crate::SCHEME;
+
+/// The settings of a reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KiekerTcpConfig {
+    pub(crate) host: Host,
+    /// The second port of senders with two sockets (`DualSocketTcpWriter`, `TCPWriter`), over which
+    /// strings come. Default none: every sender has one socket.
+    pub registry_port: Option<u16>,
+    /// How many bytes of chunks may wait for the owner or for a verdict. Default 64 MiB. When they
+    /// are reached, nothing more is read and TCP holds the senders back.
+    pub memory_bytes: NonZeroUsize,
+    /// How many senders are taken at a time; more are turned away. Default 4,096.
+    pub max_connections: NonZeroUsize,
+    /// How long a record may wait for others in its chunk. Default 100 ms.
+    pub max_age: Duration,
+}
+
+impl KiekerTcpConfig {
+    /// This host and port, and defaults. The operating system chooses a port for 0.
+    pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
+        Self {
+            host: Host {
+                name: host.into(),
+                port: Some(port),
+            },
+            registry_port: None,
+            memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+            max_connections: NonZeroUsize::MIN.saturating_add(4095),
+            max_age: Duration::from_millis(100),
+        }
+    }
+
+    /// The settings in `kieker+tcp://host:port?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let host = uri.host()?.clone();
+        let port = host
+            .port
+            .ok_or_else(|| uri.missing_after_hosts("the port"))?;
+        uri.no_path()?;
+        let mut config = Self::new(host.name, port);
+        config.registry_port = uri.take_number("registry_port")?;
+        set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
+        set(
+            &mut config.max_connections,
+            uri.take_number("max_connections")?,
+        );
+        set(&mut config.max_age, uri.take_duration("max_age")?);
+        uri.finish()?;
+        Ok(config)
+    }
+
+    /// The port; 0 lets the operating system choose.
+    pub(crate) fn port(&self) -> u16 {
+        self.host.port.unwrap_or(0)
+    }
+}
+
+/// The endpoint, as a URI without settings.
+impl fmt::Display for KiekerTcpConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}://{}", self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<KiekerTcpConfig, UriError> {
+        KiekerTcpConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config = config(
+            "kieker+tcp://[::1]:9876?registry_port=9877&memory=1MiB&max_connections=7&max_age=1s",
+        )
+        .unwrap();
+        let mut expected = KiekerTcpConfig::new("::1", 9876);
+        expected.registry_port = Some(9877);
+        expected.memory_bytes = NonZeroUsize::new(1 << 20).unwrap();
+        expected.max_connections = NonZeroUsize::new(7).unwrap();
+        expected.max_age = Duration::from_secs(1);
+        assert_eq!(config, expected);
+        assert_eq!(config.to_string(), "kieker+tcp://[::1]:9876");
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert!(error("kieker+tcp://host").contains("the port is missing"));
+        assert!(error("kieker+tcp://host:1/path").contains("no path"));
+        assert!(error("kieker+tcp://host:1?memroy=1MB").contains("did you mean memory?"));
+    }
+}

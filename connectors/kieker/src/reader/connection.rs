@@ -1,0 +1,248 @@
+//! One sender: bytes in, chunks out.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use baler_common::container::{KiekerStream, StreamStep};
+use baler_common::record::Catalog;
+use baler_common::transport::{
+    ChunkIdentity, ChunkMeta, ContainerKind, Damaged, Epoch, Origin, ProducerId,
+};
+use bytes::{Buf as _, BytesMut};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpStream;
+use tokio::sync::watch;
+use tokio::time::{self, Instant};
+
+use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
+use crate::SCHEME;
+
+/// How much room a read has, at least.
+const READ_BYTES: usize = 64 << 10;
+
+/// How many bytes of a damaged connection are kept.
+const DAMAGED_BYTES: usize = 64 << 10;
+
+/// Serves one sender until it ends, or until the reader stops. `registry` is the second connection
+/// of a sender with two.
+pub(super) async fn serve(
+    records: TcpStream,
+    registry: Option<TcpStream>,
+    peer: SocketAddr,
+    max_age: Duration,
+    state: Arc<ReaderState>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let catalog = Catalog::shared_kieker();
+    let stream = match registry {
+        Some(_) => KiekerStream::with_registry_apart(catalog),
+        None => KiekerStream::new(catalog),
+    };
+    let mut sender = Sender {
+        records,
+        registry,
+        stream,
+        buffer: BytesMut::new(),
+        registry_buffer: BytesMut::new(),
+        needed: 1,
+        registry_needed: 1,
+        due: None,
+        charged: 0,
+        endpoint: format!("{SCHEME}://{peer}").into(),
+        next: first_identity(peer),
+        max_age,
+        state: &state,
+    };
+    let ended = tokio::select! {
+        ended = sender.run() => ended,
+        _ = stop.changed() => return,
+    };
+    state.charge(sender.charged, 0);
+    let Err(reason) = ended else { return };
+    let length = sender.buffer.len().min(DAMAGED_BYTES);
+    state.push_damaged(Damaged {
+        bytes: sender.buffer.split_to(length).freeze(),
+        origin: Origin {
+            endpoint: (*sender.endpoint).into(),
+            lane: peer.to_string().into(),
+            position: u64::try_from(sender.stream.offset()).unwrap_or(u64::MAX),
+        },
+        reason,
+    });
+}
+
+/// A sender, and what came of it.
+struct Sender<'a> {
+    records: TcpStream,
+    registry: Option<TcpStream>,
+    stream: KiekerStream,
+    buffer: BytesMut,
+    registry_buffer: BytesMut,
+    /// With fewer bytes in the buffer there is no item; 0 while a record waits for its strings.
+    needed: usize,
+    /// With fewer bytes in the buffer of strings there is none.
+    registry_needed: usize,
+    /// When the chunk that is being filled goes to the owner at the latest.
+    due: Option<Instant>,
+    /// The memory that is charged.
+    charged: usize,
+    endpoint: Arc<str>,
+    /// The identity of the next chunk.
+    next: ChunkIdentity,
+    max_age: Duration,
+    state: &'a ReaderState,
+}
+
+impl Sender<'_> {
+    /// Reads until the sender ends. What is complete goes to the owner, whatever comes after it.
+    async fn run(&mut self) -> Result<(), Box<str>> {
+        let result = self.read().await;
+        self.hand_over().await;
+        result
+    }
+
+    async fn read(&mut self) -> Result<(), Box<str>> {
+        let mut has_sent = false;
+        loop {
+            self.buffer.reserve(READ_BYTES);
+            let waits = self.needed == 0;
+            let is_due = self.due.is_some();
+            let due = self.due.unwrap_or_else(Instant::now);
+            tokio::select! {
+                read = self.records.read_buf(&mut self.buffer), if !waits => {
+                    let bytes = read.unwrap_or(0);
+                    if bytes == 0 {
+                        return self.ended();
+                    }
+                    self.state.count(|stats| {
+                        stats.connections += u64::from(!has_sent);
+                        stats.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
+                    });
+                    has_sent = true;
+                }
+                read = read_strings(&mut self.registry, &mut self.registry_buffer) => {
+                    self.register(read)?;
+                }
+                () = time::sleep_until(due), if is_due => self.hand_over().await,
+            }
+            self.charge()?;
+            if self.buffer.len() >= self.needed {
+                self.cut().await?;
+            }
+        }
+    }
+
+    /// Takes the complete items out of the buffer.
+    async fn cut(&mut self) -> Result<(), Box<str>> {
+        loop {
+            let (taken, step) = self.stream.cut(&self.buffer);
+            self.buffer.advance(taken);
+            match step.map_err(|error| error.to_string())? {
+                StreamStep::Full => self.hand_over().await,
+                StreamStep::More(needed) => {
+                    self.needed = needed;
+                    break;
+                }
+                StreamStep::Registration => {
+                    self.needed = 0;
+                    break;
+                }
+            }
+        }
+        if self.due.is_none() && self.stream.records() > 0 {
+            self.due = Some(Instant::now() + self.max_age);
+        }
+        Ok(())
+    }
+
+    /// Takes the strings that came over the connection of their own, where a read gave so many bytes.
+    fn register(&mut self, read: usize) -> Result<(), Box<str>> {
+        if read == 0 {
+            self.registry = None;
+            self.stream.end_registry();
+        }
+        if self.registry_buffer.len() < self.registry_needed {
+            return Ok(());
+        }
+        let (taken, step) = self.stream.register(&self.registry_buffer);
+        self.registry_buffer.advance(taken);
+        let step = step.map_err(|error| format!("the connection of the strings: {error}"))?;
+        if let StreamStep::More(needed) = step {
+            self.registry_needed = needed;
+        }
+        Ok(())
+    }
+
+    /// The sender sends nothing more.
+    fn ended(&self) -> Result<(), Box<str>> {
+        let left = self.buffer.len();
+        if left == 0 {
+            return Ok(());
+        }
+        let offset = self.stream.offset();
+        let reason = format!(
+            "byte {offset}: the connection ended {left} bytes into an item, which is lost; the \
+             sender was killed, or its buffer is too small for the record"
+        );
+        Err(reason.into())
+    }
+
+    /// Gives the chunk so far to the owner.
+    async fn hand_over(&mut self) {
+        self.due = None;
+        let Some(chunk) = self.stream.take_chunk() else {
+            return;
+        };
+        let identity = self.next;
+        self.next.sequence = identity.sequence.saturating_add(1);
+        let meta = ChunkMeta {
+            container: ContainerKind::Kieker,
+            records: chunk.records,
+            identity,
+        };
+        self.state.push(chunk.bytes, meta, &self.endpoint).await;
+    }
+
+    /// Counts the memory that this sender takes, and refuses it if all of them take too much.
+    fn charge(&mut self) -> Result<(), Box<str>> {
+        let buffers = self.buffer.len().saturating_add(self.registry_buffer.len());
+        let now = self.stream.memory().saturating_add(buffers);
+        let before = std::mem::replace(&mut self.charged, now);
+        if self.state.charge(before, now) {
+            return Ok(());
+        }
+        let reason = format!(
+            "the strings and incomplete records of all senders are above the limit of \
+             {MAX_CONNECTION_MEMORY} bytes"
+        );
+        Err(reason.into())
+    }
+}
+
+/// Reads what comes over the connection of the strings; never ends where there is none.
+async fn read_strings(registry: &mut Option<TcpStream>, buffer: &mut BytesMut) -> usize {
+    let Some(registry) = registry else {
+        return std::future::pending().await;
+    };
+    buffer.reserve(READ_BYTES);
+    registry.read_buf(buffer).await.unwrap_or(0)
+}
+
+/// The identity of a connection's first chunk: each connection is a producer of its own.
+fn first_identity(peer: SocketAddr) -> ChunkIdentity {
+    let half = || u128::from(RandomState::new().hash_one(peer));
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    let random = RandomState::new().hash_one(peer) >> 32;
+    ChunkIdentity {
+        producer: ProducerId::new((half() << 64) | half()),
+        epoch: Epoch {
+            start_unix_ns: since_1970
+                .map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)),
+            random: u32::try_from(random).unwrap_or_default(),
+        },
+        lane: 0,
+        sequence: 0,
+    }
+}

@@ -1,0 +1,202 @@
+//! The receiving end.
+
+mod connection;
+mod listener;
+mod state;
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Instant;
+
+use baler_common::transport::{
+    ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
+};
+use tokio::runtime;
+use tokio::sync::watch;
+
+use crate::SCHEME;
+use crate::config::KiekerTcpConfig;
+use state::{Event, Pending, ReaderState};
+
+pub use state::ReaderStats;
+
+/// Listens, and makes chunks of the records that many senders of Kieker send.
+///
+/// One thread serves all connections. Senders are held back by TCP while the chunks that wait for
+/// the owner, or for its verdict, take all the memory there is.
+#[derive(Debug)]
+pub struct KiekerTcpReader {
+    endpoint: Box<str>,
+    address: SocketAddr,
+    registry_address: Option<SocketAddr>,
+    capability: ReaderCapability,
+    state: Arc<ReaderState>,
+    events: Receiver<Event>,
+    /// Received and not handed out. Chunks that were given back come first.
+    ready: VecDeque<Pending>,
+    handed_out: HashMap<Token, Pending>,
+    demand: usize,
+    next_token: u64,
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl KiekerTcpReader {
+    /// Listens at the configured address, and at the second port if there is one.
+    ///
+    /// # Errors
+    ///
+    /// An address is taken, or not one of this machine: trying again may help.
+    pub fn bind(config: KiekerTcpConfig) -> Result<Self, TransportError> {
+        let endpoint: Box<str> = config.to_string().into();
+        let fail = |error| failed("listen at", &error).at(&endpoint);
+        let listen = |port| {
+            let listener = TcpListener::bind((config.host.name.as_ref(), port))?;
+            listener.set_nonblocking(true)?;
+            let address = listener.local_addr()?;
+            io::Result::Ok((listener, address))
+        };
+        let (listener, address) = listen(config.port()).map_err(fail)?;
+        let registry = config.registry_port.map(listen).transpose().map_err(fail)?;
+        let registry_address = registry.as_ref().map(|(_, address)| *address);
+        let registry = registry.map(|(listener, _)| listener);
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(fail)?;
+        let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
+        capability.redelivers = false;
+        capability.max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
+        let (sender, events) = channel();
+        let state = Arc::new(ReaderState::new(&config, sender));
+        let (stop, stopped) = watch::channel(false);
+        let serving = Arc::clone(&state);
+        let thread = thread::Builder::new()
+            .name("baler-kieker-serve".into())
+            .spawn(move || {
+                runtime.block_on(listener::listen(
+                    listener, registry, config, serving, stopped,
+                ));
+            })
+            .map_err(fail)?;
+        Ok(Self {
+            endpoint,
+            address,
+            registry_address,
+            capability,
+            state,
+            events,
+            ready: VecDeque::new(),
+            handed_out: HashMap::new(),
+            demand: usize::MAX,
+            next_token: 0,
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// The address on which it listens, with the port that the operating system chose for 0.
+    pub fn local_addr(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The address on which it listens for strings, if senders have two sockets.
+    pub fn registry_addr(&self) -> Option<SocketAddr> {
+        self.registry_address
+    }
+
+    /// The counts so far.
+    pub fn stats(&self) -> ReaderStats {
+        self.state.stats()
+    }
+
+    /// Hands out the oldest chunk, as far as the demand goes.
+    fn hand_out(&mut self) -> Option<Delivery> {
+        if self.handed_out.len() >= self.demand {
+            return None;
+        }
+        let pending = self.ready.pop_front()?;
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        let delivery = pending.delivery(token);
+        self.handed_out.insert(token, pending);
+        Some(delivery)
+    }
+
+    fn stop(&mut self) {
+        self.stop.send_replace(true);
+        if let Some(thread) = self.thread.take() {
+            // A thread that panicked has ended as well.
+            drop(thread.join());
+        }
+    }
+}
+
+impl ChunkReader for KiekerTcpReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        loop {
+            if let Some(delivery) = self.hand_out() {
+                return Ok(Received::Chunk(delivery));
+            }
+            let left = by.saturating_duration_since(Instant::now());
+            match self.events.recv_timeout(left) {
+                Ok(Event::Chunk(pending)) => self.ready.push_back(pending),
+                Ok(Event::Damaged { damaged, .. }) => return Ok(Received::Damaged(damaged)),
+                Ok(Event::Failure { failure, .. }) => return Err(failure.at(&self.endpoint)),
+                Err(_) => return Ok(Received::Idle),
+            }
+        }
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let Some(mut pending) = self.handed_out.remove(&token) else {
+            return Ok(Settled::Stale);
+        };
+        if verdict == Verdict::Retry {
+            pending.redelivered = true;
+            let later = |it: &Pending| it.arrival > pending.arrival;
+            let place = self.ready.iter().position(later);
+            let place = place.unwrap_or(self.ready.len());
+            self.ready.insert(place, pending);
+        }
+        Ok(Settled::Done)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        // A listener cannot know whether records are on their way.
+        (self.state.stats().connections == 0).then_some("sender")
+    }
+
+    fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        self.stop();
+        ReaderCloseReport {
+            unsettled: self.handed_out.len(),
+            error: None,
+        }
+    }
+}
+
+impl Drop for KiekerTcpReader {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Wraps an error of the operating system; all of them may pass.
+fn failed(operation: &'static str, error: &io::Error) -> Failure {
+    Failure::retry(operation, error.to_string())
+}

@@ -1,0 +1,179 @@
+//! What the thread that serves the connections shares with the owner of the reader.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Token};
+use bytes::Bytes;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::config::KiekerTcpConfig;
+
+/// How many reports of damage or failure wait for the owner; more are only counted.
+const MAX_REPORTS: usize = 16;
+
+/// The memory that strings and incomplete items of all connections may take, in bytes. The
+/// connection that goes beyond is closed.
+pub(super) const MAX_CONNECTION_MEMORY: usize = 512 << 20;
+
+/// The unit of the memory for chunks, in bytes.
+const STEP_BYTES: usize = 256;
+
+/// Counts since the reader was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// Senders that sent something.
+    pub connections: u64,
+    /// Connections that were closed because of what they sent, or that ended within an item.
+    pub damaged: u64,
+    /// Of those, how many were only counted, since too many came at a time.
+    pub damaged_untold: u64,
+    /// Connections that were closed at once because there were too many.
+    pub connections_turned_away: u64,
+    /// Chunks that were made.
+    pub chunks: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Bytes that came.
+    pub bytes: u64,
+}
+
+/// What happened at a connection.
+pub(super) enum Event {
+    Chunk(Pending),
+    Damaged {
+        damaged: Damaged,
+        _report: OwnedSemaphorePermit,
+    },
+    Failure {
+        failure: Failure,
+        _report: OwnedSemaphorePermit,
+    },
+}
+
+/// A chunk that is not settled.
+#[derive(Debug)]
+pub(super) struct Pending {
+    /// Chunks are handed out in this order.
+    pub(super) arrival: u64,
+    pub(super) redelivered: bool,
+    bytes: Bytes,
+    meta: ChunkMeta,
+    endpoint: Arc<str>,
+    /// The chunk's part of the memory.
+    _memory: OwnedSemaphorePermit,
+}
+
+impl Pending {
+    pub(super) fn delivery(&self, token: Token) -> Delivery {
+        let identity = self.meta.identity;
+        Delivery {
+            token,
+            bytes: self.bytes.clone(),
+            meta: Some(self.meta),
+            origin: Origin {
+                endpoint: (*self.endpoint).into(),
+                lane: format!("{}/{}", identity.producer, identity.lane).into(),
+                position: identity.sequence,
+            },
+            redelivered: self.redelivered,
+            attempts: 0,
+        }
+    }
+}
+
+/// What the thread that serves the connections shares with the owner of the reader.
+#[derive(Debug)]
+pub(super) struct ReaderState {
+    events: Sender<Event>,
+    /// The memory that is left for chunks, in steps.
+    budget: Arc<Semaphore>,
+    budget_steps: u32,
+    reports: Arc<Semaphore>,
+    connection_memory: AtomicUsize,
+    stats: Mutex<ReaderStats>,
+}
+
+impl ReaderState {
+    pub(super) fn new(config: &KiekerTcpConfig, events: Sender<Event>) -> Self {
+        let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
+        let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
+        Self {
+            events,
+            budget: Arc::new(Semaphore::new(
+                usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),
+            )),
+            budget_steps,
+            reports: Arc::new(Semaphore::new(MAX_REPORTS)),
+            connection_memory: AtomicUsize::new(0),
+            stats: Mutex::default(),
+        }
+    }
+
+    /// Hands a chunk to the owner, as soon as there is memory for it; first come, first served.
+    pub(super) async fn push(&self, bytes: Vec<u8>, meta: ChunkMeta, endpoint: &Arc<str>) {
+        // A chunk that is larger than all of the memory takes all of it.
+        let steps = u32::try_from(bytes.len().div_ceil(STEP_BYTES)).unwrap_or(u32::MAX);
+        let steps = steps.min(self.budget_steps);
+        let permit = Arc::clone(&self.budget).acquire_many_owned(steps).await;
+        // The semaphore is never closed.
+        let Ok(memory) = permit else { return };
+        let mut arrival = 0;
+        self.count(|stats| {
+            arrival = stats.chunks;
+            stats.chunks += 1;
+            stats.records += u64::from(meta.records);
+        });
+        let pending = Pending {
+            arrival,
+            redelivered: false,
+            bytes: bytes.into(),
+            meta,
+            endpoint: Arc::clone(endpoint),
+            _memory: memory,
+        };
+        self.send(Event::Chunk(pending));
+    }
+
+    /// Reports a connection that was closed for what it sent, or ended within an item.
+    pub(super) fn push_damaged(&self, damaged: Damaged) {
+        let permit = Arc::clone(&self.reports).try_acquire_owned();
+        self.count(|stats| {
+            stats.damaged += 1;
+            stats.damaged_untold += u64::from(permit.is_err());
+        });
+        if let Ok(_report) = permit {
+            self.send(Event::Damaged { damaged, _report });
+        }
+    }
+
+    /// Reports a failure that concerns no connection.
+    pub(super) fn push_failure(&self, failure: Failure) {
+        if let Ok(_report) = Arc::clone(&self.reports).try_acquire_owned() {
+            self.send(Event::Failure { failure, _report });
+        }
+    }
+
+    fn send(&self, event: Event) {
+        // Without an owner nobody needs it.
+        drop(self.events.send(event));
+    }
+
+    /// Charges what a connection keeps; whether all connections together keep no more than they may.
+    pub(super) fn charge(&self, before: usize, now: usize) -> bool {
+        let memory = &self.connection_memory;
+        memory.fetch_add(now, Ordering::Relaxed);
+        let all = memory.fetch_sub(before, Ordering::Relaxed);
+        now <= before || all.saturating_sub(before) <= MAX_CONNECTION_MEMORY
+    }
+
+    pub(super) fn count(&self, change: impl FnOnce(&mut ReaderStats)) {
+        change(&mut self.stats.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn stats(&self) -> ReaderStats {
+        *self.stats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

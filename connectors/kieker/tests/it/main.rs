@@ -1,0 +1,7 @@
+//! The reader before recorded senders, several of them, and hostile ones.
+
+#![cfg(test)]
+
+mod hostile;
+mod streams;
+mod support;
