@@ -267,7 +267,7 @@ pub(crate) struct ValidateArgs {
         long,
         value_name = "URI",
         help = format!(
-            "Check this source: {}. Without --from and --to, those of all sections of the --config \
+            "Check this source: {}. Without --from and --to, all sections of the configuration \
              file are checked",
             media::sources()
         )
