@@ -92,7 +92,7 @@ fn writer_of_kieker_is_told_what_it_is_and_what_to_do() {
             let damaged = damaged(&mut reader);
             assert!(
                 damaged.reason.contains("a socket writer of Kieker")
-                    && damaged.reason.contains("kieker-log:"),
+                    && damaged.reason.contains("kieker+tcp:"),
                 "{}",
                 damaged.reason
             );
