@@ -47,7 +47,7 @@ const STRING_ID: &str = "a string id";
 /// sent.extend(5_i32.to_be_bytes());
 /// sent.extend((-1_i64).to_be_bytes());
 /// let (taken, step) = stream.cut(&sent);
-/// assert_eq!((taken, step), (sent.len(), Ok(StreamStep::More(1))));
+/// assert_eq!((taken, step), (sent.len(), Ok(StreamStep::More(4))));
 /// let chunk = stream.take_chunk().unwrap();
 /// assert_eq!(chunk.records, 1);
 /// assert!(chunk.bytes.starts_with(b"KIKADFLT"));
