@@ -35,7 +35,7 @@ pub struct Graph {
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GraphNode {
-    /// The host, if hosts are told apart, and the component of an operation; outermost first.
+    /// The host, if hosts count, and the component of an operation; outermost first.
     pub groups: Vec<String>,
     /// Its name.
     pub label: String,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How many operations, and texts, are told apart; further ones are called `(other)`.
+/// The most operations, and the most texts, that are kept apart; further ones count as `(other)`.
 const MAX_OPERATIONS: usize = 100_000;
 
 /// How many bytes the texts may have together; further ones are called `(other)`.

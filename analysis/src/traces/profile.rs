@@ -16,7 +16,7 @@ const MAX_TIMED: usize = 10_000;
 /// How many calls the shapes of all classes have together; traces of further ones are counted.
 const MAX_CLASS_CALLS: usize = 1_000_000;
 
-/// How many sessions are told apart; traces of further ones are in none.
+/// The most sessions that are kept apart; traces of further sessions belong to none.
 const MAX_SESSIONS: usize = 100_000;
 
 /// How many of the slowest traces are kept.

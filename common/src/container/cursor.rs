@@ -24,7 +24,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over a part of a stream that begins so many bytes into it.
+    /// A cursor over a part of a stream that begins at this offset.
     pub(super) fn at(part: &'a [u8], offset: usize) -> Self {
         Self {
             offset,

@@ -157,7 +157,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Takes the strings that came over the connection of their own, where a read gave so many bytes.
+    /// Takes the strings of the connection for strings; `read` is the number of bytes that came.
     fn register(&mut self, read: usize) -> Result<(), Box<str>> {
         if read == 0 {
             self.registry = None;

@@ -16,7 +16,7 @@ fn entries(mut registry: &[u8]) -> Vec<(i32, String)> {
     while let Some((id, rest)) = registry.split_first_chunk() {
         let (length, rest) = rest.split_first_chunk().unwrap();
         let length = usize::try_from(i32::from_be_bytes(*length)).unwrap();
-        // As many bytes as make so many units; the fewest that are whole characters.
+        // The fewest bytes that make this number of units and end with a whole character.
         let text = (length..=3 * length)
             .filter_map(|bytes| std::str::from_utf8(rest.get(..bytes)?).ok())
             .find(|text| text.encode_utf16().count() == length);
