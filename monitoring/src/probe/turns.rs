@@ -16,7 +16,10 @@ pub struct Turns {
 
 impl Turns {
     /// Before the first call.
-    #[expect(clippy::new_without_default, reason = "made in a constant only")]
+    #[cfg_attr(
+        feature = "enable",
+        expect(clippy::new_without_default, reason = "made in a constant only")
+    )]
     pub const fn new() -> Self {
         Self { left: Cell::new(0) }
     }

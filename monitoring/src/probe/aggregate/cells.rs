@@ -65,7 +65,10 @@ impl Drop for ThreadCells {
 
 impl CellSlot {
     /// Without a cell.
-    #[expect(clippy::new_without_default, reason = "made in a constant only")]
+    #[cfg_attr(
+        feature = "enable",
+        expect(clippy::new_without_default, reason = "made in a constant only")
+    )]
     pub const fn new() -> Self {
         Self(Slot::new(nobodys()))
     }
