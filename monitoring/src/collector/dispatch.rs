@@ -22,7 +22,7 @@ pub(super) struct Dispatch {
     pub(super) outbox: Outbox,
     pub(super) encoder: Encoder,
     pub(super) max_chunk_bytes: usize,
-    /// What is told to the application.
+    /// The figures that the application gets.
     pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
     pub(super) sent_last: bool,

@@ -26,7 +26,7 @@ impl Rate {
         self.per_second
     }
 
-    /// How long so many records take to come; for ever if none come.
+    /// The time in which this number of records arrives; for ever at a rate of 0.
     pub(super) fn time_for(&self, records: f64) -> Duration {
         time_for(records, self.per_second)
     }
@@ -52,7 +52,7 @@ impl Rate {
     }
 }
 
-/// How long so many records take to come at a rate per second; for ever if none come.
+/// The time in which this number of records arrives at a rate per second; for ever at 0.
 pub(super) fn time_for(records: f64, per_second: f64) -> Duration {
     let seconds = records / per_second.max(f64::MIN_POSITIVE);
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)

@@ -40,7 +40,7 @@ pub struct EventGuard {
     not_send: PhantomData<*const ()>,
 }
 
-/// A call of which events are told.
+/// A call that makes events.
 #[derive(Debug)]
 pub struct EventCall {
     site: &'static Site,

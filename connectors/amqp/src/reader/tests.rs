@@ -37,7 +37,7 @@ const NEXT: Arrival = Arrival::New {
     again: false,
 };
 
-/// A queue's ledger of so many deliveries, all of them handed out.
+/// A queue's ledger with this number of deliveries, all handed out.
 fn queue(deliveries: u64) -> (Ledger, Vec<Token>) {
     let mut ledger = Ledger::default();
     let tokens = (1..=deliveries).map(|tag| {

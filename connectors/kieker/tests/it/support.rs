@@ -63,7 +63,7 @@ pub(crate) fn record(class: i32, timestamp: i64) -> Vec<u8> {
     [class.to_be_bytes().as_slice(), &timestamp.to_be_bytes()].concat()
 }
 
-/// What a reader handed out until there were so many records.
+/// The records, chunks and damage that a reader returned.
 #[derive(Default)]
 pub(crate) struct Heard {
     pub(crate) records: Vec<Value>,
@@ -91,7 +91,7 @@ impl Heard {
         }
     }
 
-    /// Receives until there are so many records.
+    /// Receives until this number of records arrived.
     pub(crate) fn until(mut self, reader: &mut KiekerTcpReader, records: usize) -> Self {
         within_patience("the records", || {
             self.step(reader);
