@@ -3,7 +3,6 @@
 mod error;
 pub mod filters;
 pub mod json_lines;
-pub mod kieker_log;
 pub mod lanes;
 mod parcel;
 mod pipe;

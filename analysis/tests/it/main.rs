@@ -3,7 +3,6 @@
 
 mod filters;
 mod json_lines;
-mod kieker_log;
 mod schedules;
 mod sinks;
 mod source;

@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use baler_analysis::Parcel;
-use baler_analysis::kieker_log::{LogReader, LogSettings};
 use baler_analysis::traces::{
     CallTree, ClosedTrace, Graph, Level, Operations, Outcome, Reason, SequenceDiagram,
     TraceAnalysis, TraceSettings, report,
@@ -16,6 +15,7 @@ use baler_common::container::{
 };
 use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_common::record::{BatchBuilder, RecordBatch};
+use baler_connector_kieker::log::{LogReader, LogSettings};
 use proptest::prelude::*;
 
 use crate::support::identity;

@@ -38,7 +38,7 @@ fn media() -> Media {
     #[cfg(feature = "kieker")]
     let media = media.with(baler_connector_kieker::MEDIUM);
     #[cfg(not(feature = "kieker"))]
-    let media = media.without(&["kieker+tcp"], &lacks("kieker"));
+    let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
     media
 }
 

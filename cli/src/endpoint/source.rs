@@ -4,15 +4,17 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
-use baler_analysis::kieker_log::{LogError, LogReader, LogSettings, OnBadLine};
 use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::log::{LogError, LogReader, LogSettings, OnBadLine};
 
 use super::reader::receiver;
 use super::{OpenReader, open_reader, parse, wrong};
 use crate::exit::{Code, Failure};
 
 /// The scheme of text logs.
+#[cfg(feature = "kieker")]
 const KIEKER_LOG: &str = "kieker-log";
 
 /// The scheme of JSON lines.
@@ -20,7 +22,11 @@ const JSON_LINES: &str = "jsonl";
 
 /// Logs in the list of media: the program knows their schemes, and only `send` reads them.
 pub(super) const LOGS: Medium = Medium {
-    schemes: &[JSON_LINES, KIEKER_LOG],
+    schemes: &[
+        JSON_LINES,
+        #[cfg(feature = "kieker")]
+        KIEKER_LOG,
+    ],
     writer: |uri| Err(no_medium(&uri)),
     receiver: |uri, _follow| Err(no_medium(&uri)),
     browser: Some(|uri, _browse| Err(no_medium(&uri))),
@@ -46,6 +52,7 @@ pub(crate) enum LogLines {
     /// JSON lines.
     Json(Box<JsonLinesReader>),
     /// A text log of Kieker.
+    #[cfg(feature = "kieker")]
     Kieker(Box<LogReader>),
 }
 
@@ -61,6 +68,7 @@ impl LogLines {
                 let message = format!("cannot read {endpoint}: {error}");
                 Failure::new(Code::Unavailable, message)
             }),
+            #[cfg(feature = "kieker")]
             Self::Kieker(log) => match log.next_record() {
                 Ok(record) => Ok(record.map_or(Next::End, Next::Record)),
                 Err(error @ LogError::Line(_)) => Err(Failure::new(Code::Data, error.to_string())),
@@ -96,6 +104,7 @@ pub(crate) fn open_source_by(
                 .map_err(|error| Failure::unavailable(&endpoint, error))?;
             LogLines::Json(Box::new(reader))
         }
+        #[cfg(feature = "kieker")]
         KIEKER_LOG => {
             let (folder, settings) = log_settings(uri).map_err(wrong(&endpoint))?;
             let reader = LogReader::open(folder, settings)
@@ -115,6 +124,7 @@ pub(crate) fn open_source_by(
 pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
     let (uri, endpoint) = parse(text)?;
     match uri.scheme() {
+        #[cfg(feature = "kieker")]
         KIEKER_LOG => log_settings(uri).map(drop),
         JSON_LINES => lines_settings(uri).map(drop),
         _ => return receiver(text, false).map(drop),
@@ -157,6 +167,7 @@ fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError
     Ok((path, settings))
 }
 
+#[cfg(feature = "kieker")]
 fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {
     uri.no_host()?;
     let mut settings = LogSettings::default();

@@ -79,6 +79,7 @@ const DEV: &[&str] = &[
     "baler-connector-amqp",
     "baler-connector-file",
     "baler-connector-kafka",
+    "baler-connector-kieker",
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",

@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
+pub mod log;
 mod reader;
 
 use baler_common::transport::uri::UriError;

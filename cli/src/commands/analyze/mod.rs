@@ -179,6 +179,7 @@ fn read_log(
     if !batch.is_empty() {
         stage.accept(Parcel::of_batch(batch.take()))?;
     }
+    #[cfg(feature = "kieker")]
     if let LogLines::Kieker(log) = lines {
         refused = refused.saturating_add(log.bad_lines().total());
     }

@@ -6,10 +6,11 @@
 use std::time::{Duration, Instant};
 
 use baler_analysis::json_lines::{BadJsonLine, JsonLinesReader, Next};
-use baler_analysis::kieker_log::BadLines;
 use baler_analysis::quarantine::{Poison, Quarantine as _};
 use baler_common::record::DynamicRecord;
 use baler_common::transport::Origin;
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::log::BadLines;
 use serde_json::json;
 
 use super::SourceFigures;
@@ -64,6 +65,7 @@ enum Ended {
 impl LogSender<'_> {
     /// Emits the records of lines, in order, until the end of the log, the idle timeout or a signal.
     pub(super) fn send(mut self, progress: &Progress) -> (SourceFigures, Result<(), Failure>) {
+        #[cfg(feature = "kieker")]
         if let (LogLines::Kieker(log), false) = (&self.lines, self.quiet) {
             for unread in log.unread_files() {
                 output::say(format_args!("not read: {unread}"));
@@ -90,6 +92,7 @@ impl LogSender<'_> {
                 output::insert(&mut document, "lost", counts.lost);
                 counts.bad > 0 || counts.lost > 0
             }
+            #[cfg(feature = "kieker")]
             LogLines::Kieker(log) => {
                 let bad_lines = log.bad_lines();
                 if !self.quiet {
@@ -178,8 +181,10 @@ impl LogSender<'_> {
 
     /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
     fn save(&mut self) -> Result<(), Failure> {
-        let LogLines::Json(lines) = &mut self.lines else {
-            return Ok(());
+        let lines = match &mut self.lines {
+            LogLines::Json(lines) => lines,
+            #[cfg(feature = "kieker")]
+            LogLines::Kieker(_) => return Ok(()),
         };
         if !JsonLinesReader::has_moved(lines) {
             return Ok(());
@@ -210,6 +215,7 @@ impl LogSender<'_> {
     }
 }
 
+#[cfg(feature = "kieker")]
 fn show_bad_lines(bad_lines: &BadLines) {
     let shown = bad_lines.first();
     for line in shown {

@@ -3,5 +3,6 @@
 #![cfg(test)]
 
 mod hostile;
+mod log;
 mod streams;
 mod support;

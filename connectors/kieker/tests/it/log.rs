@@ -5,28 +5,47 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use baler_analysis::kieker_log::{BadLine, LogError, LogReader, LogSettings, OnBadLine, fuzzing};
-use baler_common::container::ChunkHeader;
 use baler_common::container::{
-    ChunkDecoder, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
 };
 use baler_common::record::{
-    BatchBuilder, Catalog, DynamicRecord, EnumType, FieldType, RecordBatch, Value,
+    BatchBuilder, Catalog, DynamicRecord, EnumType, Field, FieldType, RecordBatch, Schema, Value,
 };
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::log::{BadLine, LogError, LogReader, LogSettings, OnBadLine, fuzzing};
 use tempfile::TempDir;
-
-use crate::support::{identity, schema};
 
 const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
 const TIMESTAMP: &str = "kieker.common.record.misc.TimestampRecord";
 
+fn identity(sequence: u64) -> ChunkIdentity {
+    ChunkIdentity {
+        producer: ProducerId::new(7),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 2,
+        },
+        lane: 0,
+        sequence,
+    }
+}
+
+fn schema(name: &str, fields: &[(&str, FieldType)]) -> Arc<Schema> {
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, kind)| Field::new(*name, kind.clone()))
+        .collect();
+    Arc::new(Schema::new(name, fields).unwrap())
+}
+
 fn log_of_2010() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/kieker/operation-executions-2010")
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../analysis/tests/data/kieker/operation-executions-2010")
 }
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../common/tests/golden/kieker")
+        .join("../../common/tests/golden/kieker")
         .join(name)
 }
 
@@ -648,7 +667,7 @@ fn the_setting_for_bad_lines_is_read_and_written() {
 
 #[test]
 fn the_corpus_of_the_fuzz_target_yields_no_finding() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/kieker_log");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/log");
     let mut records = 0;
     let mut bad_lines = 0;
     for entry in fs::read_dir(corpus).unwrap() {

@@ -2,7 +2,7 @@
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    if let Err(problem) = baler_analysis::kieker_log::fuzzing::read(input) {
+    if let Err(problem) = baler_connector_kieker::log::fuzzing::read(input) {
         panic!("{problem}");
     }
 });
