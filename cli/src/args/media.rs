@@ -25,6 +25,8 @@ pub(super) fn targets() -> String {
         "kafka://host:port/topic",
         #[cfg(feature = "amqp")]
         "amqp://host:port/vhost?queue=name (amqps: with TLS)",
+        #[cfg(feature = "kieker")]
+        "kieker+tcp://host:port sends records to Kieker's TCP source",
         "file:///folder",
         "null: (discards them)",
     ])

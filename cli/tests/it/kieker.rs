@@ -147,18 +147,19 @@ fn senders_of_kieker_are_relayed_to_a_folder() {
 }
 
 #[test]
-fn kieker_over_tcp_cannot_be_written_and_says_what_can() {
-    let refused = baler(&[
-        "generate",
-        "--to",
-        "kieker+tcp://127.0.0.1:1",
-        "--records",
-        "1",
-    ]);
-    let stderr = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert_eq!(refused.get_output().status.code(), Some(78), "{stderr}");
-    assert!(
-        stderr.contains("only listens for Kieker's senders"),
-        "{stderr}"
-    );
+fn records_that_are_sent_as_kieker_sends_them_are_received() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let mut args = vec!["receive", "--from", "kieker+tcp://127.0.0.1:0"];
+    args.extend(["--port-file", port.to_str().unwrap(), "--format", "json"]);
+    args.extend(["--count", "1000"]);
+    let process = Background::start(&args);
+    let address = wait_for("the address", || fs::read_to_string(&port).ok());
+    let to = format!("kieker+tcp://{}", address.trim());
+    let sent = output(&["generate", "--to", &to, "--records", "1000"]);
+    let summary: Value = serde_json::from_str(&sent).unwrap();
+    assert_eq!(summary["delivered"], 1_000, "{summary}");
+    let (status, stdout, stderr) = process.end();
+    assert!(status.success(), "{stderr}");
+    assert_eq!(json_lines(&stdout).len(), 1_000);
 }

@@ -3,23 +3,22 @@
 mod config;
 pub mod log;
 mod reader;
+mod writer;
 
-use baler_common::transport::uri::UriError;
 use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
 pub use config::KiekerTcpConfig;
 pub use reader::{KiekerTcpReader, ReaderStats};
+pub use writer::{KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter, WriterCounts};
 
 /// The scheme of this medium's URIs.
 pub const SCHEME: &str = "kieker+tcp";
 
-/// This medium, for programs that open media by URI. It has no writer.
+/// This medium, for programs that open media by URI.
 pub const MEDIUM: Medium = Medium {
     schemes: &[SCHEME],
-    writer: |_| {
-        Err(UriError::refused(
-            "kieker+tcp: only listens for Kieker's senders; send to tcp:, a broker or a folder, \
-             with --container kieker if Kieker's tools read it",
-        ))
+    writer: |uri| {
+        let config = KiekerTcpWriterConfig::from_uri(uri)?;
+        Ok(Box::new(KiekerTcpWriter::new(config)))
     },
     receiver: |uri, _follow| {
         let config = KiekerTcpConfig::from_uri(uri)?;

@@ -25,13 +25,16 @@ mod decode;
 mod encode;
 mod frame;
 mod layout;
+mod record_encoder;
 mod stream;
+mod stream_encoder;
 #[cfg(test)]
 mod tests;
 
 pub(super) use decode::{decode, summarize};
 pub use encode::KiekerSerializer;
 pub use stream::{KiekerStream, StreamChunk, StreamStep};
+pub use stream_encoder::KiekerStreamEncoder;
 
 use crate::record::FieldType;
 

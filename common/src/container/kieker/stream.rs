@@ -24,10 +24,10 @@ use crate::container::varint;
 use crate::record::{Catalog, FieldType, Schema};
 
 /// The first word of a registration.
-const REGISTRATION: i32 = -1;
+pub(super) const REGISTRATION: i32 = -1;
 
 /// The memory that a string takes beside its bytes.
-const STRING_OVERHEAD: usize = 96;
+pub(super) const STRING_OVERHEAD: usize = 96;
 
 const STRING: &str = "a registered string";
 const STRING_ID: &str = "a string id";

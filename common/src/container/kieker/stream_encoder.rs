@@ -1,0 +1,122 @@
+//! Batches to Kieker's streams and binary logs, whose strings have one table for all batches.
+
+use super::record_encoder::{RecordEncoder, RecordOptions, check_size};
+use super::stream::{KiekerStream, REGISTRATION, STRING_OVERHEAD};
+use crate::container::error::EncodeError;
+use crate::container::num::to_u64;
+use crate::record::{NO_TIMESTAMP, RecordBatch};
+
+/// Writes records as a stream over TCP or a binary log has them, and numbers their strings.
+///
+/// Ids are dense from 0 in order of first use, as those of Kieker's writers. They hold until the
+/// encoder is dropped: each connection and each folder of a log has an encoder of its own.
+///
+/// ```
+/// use baler_common::container::{KiekerStream, KiekerStreamEncoder};
+/// use baler_common::record::kieker::EmptyRecord;
+/// use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _};
+///
+/// let mut builder = BatchBuilder::new();
+/// let schema = EmptyRecord::schema().clone();
+/// builder.push_dynamic(&DynamicRecord::new(schema, Some(7), [])?)?;
+/// let (mut strings, mut records) = (Vec::new(), Vec::new());
+/// let mut encoder = KiekerStreamEncoder::new();
+/// let register = |id, text: &str| KiekerStreamEncoder::push_registration(id, text, &mut strings);
+/// encoder.encode(&builder.take(), register, &mut records)?;
+///
+/// let mut reader = KiekerStream::new(Catalog::shared_kieker());
+/// let sent = [strings, records].concat();
+/// assert_eq!(reader.cut(&sent).0, sent.len());
+/// assert_eq!(reader.records(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct KiekerStreamEncoder {
+    records: RecordEncoder,
+    /// The memory that a reader needs for the strings.
+    string_memory: usize,
+    options: RecordOptions,
+}
+
+impl Default for KiekerStreamEncoder {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl KiekerStreamEncoder {
+    /// An encoder without strings.
+    pub fn new() -> Self {
+        Self {
+            records: RecordEncoder::default(),
+            string_memory: 0,
+            options: RecordOptions {
+                missing_timestamp: NO_TIMESTAMP,
+                max_record_bytes: KiekerStream::MAX_RECORD_BYTES,
+            },
+        }
+    }
+
+    /// Sets the logging timestamp of records that have none, in nanoseconds since the Unix epoch.
+    pub fn set_missing_timestamp(&mut self, timestamp: i64) {
+        self.options.missing_timestamp = timestamp;
+    }
+
+    /// Whether the string table stays within the limits of [`KiekerStream`], whichever strings of
+    /// the batch are new. Otherwise a new stream is needed.
+    pub fn has_room_for(&self, batch: &RecordBatch) -> bool {
+        let classes = batch.tables().iter().map(|it| it.schema().name().len());
+        let strings = batch.strings().iter().map(str::len);
+        let (mut count, mut memory) = (self.records.known(), self.string_memory);
+        for bytes in classes.chain(strings) {
+            count = count.saturating_add(1);
+            memory = memory.saturating_add(bytes).saturating_add(STRING_OVERHEAD);
+        }
+        count <= KiekerStream::MAX_STRINGS && memory <= KiekerStream::MAX_STRING_MEMORY
+    }
+
+    /// Appends the records of a batch to `out`, and calls `register` with id and text of each string
+    /// that is new. The strings must reach a reader before the records.
+    ///
+    /// # Errors
+    ///
+    /// As those of [`KiekerSerializer`](super::KiekerSerializer); and
+    /// [`EncodeError::TooLarge`] for a record or a string that no reader takes. Nothing is appended
+    /// or registered then.
+    pub fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        mut register: impl FnMut(u32, &str),
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let start = out.len();
+        self.records.write(batch, &self.options, out)?;
+        let lengths = self.records.new_strings(batch).map(str::len);
+        let longest = lengths.max().unwrap_or(0);
+        let kept = check_size(longest, KiekerStream::MAX_STRING_BYTES)
+            .and_then(|()| self.records.keep_ids(batch));
+        let first = match kept {
+            Ok(first) => first,
+            Err(error) => {
+                out.truncate(start);
+                return Err(error);
+            }
+        };
+        for (id, text) in (first..).zip(self.records.new_strings(batch)) {
+            self.string_memory = self.string_memory.saturating_add(text.len());
+            self.string_memory = self.string_memory.saturating_add(STRING_OVERHEAD);
+            register(id, text);
+        }
+        Ok(())
+    }
+
+    /// Appends a registration as a stream over one socket has it, with its length in bytes.
+    pub fn push_registration(id: u32, text: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(&REGISTRATION.to_be_bytes());
+        out.extend_from_slice(&id.to_be_bytes());
+        // `encode` lets no string of 4 GiB through.
+        let length = u32::try_from(to_u64(text.len())).unwrap_or(u32::MAX);
+        out.extend_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(text.as_bytes());
+    }
+}

@@ -1,0 +1,170 @@
+//! Records over one socket, as Kieker's `SingleSocketTcpWriter` sends them.
+//!
+//! Of each chunk the new strings go first, and then the records.
+
+use std::io::{self, ErrorKind};
+use std::mem::MaybeUninit;
+use std::time::Instant;
+
+use baler_common::container::KiekerStreamEncoder;
+use baler_common::record::RecordBatch;
+use baler_common::transport::{Capability, Durability, Failure, Order};
+use socket2::SockRef;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+use tokio::runtime::{self, Runtime};
+use tokio::sync::watch;
+use tokio::time;
+
+use super::output::{Output, Target, WriteError};
+use super::tcp_config::KiekerTcpWriterConfig;
+use crate::SCHEME;
+
+/// A connection to a reader of Kieker's streams.
+#[derive(Debug)]
+pub struct TcpOutput {
+    stream: TcpStream,
+    encoder: KiekerStreamEncoder,
+    target: KiekerTcpWriterConfig,
+    interrupt: watch::Receiver<bool>,
+    runtime: Runtime,
+    strings: Vec<u8>,
+    records: Vec<u8>,
+}
+
+impl Target for KiekerTcpWriterConfig {
+    type Output = TcpOutput;
+
+    fn capability(&self) -> Capability {
+        let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::None);
+        // The records come back, but in chunks of the reader's own.
+        capability.readable = false;
+        self.window.apply(&mut capability);
+        capability
+    }
+
+    fn endpoint(&self) -> String {
+        self.to_string()
+    }
+
+    fn open(&self, interrupt: watch::Receiver<bool>, by: Instant) -> Result<TcpOutput, Failure> {
+        let set_up = |error| failed("set up", &error);
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(set_up)?;
+        let by = by.min(Instant::now() + self.connect_timeout);
+        let stream = runtime.block_on(connect(self, interrupt.clone(), by))?;
+        Ok(TcpOutput {
+            stream,
+            encoder: KiekerStreamEncoder::new(),
+            target: self.clone(),
+            interrupt,
+            runtime,
+            strings: Vec::new(),
+            records: Vec::new(),
+        })
+    }
+}
+
+impl Output for TcpOutput {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        if !self.encoder.has_room_for(batch) {
+            self.start_anew(batch)?;
+        }
+        self.strings.clear();
+        self.records.clear();
+        let strings = &mut self.strings;
+        let register = |id, text: &str| KiekerStreamEncoder::push_registration(id, text, strings);
+        self.encoder.encode(batch, register, &mut self.records)?;
+        let (stream, parts) = (&mut self.stream, [&self.strings, &self.records]);
+        let writing = async {
+            tokio::select! {
+                written = send(stream, parts) => written,
+                // The owner gave up; it knows that the chunk is not confirmed.
+                _ = self.interrupt.wait_for(|it| *it) => Err(ErrorKind::Interrupted.into()),
+            }
+        };
+        let written = self.runtime.block_on(writing);
+        written.map_err(|error| WriteError::Broken(failed("write to", &error)))
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let ended = self.runtime.block_on(self.stream.shutdown());
+        ended.map_err(|error| failed("close", &error))
+    }
+}
+
+impl TcpOutput {
+    /// Begins a new connection, whose string table is empty.
+    fn start_anew(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        self.encoder = KiekerStreamEncoder::new();
+        if !self.encoder.has_room_for(batch) {
+            let message = "the chunk has more strings than a reader takes in one connection";
+            return Err(WriteError::Refused(message.into()));
+        }
+        let by = Instant::now() + self.target.connect_timeout;
+        let stream = self.runtime.block_on(async {
+            self.stream.shutdown().await.ok();
+            connect(&self.target, self.interrupt.clone(), by).await
+        });
+        self.stream = stream.map_err(WriteError::Broken)?;
+        Ok(())
+    }
+}
+
+async fn connect(
+    target: &KiekerTcpWriterConfig,
+    mut interrupt: watch::Receiver<bool>,
+    by: Instant,
+) -> Result<TcpStream, Failure> {
+    let connecting = TcpStream::connect((target.host.name.as_ref(), target.port()));
+    let stream = tokio::select! {
+        stream = time::timeout_at(by.into(), connecting) => stream,
+        _ = interrupt.wait_for(|it| *it) => {
+            return Err(Failure::retry("connect to", "it was closed"));
+        }
+    };
+    let late = |_| Err(Failure::retry("connect to", "no answer in time"));
+    let stream = stream.map_or_else(late, |stream| {
+        stream.map_err(|error| failed("connect to", &error))
+    })?;
+    stream
+        .set_nodelay(true)
+        .map_err(|error| failed("set up", &error))?;
+    Ok(stream)
+}
+
+/// Writes parts, unless the reader has closed the connection.
+async fn send(stream: &mut TcpStream, parts: [&Vec<u8>; 2]) -> io::Result<()> {
+    check_open(stream)?;
+    for part in parts {
+        stream.write_all(part).await?;
+    }
+    Ok(())
+}
+
+/// Asks the operating system whether the reader has closed the connection.
+///
+/// The first write after that would succeed, and its bytes be lost.
+fn check_open(stream: &TcpStream) -> io::Result<()> {
+    let mut answer = [MaybeUninit::uninit(); 64];
+    loop {
+        // The socket does not block.
+        match SockRef::from(stream).recv(&mut answer) {
+            Ok(0) => {
+                let closed = "the reader closed the connection";
+                return Err(io::Error::new(ErrorKind::ConnectionReset, closed));
+            }
+            // A reader of Kieker's streams says nothing.
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Wraps an error of the operating system; all of them may pass.
+fn failed(operation: &'static str, error: &io::Error) -> Failure {
+    Failure::retry(operation, error.to_string())
+}

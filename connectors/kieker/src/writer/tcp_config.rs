@@ -1,0 +1,94 @@
+//! The socket to which records go.
+
+use std::fmt;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Host, Uri, UriError, set};
+
+use crate::SCHEME;
+
+/// The settings of a writer to a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KiekerTcpWriterConfig {
+    pub(crate) host: Host,
+    /// How long connecting may take. Default 10 s.
+    pub connect_timeout: Duration,
+    /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
+    pub window: WindowLimits,
+}
+
+impl KiekerTcpWriterConfig {
+    /// This host and port, and defaults.
+    pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
+        Self {
+            host: Host {
+                name: host.into(),
+                port: Some(port),
+            },
+            connect_timeout: Duration::from_secs(10),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+        }
+    }
+
+    /// The settings in `kieker+tcp://host:port?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        let host = uri.host()?.clone();
+        let port = host
+            .port
+            .ok_or_else(|| uri.missing_after_hosts("the port"))?;
+        uri.no_path()?;
+        let mut config = Self::new(host.name, port);
+        set(
+            &mut config.connect_timeout,
+            uri.take_duration("connect_timeout")?,
+        );
+        config.window.take(&mut uri)?;
+        uri.finish()?;
+        Ok(config)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.host.port.unwrap_or(0)
+    }
+}
+
+/// The endpoint, as a URI without settings.
+impl fmt::Display for KiekerTcpWriterConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{SCHEME}://{}", self.host)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<KiekerTcpWriterConfig, UriError> {
+        KiekerTcpWriterConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config =
+            config("kieker+tcp://[::1]:9876?connect_timeout=1s&window_chunks=3&window=1KiB");
+        let mut expected = KiekerTcpWriterConfig::new("::1", 9876);
+        expected.connect_timeout = Duration::from_secs(1);
+        expected.window.chunks = NonZeroU32::new(3).unwrap();
+        expected.window.bytes = NonZeroU32::new(1 << 10).unwrap();
+        assert_eq!(config.unwrap(), expected);
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert!(error("kieker+tcp://host").contains("the port is missing"));
+        assert!(error("kieker+tcp://host:1?windw=1").contains("did you mean window?"));
+    }
+}

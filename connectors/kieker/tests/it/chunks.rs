@@ -1,0 +1,112 @@
+//! Chunks of real records, for writers.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use baler_common::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, KiekerStream,
+    NativeSerializer, StreamStep,
+};
+use baler_common::record::{Catalog, RecordBatch};
+use baler_common::transport::{
+    Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, Confirmation, ContainerKind, Epoch,
+    Outcome, ProducerId,
+};
+
+pub(crate) fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(20)
+}
+
+/// The batches of a recorded stream over one socket.
+pub(crate) fn batches(stream: &[u8]) -> Vec<RecordBatch> {
+    let mut cutter = KiekerStream::new(Catalog::shared_kieker());
+    let mut decoder = ChunkDecoder::default();
+    let mut batches = Vec::new();
+    let mut left = stream;
+    loop {
+        let (taken, step) = cutter.cut(left);
+        left = &left[taken..];
+        let step = step.unwrap();
+        let chunk = cutter.take_chunk();
+        batches.extend(chunk.map(|chunk| decoder.decode(&chunk.bytes).unwrap().batch));
+        if matches!(step, StreamStep::More(_)) {
+            assert!(left.is_empty());
+            return batches;
+        }
+    }
+}
+
+/// A batch as a chunk of a container.
+pub(crate) fn chunk(ticket: u64, container: ContainerKind, batch: &RecordBatch) -> Chunk {
+    let identity = ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 2,
+            random: 3,
+        },
+        lane: 0,
+        sequence: ticket,
+    };
+    let header = ChunkHeader::new(identity);
+    let mut bytes = Vec::new();
+    let mut native = NativeSerializer::new(Compression::None).unwrap();
+    let mut kieker = KiekerSerializer::new();
+    let serializer: &mut dyn ChunkSerializer = match container {
+        ContainerKind::Kieker => &mut kieker,
+        ContainerKind::Native => &mut native,
+    };
+    serializer.serialize(batch, &header, &mut bytes).unwrap();
+    Chunk {
+        ticket,
+        meta: ChunkMeta {
+            container,
+            records: u32::try_from(batch.len()).unwrap(),
+            identity,
+        },
+        bytes: bytes.into(),
+    }
+}
+
+/// Batches as chunks, of each container in turn.
+pub(crate) fn chunks(batches: &[RecordBatch]) -> Vec<Chunk> {
+    let containers = [ContainerKind::Native, ContainerKind::Kieker];
+    let containers = containers.into_iter().cycle();
+    (0..)
+        .zip(batches.iter().zip(containers))
+        .map(|(ticket, (batch, container))| chunk(ticket, container, batch))
+        .collect()
+}
+
+/// Opens a writer, writes chunks, and closes it.
+pub(crate) fn write_all(
+    mut writer: Box<dyn ChunkWriter>,
+    chunks: Vec<Chunk>,
+) -> (Vec<Confirmation>, CloseReport) {
+    struct Nobody;
+    impl baler_common::transport::Notify for Nobody {
+        fn notify(&self) {}
+    }
+    writer.set_notify(Arc::new(Nobody));
+    writer.reopen(soon()).unwrap();
+    for chunk in chunks {
+        writer.offer(chunk).unwrap();
+    }
+    let mut report = writer.close(soon());
+    (std::mem::take(&mut report.confirmations), report)
+}
+
+/// Asserts that each of these chunks was written.
+pub(crate) fn assert_written(confirmations: &[Confirmation], report: &CloseReport, chunks: usize) {
+    assert!(
+        report.error.is_none() && report.unconfirmed.is_empty(),
+        "{report:?}"
+    );
+    assert_eq!(confirmations.len(), chunks);
+    for (ticket, confirmation) in (0..).zip(confirmations) {
+        assert_eq!(confirmation.ticket, ticket);
+        assert!(
+            matches!(confirmation.outcome, Outcome::Confirmed),
+            "{confirmation:?}"
+        );
+    }
+}
