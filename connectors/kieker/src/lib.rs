@@ -8,10 +8,16 @@ mod writer;
 use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
 pub use config::KiekerTcpConfig;
 pub use reader::{KiekerTcpReader, ReaderStats};
-pub use writer::{KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter, WriterCounts};
+pub use writer::{
+    KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter,
+    LogCompression, LogFormat, WriterCounts,
+};
 
 /// The scheme of this medium's URIs.
 pub const SCHEME: &str = "kieker+tcp";
+
+/// The scheme of the URIs of logs.
+pub const LOG_SCHEME: &str = "kieker-log";
 
 /// This medium, for programs that open media by URI.
 pub const MEDIUM: Medium = Medium {

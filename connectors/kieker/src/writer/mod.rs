@@ -1,8 +1,12 @@
 //! The sending ends: chunks to a socket or to a log of Kieker.
 
+mod compression;
+mod log;
+mod log_config;
 mod output;
 mod tcp;
 mod tcp_config;
+mod text;
 mod thread;
 
 use std::fmt;
@@ -16,12 +20,17 @@ use baler_common::transport::{
     Rejected, TransportError,
 };
 
+pub use compression::LogCompression;
+pub use log_config::{KiekerLogWriterConfig, LogFormat};
 use output::{Target, WriteError};
 pub use tcp_config::KiekerTcpWriterConfig;
 use thread::{Phase, StopRequest, WriterThread};
 
 /// Sends records to Kieker's TCP source, over one socket.
 pub type KiekerTcpWriter = KiekerWriter<KiekerTcpWriterConfig>;
+
+/// Writes records into folders of text or binary logs.
+pub type KiekerLogWriter = KiekerWriter<KiekerLogWriterConfig>;
 
 /// Decodes chunks of any container, and writes their records as Kieker's own writers do.
 ///

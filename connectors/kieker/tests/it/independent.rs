@@ -52,6 +52,42 @@ pub(crate) fn stream_records(stream: &[u8]) -> Vec<Value> {
     records
 }
 
+/// The records of a binary log.
+pub(crate) fn binary_records(map: &HashMap<i32, String>, log: &[u8]) -> Vec<Value> {
+    let mut bytes = Bytes(log);
+    let mut records = Vec::new();
+    while !bytes.0.is_empty() {
+        let class = bytes.int();
+        records.push(bytes.record(class, map));
+    }
+    records
+}
+
+/// The records of a text log, whose strings have no escapes.
+pub(crate) fn text_records(map: &HashMap<i32, String>, log: &str) -> Vec<Value> {
+    let lines = log.lines().map(|line| {
+        let mut parts = line.strip_prefix('$').unwrap().split(';');
+        let mut next = || parts.next().unwrap();
+        let class = &map[&next().parse().unwrap()];
+        let timestamp: i64 = next().parse().unwrap();
+        let fields = CLASSES[class].iter();
+        let fields = fields.map(|field| (field.name.clone(), text_value(&field.java, &mut next)));
+        let record = as_json(class, timestamp, fields.collect());
+        assert_eq!(parts.next(), None, "{line}");
+        record
+    });
+    lines.collect()
+}
+
+/// The strings of a `kieker.map`.
+pub(crate) fn map_strings(map: &str) -> HashMap<i32, String> {
+    let lines = map.lines().map(|line| {
+        let (id, text) = line.strip_prefix('$').unwrap().split_once('=').unwrap();
+        (id.parse().unwrap(), text.to_owned())
+    });
+    lines.collect()
+}
+
 /// Bytes that are not read yet.
 struct Bytes<'a>(&'a [u8]);
 
@@ -98,6 +134,27 @@ impl<'a> Bytes<'a> {
             "String" => strings[&self.int()].as_str().into(),
             other => panic!("no class has a field of type {other}"),
         }
+    }
+}
+
+fn text_value<'a>(java: &str, next: &mut impl FnMut() -> &'a str) -> Value {
+    if let Some(inner) = java.strip_suffix("[]") {
+        let count: usize = next().parse().unwrap();
+        return (0..count).map(|_| text_value(inner, next)).collect();
+    }
+    let text = next();
+    match java {
+        "boolean" => text.parse::<bool>().unwrap().into(),
+        "int" => text.parse::<i32>().unwrap().into(),
+        "long" => text.parse::<i64>().unwrap().into(),
+        "double" => double(match text {
+            "NaN" => f64::NAN,
+            "Infinity" => f64::INFINITY,
+            "-Infinity" => f64::NEG_INFINITY,
+            number => number.parse().unwrap(),
+        }),
+        "String" => text.into(),
+        other => panic!("no class has a field of type {other}"),
     }
 }
 

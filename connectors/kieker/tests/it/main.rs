@@ -7,6 +7,7 @@ mod chunks;
 mod hostile;
 mod independent;
 mod log;
+mod log_writer;
 mod streams;
 mod support;
 mod tcp_writer;

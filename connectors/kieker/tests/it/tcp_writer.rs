@@ -12,13 +12,12 @@ use baler_common::record::{
     BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
 };
 use baler_common::transport::{
-    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, Confirmation, ContainerKind, Notify,
-    Outcome, Received, RejectReason, Rejected, RetryClass, TransportError,
+    Chunk, ChunkReader, ChunkWriter, ContainerKind, Outcome, Received, RejectReason, RetryClass,
 };
 use baler_connector_kieker::{KiekerTcpWriter, KiekerTcpWriterConfig};
 use baler_connector_testkit::within_patience;
 
-use crate::chunks::{assert_written, batches, chunk, chunks, soon, write_all};
+use crate::chunks::{RealChunks, assert_written, batches, chunk, chunks, soon, write_all};
 use crate::independent::{class_count, stream_records};
 use crate::support::{EMPTY, Heard, data, expected, reader, send};
 
@@ -278,45 +277,6 @@ impl baler_connector_testkit::Medium for Drained {
 
     fn reader(&mut self) -> Box<dyn ChunkReader> {
         Box::new(reader(""))
-    }
-}
-
-/// Gives a writer a chunk of records in place of each chunk of the contract, of the same length.
-struct RealChunks(Box<KiekerTcpWriter>);
-
-impl ChunkWriter for RealChunks {
-    fn capability(&self) -> &Capability {
-        self.0.capability()
-    }
-
-    fn offer(&mut self, offered: Chunk) -> Result<(), Rejected> {
-        let mut real = chunk(offered.ticket, ContainerKind::Kieker, &batch_of(EMPTY, &[]));
-        // Kieker's container may have bytes before its last four that mean nothing.
-        let mut bytes = real.bytes.to_vec();
-        let trailer = bytes.split_off(bytes.len() - 4);
-        bytes.resize(offered.bytes.len() - 4, 0);
-        bytes.extend(trailer);
-        real.bytes = bytes.into();
-        self.0.offer(real).map_err(|rejected| Rejected {
-            chunk: offered,
-            reason: rejected.reason,
-        })
-    }
-
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        self.0.confirmations(out)
-    }
-
-    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.0.set_notify(notify);
-    }
-
-    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        self.0.reopen(by)
-    }
-
-    fn close(self: Box<Self>, by: Instant) -> CloseReport {
-        self.0.close(by)
     }
 }
 

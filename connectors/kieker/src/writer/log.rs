@@ -1,0 +1,274 @@
+//! Records into a folder as Kieker's `FileWriter` leaves it.
+//!
+//! ```text
+//! DIR/kieker-20261125-030000-1234567890-UTC-HOST-KIEKER/
+//!     kieker.map
+//!     kieker-20261125-030000123-UTC-001.dat
+//!     kieker-20261125-030102456-UTC-002.dat
+//! ```
+//!
+//! Each opening makes a folder of its own, whose strings are numbered anew.
+
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use baler_common::container::KiekerStreamEncoder;
+use baler_common::record::{NO_TIMESTAMP, RecordBatch};
+use baler_common::transport::{Capability, Durability, Failure, Order};
+use chrono::{DateTime, Utc};
+use tokio::sync::watch;
+
+use super::log_config::{KiekerLogWriterConfig, LogFormat};
+use super::output::{Output, Target, WriteError};
+use super::text::TextEncoder;
+use crate::LOG_SCHEME;
+
+/// A folder that is being filled.
+#[derive(Debug)]
+pub struct LogOutput {
+    config: KiekerLogWriterConfig,
+    folder: PathBuf,
+    map: File,
+    encoder: LogEncoder,
+    open: Option<OpenFile>,
+    /// The number of the file.
+    counter: u32,
+    /// The records of a chunk, and the lines of the map for its new strings.
+    records: Vec<u8>,
+    map_lines: String,
+}
+
+/// A file of records that is being filled.
+#[derive(Debug)]
+struct OpenFile {
+    path: PathBuf,
+    file: File,
+    entries: usize,
+    bytes: u64,
+}
+
+#[derive(Debug)]
+enum LogEncoder {
+    Binary(KiekerStreamEncoder),
+    Text(TextEncoder),
+}
+
+impl Target for KiekerLogWriterConfig {
+    type Output = LogOutput;
+
+    fn capability(&self) -> Capability {
+        let mut capability = Capability::new(LOG_SCHEME, Order::PerLane, Durability::Process);
+        // The records come back, but in chunks of the reader's own.
+        capability.readable = false;
+        self.window.apply(&mut capability);
+        capability
+    }
+
+    fn endpoint(&self) -> String {
+        self.to_string()
+    }
+
+    fn open(&self, _interrupt: watch::Receiver<bool>, _by: Instant) -> Result<LogOutput, Failure> {
+        let (folder, map) = begin_folder(self).map_err(|error| failed("open", &error))?;
+        Ok(LogOutput {
+            encoder: LogEncoder::new(self.format),
+            config: self.clone(),
+            folder,
+            map,
+            open: None,
+            counter: 0,
+            records: Vec::new(),
+            map_lines: String::new(),
+        })
+    }
+}
+
+impl Output for LogOutput {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        if !self.encoder.has_room_for(batch) {
+            self.start_anew(batch)?;
+        }
+        let missing_timestamp = match self.config.set_timestamps {
+            true => unix_nanos(),
+            false => NO_TIMESTAMP,
+        };
+        self.records.clear();
+        self.map_lines.clear();
+        let Self {
+            encoder,
+            records,
+            map_lines,
+            ..
+        } = self;
+        encoder.encode(batch, missing_timestamp, map_lines, records)?;
+        let written = self.append(batch.len());
+        written.map_err(|error| WriteError::Broken(failed("write to", &error)))
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        self.end_file().map_err(|error| failed("close", &error))
+    }
+}
+
+impl LogOutput {
+    /// Begins a new folder, whose string table is empty.
+    fn start_anew(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+        self.encoder = LogEncoder::new(self.config.format);
+        if !self.encoder.has_room_for(batch) {
+            let message = "the chunk has more strings than a reader takes of one log";
+            return Err(WriteError::Refused(message.into()));
+        }
+        let begun = self.end_file().and_then(|()| begin_folder(&self.config));
+        let begun = begun.map_err(|error| WriteError::Broken(failed("open", &error)))?;
+        (self.folder, self.map) = begun;
+        self.counter = 0;
+        Ok(())
+    }
+
+    /// Writes the encoded records: strings first, so that no record is without them.
+    fn append(&mut self, entries: usize) -> io::Result<()> {
+        let bytes = u64::try_from(self.records.len()).unwrap_or(u64::MAX);
+        let is_full = |open: &OpenFile| {
+            let most = self.config.max_bytes.map_or(u64::MAX, |most| most.get());
+            open.entries.saturating_add(entries) > self.config.max_entries.get()
+                || open.bytes.saturating_add(bytes) > most
+        };
+        if self.open.as_ref().is_some_and(is_full) {
+            self.end_file()?;
+        }
+        self.map.write_all(self.map_lines.as_bytes())?;
+        let open = match &mut self.open {
+            Some(open) => open,
+            none => none.insert(begin_file(&self.config, &self.folder, &mut self.counter)?),
+        };
+        if let Err(error) = open.file.write_all(&self.records) {
+            // The chunk comes again, into another folder.
+            open.file.set_len(open.bytes).ok();
+            return Err(error);
+        }
+        open.entries = open.entries.saturating_add(entries);
+        open.bytes = open.bytes.saturating_add(bytes);
+        Ok(())
+    }
+
+    /// Ends the file that is being filled, and compresses it.
+    fn end_file(&mut self) -> io::Result<()> {
+        let Some(open) = self.open.take() else {
+            return Ok(());
+        };
+        drop(open.file);
+        self.config.compression.apply(&open.path)
+    }
+}
+
+impl LogEncoder {
+    fn new(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Binary => Self::Binary(KiekerStreamEncoder::new()),
+            LogFormat::Text => Self::Text(TextEncoder::default()),
+        }
+    }
+
+    /// Whether the strings of a batch fit into the log.
+    fn has_room_for(&self, batch: &RecordBatch) -> bool {
+        match self {
+            Self::Binary(encoder) => encoder.has_room_for(batch),
+            // The map has the names of classes alone.
+            Self::Text(_) => true,
+        }
+    }
+
+    /// Appends records, and the lines of the map for new strings.
+    fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        missing_timestamp: i64,
+        map: &mut String,
+        out: &mut Vec<u8>,
+    ) -> Result<(), WriteError> {
+        match self {
+            Self::Binary(encoder) => {
+                encoder.set_missing_timestamp(missing_timestamp);
+                encoder.encode(batch, |id, text| push_entry(id, text, map), out)?;
+            }
+            Self::Text(encoder) => {
+                let mut lines = String::new();
+                let register = |id, text: &str| push_entry(id, text, map);
+                encoder.encode(batch, missing_timestamp, register, &mut lines)?;
+                out.append(&mut lines.into_bytes());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Appends a line of `kieker.map`, escaped as `FSUtil.decodeNewline` of Kieker's readers expects.
+fn push_entry(id: impl std::fmt::Display, text: &str, map: &mut String) {
+    map.push('$');
+    map.push_str(&id.to_string());
+    map.push('=');
+    for char in text.chars() {
+        match char {
+            '\\' => map.push_str("\\\\"),
+            '\r' => map.push_str("\\r"),
+            '\n' => map.push_str("\\n"),
+            other => map.push(other),
+        }
+    }
+    map.push('\n');
+}
+
+/// Makes the folder of a log with its map, named as by `KiekerLogFolder.java`.
+fn begin_folder(config: &KiekerLogWriterConfig) -> io::Result<(PathBuf, File)> {
+    fs::create_dir_all(&config.parent)?;
+    let now = DateTime::<Utc>::from(SystemTime::now());
+    let time = now.format("%Y%m%d-%H%M%S");
+    // Kieker puts the time since the start of the machine here. It tells folders of a second apart.
+    let mut number = unix_nanos() % 10_000_000_000_000;
+    let folder = loop {
+        let (host, name) = (&config.hostname, &config.name);
+        let folder = format!("kieker-{time}-{number}-UTC-{host}-{name}");
+        let folder = config.parent.join(folder);
+        match fs::create_dir(&folder) {
+            Ok(()) => break folder,
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+        }
+    };
+    let map = File::create_new(folder.join("kieker.map"))?;
+    Ok((folder, map))
+}
+
+/// Makes the next file of a folder, named as by `RotatingLogFilePoolHandler.java`.
+fn begin_file(
+    config: &KiekerLogWriterConfig,
+    folder: &Path,
+    counter: &mut u32,
+) -> io::Result<OpenFile> {
+    *counter = counter.saturating_add(1);
+    let now = DateTime::<Utc>::from(SystemTime::now());
+    let (time, extension) = (now.format("%Y%m%d-%H%M%S%3f"), config.format.extension());
+    let path = folder.join(format!("kieker-{time}-UTC-{counter:03}{extension}"));
+    Ok(OpenFile {
+        file: File::create_new(&path)?,
+        path,
+        entries: 0,
+        bytes: 0,
+    })
+}
+
+fn unix_nanos() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    let nanos = since.unwrap_or_default().as_nanos();
+    i64::try_from(nanos).unwrap_or(i64::MAX)
+}
+
+/// Wraps an error of the operating system; all of them may pass.
+fn failed(operation: &'static str, error: &io::Error) -> Failure {
+    Failure::retry(operation, error.to_string())
+}

@@ -1,0 +1,150 @@
+//! The folder of a log that is written, and the form of its files.
+
+use std::fmt;
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::path::PathBuf;
+
+use baler_common::transport::WindowLimits;
+use baler_common::transport::uri::{Uri, UriError, set};
+
+use super::compression::LogCompression;
+use crate::LOG_SCHEME;
+
+/// The settings of a writer of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KiekerLogWriterConfig {
+    /// Where a folder is made for each log (Kieker's `customStoragePath`).
+    pub parent: PathBuf,
+    /// What a file is. Default text, as in Kieker.
+    pub format: LogFormat,
+    /// How a complete file is compressed. Default not at all, as in Kieker.
+    pub compression: LogCompression,
+    /// How many records a file has at most, unless one chunk has more. Default 25,000, as Kieker's
+    /// `maxEntriesInFile`.
+    pub max_entries: NonZeroUsize,
+    /// How many bytes a file has at most before it is compressed, unless one chunk has more.
+    /// Default none, as Kieker's `maxLogSize`.
+    pub max_bytes: Option<NonZeroU64>,
+    /// Whether a record without a logging timestamp gets the time of writing. Default true:
+    /// Kieker's trace analysis needs them.
+    pub set_timestamps: bool,
+    /// The host in the name of the folder. Default empty, as Kieker's `hostname`.
+    pub hostname: Box<str>,
+    /// The controller in the name of the folder. Default `KIEKER`, as Kieker's `name`.
+    pub name: Box<str>,
+    /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
+    pub window: WindowLimits,
+}
+
+/// What a file of a log is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// Kieker's `BinaryLogStreamHandler`.
+    Binary,
+    /// Kieker's `TextLogStreamHandler`.
+    Text,
+}
+
+impl LogFormat {
+    /// The extension of a file without compression, with its dot.
+    pub(super) const fn extension(self) -> &'static str {
+        match self {
+            Self::Binary => ".bin",
+            Self::Text => ".dat",
+        }
+    }
+}
+
+impl KiekerLogWriterConfig {
+    /// Logs in this folder, and Kieker's defaults.
+    pub fn new(parent: impl Into<PathBuf>) -> Self {
+        Self {
+            parent: parent.into(),
+            format: LogFormat::Text,
+            compression: LogCompression::None,
+            max_entries: NonZeroUsize::MIN.saturating_add(24_999),
+            max_bytes: None,
+            set_timestamps: true,
+            hostname: "".into(),
+            name: "KIEKER".into(),
+            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+        }
+    }
+
+    /// The settings in `kieker-log:DIR?setting=value&…`; README.md lists them.
+    ///
+    /// # Errors
+    ///
+    /// The URI has a host, no path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
+        uri.no_host()?;
+        let parent = PathBuf::from(uri.path());
+        if parent.as_os_str().is_empty() {
+            return Err(uri.missing_in_path("the folder for logs"));
+        }
+        let mut config = Self::new(parent);
+        let formats = [("binary", LogFormat::Binary), ("text", LogFormat::Text)];
+        set(&mut config.format, uri.take_choice("format", &formats)?);
+        let compression = uri.take_choice("compression", &LogCompression::NAMES)?;
+        set(&mut config.compression, compression);
+        set(&mut config.max_entries, uri.take_number("max_entries")?);
+        config.max_bytes = uri.take_bytes_in("max_bytes")?;
+        set(&mut config.set_timestamps, uri.take_bool("set_timestamps")?);
+        for (name, part) in [
+            ("hostname", &mut config.hostname),
+            ("name", &mut config.name),
+        ] {
+            let plain = |text: &str| (!text.contains(['/', '\0'])).then(|| text.into());
+            set(
+                part,
+                uri.take_with(name, "a part of a name, without /", plain)?,
+            );
+        }
+        config.window.take(&mut uri)?;
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+/// The endpoint, as a URI without settings.
+impl fmt::Display for KiekerLogWriterConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{LOG_SCHEME}:{}", self.parent.display())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<KiekerLogWriterConfig, UriError> {
+        KiekerLogWriterConfig::from_uri(Uri::parse(text).unwrap())
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let config = config(
+            "kieker-log:/logs?format=binary&compression=xz&max_entries=7&max_bytes=1MiB&\
+             set_timestamps=false&hostname=h&name=N&window_chunks=3",
+        );
+        let mut expected = KiekerLogWriterConfig::new("/logs");
+        expected.format = LogFormat::Binary;
+        expected.compression = LogCompression::Xz;
+        expected.max_entries = NonZeroUsize::new(7).unwrap();
+        expected.max_bytes = NonZeroU64::new(1 << 20);
+        expected.set_timestamps = false;
+        expected.hostname = "h".into();
+        expected.name = "N".into();
+        expected.window.chunks = NonZeroU32::new(3).unwrap();
+        assert_eq!(config.unwrap(), expected);
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert!(error("kieker-log:").contains("the folder for logs"));
+        assert!(error("kieker-log:/x?format=txt").contains("text"));
+        assert!(error("kieker-log:/x?name=a/b").contains("without /"));
+    }
+}

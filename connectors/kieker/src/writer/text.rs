@@ -1,0 +1,245 @@
+//! Records as lines of a text log.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use baler_common::record::{NO_TIMESTAMP, RecordBatch, RecordRef, ValueRef};
+
+use super::output::WriteError;
+
+/// Writes lines as Kieker's `TextLogStreamHandler` does, and numbers the classes of a folder.
+#[derive(Debug, Default)]
+pub(super) struct TextEncoder {
+    classes: HashMap<Box<str>, usize>,
+}
+
+impl TextEncoder {
+    /// Appends the records of a batch to `out`, and calls `register` with id and name of each class
+    /// that is new.
+    ///
+    /// # Errors
+    ///
+    /// A value has no text that Kieker reads. `out` is then of no use.
+    pub(super) fn encode(
+        &mut self,
+        batch: &RecordBatch,
+        missing_timestamp: i64,
+        mut register: impl FnMut(usize, &str),
+        out: &mut String,
+    ) -> Result<(), WriteError> {
+        let tables = batch.tables().iter().filter(|table| !table.is_empty());
+        for name in tables.map(|table| table.schema().name()) {
+            if !self.classes.contains_key(name) {
+                let id = self.classes.len();
+                self.classes.insert(name.into(), id);
+                register(id, name);
+            }
+        }
+        batch
+            .records()
+            .try_for_each(|record| self.line(record, missing_timestamp, out))
+    }
+
+    fn line(
+        &self,
+        record: RecordRef<'_>,
+        missing_timestamp: i64,
+        out: &mut String,
+    ) -> Result<(), WriteError> {
+        let class = self.classes.get(record.type_name()).copied();
+        let timestamp = record.timestamp().filter(|it| *it != NO_TIMESTAMP);
+        let timestamp = timestamp.unwrap_or(missing_timestamp);
+        push(
+            out,
+            format_args!("${};{timestamp}", class.unwrap_or_default()),
+        );
+        for (name, value) in record.fields().values() {
+            push_value(value, out).map_err(|kind| {
+                let class = record.type_name();
+                let message =
+                    format!("a text log cannot hold {kind} in {class}.{name}; use format=binary");
+                WriteError::Refused(message.into())
+            })?;
+        }
+        out.push('\n');
+        Ok(())
+    }
+}
+
+/// Appends a value after a semicolon, or returns what it is that has no text.
+fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<(), &'static str> {
+    out.push(';');
+    match value {
+        ValueRef::Bool(value) => push(out, format_args!("{value}")),
+        ValueRef::Signed(value) => push(out, format_args!("{value}")),
+        ValueRef::F32(value) => push_float(f64::from(value), &format!("{value:e}"), out),
+        ValueRef::F64(value) => push_float(value, &format!("{value:e}"), out),
+        ValueRef::Char(';' | '\r' | '\n') => return Err("a separator as a char"),
+        ValueRef::Char(value) => out.push(value),
+        ValueRef::String(value) => push_string(value, out),
+        ValueRef::Enum(value) => push(out, format_args!("{}", value.number)),
+        ValueRef::List(items) => {
+            push(out, format_args!("{}", items.len()));
+            return items.iter().try_for_each(|item| push_value(item, out));
+        }
+        other => return Err(other.kind()),
+    }
+    Ok(())
+}
+
+/// Appends a string so that it stays one field of one line.
+///
+/// Kieker's reader takes the character after a backslash as it is, and keeps the backslash. So a
+/// backslash is doubled only where it would hide a separator.
+fn push_string(value: &str, out: &mut String) {
+    let mut chars = value.chars().peekable();
+    while let Some(char) = chars.next() {
+        match char {
+            ';' => out.push_str("\\;"),
+            '\r' => out.push_str("\\r"),
+            '\n' => out.push_str("\\n"),
+            '\\' => {
+                out.push('\\');
+                // The next character belongs to this backslash, unless there is none that may.
+                match chars.peek().copied() {
+                    None | Some(';' | '\r' | '\n') => out.push('\\'),
+                    Some(next) => {
+                        out.push(next);
+                        chars.next();
+                    }
+                }
+            }
+            other => out.push(other),
+        }
+    }
+}
+
+/// Appends a number as `Double.toString` and `Float.toString` write it; `shortest` is the shortest
+/// text of it, in Rust's scientific notation.
+fn push_float(value: f64, shortest: &str, out: &mut String) {
+    if !value.is_finite() {
+        out.push_str(match value {
+            f64::INFINITY => "Infinity",
+            f64::NEG_INFINITY => "-Infinity",
+            _ => "NaN",
+        });
+        return;
+    }
+    let magnitude = value.abs();
+    // Java uses plain notation from 0.001 up to, and without, 10,000,000.
+    if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
+        push_plain(shortest, out);
+        return;
+    }
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let fraction = if digits.contains('.') { "" } else { ".0" };
+    push(out, format_args!("{digits}{fraction}E{exponent}"));
+}
+
+/// Appends scientific notation with an exponent from -3 to 6 as plain notation.
+fn push_plain(shortest: &str, out: &mut String) {
+    let (digits, exponent) = shortest.split_once('e').unwrap_or((shortest, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let (sign, digits) = match digits.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", digits),
+    };
+    let digits: String = digits.chars().filter(|char| *char != '.').collect();
+    out.push_str(sign);
+    let before = usize::try_from(exponent + 1).unwrap_or(0);
+    if before == 0 {
+        let zeros = usize::try_from(-exponent - 1).unwrap_or(0);
+        push(out, format_args!("0.{}{digits}", "0".repeat(zeros)));
+        return;
+    }
+    let (whole, fraction) = digits.split_at_checked(before).unwrap_or((&digits, ""));
+    let zeros = "0".repeat(before.saturating_sub(digits.len()));
+    let fraction = if fraction.is_empty() { "0" } else { fraction };
+    push(out, format_args!("{whole}{zeros}.{fraction}"));
+}
+
+/// Appends text. A string takes everything.
+fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
+    out.write_fmt(text).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_are_those_of_java() {
+        // From Java: Double.toString.
+        for (value, text) in [
+            (0.25, "0.25"),
+            (0.0, "0.0"),
+            (-0.0, "-0.0"),
+            (100.0, "100.0"),
+            (1.0, "1.0"),
+            (-12.5, "-12.5"),
+            (0.001, "0.001"),
+            (0.00123, "0.00123"),
+            (9.99e-4, "9.99E-4"),
+            (1e-7, "1.0E-7"),
+            (1e7, "1.0E7"),
+            (9_999_999.5, "9999999.5"),
+            (1_234_567.0, "1234567.0"),
+            (1e21, "1.0E21"),
+            (f64::MAX, "1.7976931348623157E308"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::INFINITY, "Infinity"),
+        ] {
+            let mut out = String::new();
+            push_value(ValueRef::F64(value), &mut out).unwrap();
+            assert_eq!(out, format!(";{text}"));
+        }
+        let mut out = String::new();
+        push_value(ValueRef::F32(0.1), &mut out).unwrap();
+        assert_eq!(out, ";0.1");
+    }
+
+    /// As Kieker's `TextValueDeserializer.readValue`: the first field, and what follows it.
+    fn read_value(text: &str) -> (String, &str) {
+        let mut value = String::new();
+        let mut chars = text.char_indices();
+        while let Some((at, char)) = chars.next() {
+            match char {
+                '\\' => {
+                    value.push(char);
+                    value.push(chars.next().unwrap().1);
+                }
+                ';' => return (value, text.split_at(at).1),
+                other => value.push(other),
+            }
+        }
+        (value, "")
+    }
+
+    #[test]
+    fn no_string_ends_its_field_or_its_line_before_kiekers_reader() {
+        for (text, read) in [
+            ("plain", "plain"),
+            ("C:\\dir\\x", "C:\\dir\\x"),
+            ("a;b", "a\\;b"),
+            ("a\\;b", "a\\\\\\;b"),
+            ("a\\", "a\\\\"),
+            ("a\\\\", "a\\\\"),
+            ("two\r\nlines", "two\\r\\nlines"),
+            ("", ""),
+        ] {
+            let mut out = String::new();
+            push_string(text, &mut out);
+            out.push_str(";next");
+            assert_eq!(read_value(&out), (read.to_owned(), ";next"), "{text}");
+            assert!(!out.contains(['\r', '\n']));
+        }
+    }
+
+    #[test]
+    fn separators_as_chars_are_refused() {
+        let refused = push_value(ValueRef::Char(';'), &mut String::new());
+        assert_eq!(refused, Err("a separator as a char"));
+        assert_eq!(push_value(ValueRef::Char('x'), &mut String::new()), Ok(()));
+    }
+}
