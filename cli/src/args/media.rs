@@ -27,6 +27,8 @@ pub(super) fn targets() -> String {
         "amqp://host:port/vhost?queue=name (amqps: with TLS)",
         #[cfg(feature = "kieker")]
         "kieker+tcp://host:port sends records to Kieker's TCP source",
+        #[cfg(feature = "kieker")]
+        "kieker-log:folder writes a log of Kieker",
         "file:///folder",
         "null: (discards them)",
     ])

@@ -8,6 +8,8 @@ use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
 #[cfg(feature = "kieker")]
 use baler_connector_kieker::log::{LogError, LogReader, LogSettings, OnBadLine};
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::{KiekerLogWriter, KiekerLogWriterConfig};
 
 use super::reader::receiver;
 use super::{OpenReader, open_reader, parse, wrong};
@@ -15,19 +17,27 @@ use crate::exit::{Code, Failure};
 
 /// The scheme of text logs.
 #[cfg(feature = "kieker")]
-const KIEKER_LOG: &str = "kieker-log";
+const KIEKER_LOG: &str = baler_connector_kieker::LOG_SCHEME;
 
 /// The scheme of JSON lines.
 const JSON_LINES: &str = "jsonl";
 
-/// Logs in the list of media: the program knows their schemes, and only `send` reads them.
+/// Logs in the list of media: the program knows their schemes, and only `send` reads them. Kieker's
+/// can be written, too.
 pub(super) const LOGS: Medium = Medium {
     schemes: &[
         JSON_LINES,
         #[cfg(feature = "kieker")]
         KIEKER_LOG,
     ],
-    writer: |uri| Err(no_medium(&uri)),
+    writer: |uri| match uri.scheme() {
+        #[cfg(feature = "kieker")]
+        KIEKER_LOG => {
+            let config = KiekerLogWriterConfig::from_uri(uri)?;
+            Ok(Box::new(KiekerLogWriter::new(config)))
+        }
+        _ => Err(no_medium(&uri)),
+    },
     receiver: |uri, _follow| Err(no_medium(&uri)),
     browser: Some(|uri, _browse| Err(no_medium(&uri))),
 };

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::relay::RelayProcess;
 use crate::support::{
-    Background, baler, file_uri, json_lines, output, read_json, wait_for, workspace,
+    Background, baler, file_uri, json, json_lines, output, read_json, wait_for, workspace,
 };
 
 /// Connects and sends what a socket writer of Kieker sends, until the receiver closes.
@@ -156,10 +156,50 @@ fn records_that_are_sent_as_kieker_sends_them_are_received() {
     let process = Background::start(&args);
     let address = wait_for("the address", || fs::read_to_string(&port).ok());
     let to = format!("kieker+tcp://{}", address.trim());
-    let sent = output(&["generate", "--to", &to, "--records", "1000"]);
-    let summary: Value = serde_json::from_str(&sent).unwrap();
+    let summary = json(&[
+        "generate",
+        "--to",
+        &to,
+        "--records",
+        "1000",
+        "--format",
+        "json",
+    ]);
     assert_eq!(summary["delivered"], 1_000, "{summary}");
     let (status, stdout, stderr) = process.end();
     assert!(status.success(), "{stderr}");
     assert_eq!(json_lines(&stdout).len(), 1_000);
+}
+
+#[test]
+fn chunks_are_relayed_into_a_log_of_kieker_which_is_sent_on_unaltered() {
+    let folder = tempfile::tempdir().unwrap();
+    let chunks = file_uri(&folder.path().join("chunks"));
+    let args = [
+        "generate",
+        "--to",
+        &chunks,
+        "--records",
+        "3000",
+        "--format",
+        "json",
+    ];
+    let summary = json(&args);
+    let received = |from: &str| {
+        let lines = json_lines(&output(&["receive", "--from", from, "--format", "json"]));
+        lines.into_iter().map(without_origin).collect::<Vec<_>>()
+    };
+    let expected = received(&chunks);
+    assert_eq!(summary["delivered"], expected.len(), "{summary}");
+    let logs = folder.path().join("logs");
+    let to = format!("kieker-log:{}?max_entries=1000", logs.display());
+    let relayed = json(&["relay", "--from", &chunks, "--to", &to, "--format", "json"]);
+    assert_eq!(relayed["received"], relayed["forwarded"], "{relayed}");
+    let log = fs::read_dir(&logs).unwrap().next().unwrap().unwrap().path();
+    let files = fs::read_dir(&log).unwrap().count();
+    assert!(files > 3, "a map and several files: {files}");
+    let again = file_uri(&folder.path().join("again"));
+    let from = format!("kieker-log:{}", log.display());
+    output(&["send", "--from", &from, "--to", &again]);
+    assert_eq!(received(&again), expected);
 }

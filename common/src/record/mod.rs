@@ -10,6 +10,8 @@ pub mod derived;
 mod dynamic;
 mod field_value;
 mod intern;
+#[cfg(feature = "irl")]
+pub mod irl;
 pub mod kieker;
 mod read;
 mod reference;

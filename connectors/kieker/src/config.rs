@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroUsize;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::transport::uri::{Host, Uri, UriError, set};
@@ -23,6 +24,8 @@ pub struct KiekerTcpConfig {
     pub max_connections: NonZeroUsize,
     /// How long a record may wait for others in its chunk. Default 100 ms.
     pub max_age: Duration,
+    /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
+    pub schema: Option<PathBuf>,
 }
 
 impl KiekerTcpConfig {
@@ -37,6 +40,7 @@ impl KiekerTcpConfig {
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             max_connections: NonZeroUsize::MIN.saturating_add(4095),
             max_age: Duration::from_millis(100),
+            schema: None,
         }
     }
 
@@ -59,6 +63,7 @@ impl KiekerTcpConfig {
             uri.take_number("max_connections")?,
         );
         set(&mut config.max_age, uri.take_duration("max_age")?);
+        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
         uri.finish()?;
         Ok(config)
     }
@@ -87,7 +92,8 @@ mod tests {
     #[test]
     fn settings_come_from_the_uri() {
         let config = config(
-            "kieker+tcp://[::1]:9876?registry_port=9877&memory=1MiB&max_connections=7&max_age=1s",
+            "kieker+tcp://[::1]:9876?registry_port=9877&memory=1MiB&max_connections=7&max_age=1s\
+             &schema=own.irl",
         )
         .unwrap();
         let mut expected = KiekerTcpConfig::new("::1", 9876);
@@ -95,6 +101,7 @@ mod tests {
         expected.memory_bytes = NonZeroUsize::new(1 << 20).unwrap();
         expected.max_connections = NonZeroUsize::new(7).unwrap();
         expected.max_age = Duration::from_secs(1);
+        expected.schema = Some("own.irl".into());
         assert_eq!(config, expected);
         assert_eq!(config.to_string(), "kieker+tcp://[::1]:9876");
     }

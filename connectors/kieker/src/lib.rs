@@ -3,6 +3,7 @@
 mod config;
 pub mod log;
 mod reader;
+mod schema;
 mod writer;
 
 use baler_common::transport::{Medium, OpenReader, Readership, Receiver};

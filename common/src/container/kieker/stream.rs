@@ -17,11 +17,17 @@ use std::sync::Arc;
 
 use super::decode::{CLASS, check_fields, invalid};
 use super::{FORMAT, MAGIC, least_bytes};
+use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
+use crate::container::decoder::ChunkDecoder;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::header::ChunkHeader;
+use crate::container::native::NativeSerializer;
 use crate::container::num::{to_u64, to_usize};
+use crate::container::serializer::ChunkSerializer as _;
 use crate::container::varint;
 use crate::record::{Catalog, FieldType, Schema};
+use crate::transport::{ChunkIdentity, ContainerKind};
 
 /// The first word of a registration.
 pub(super) const REGISTRATION: i32 = -1;
@@ -86,7 +92,15 @@ struct StreamString {
     /// Its id in the chunk, if the chunk has it.
     chunk_id: u32,
     /// The type of that name, once a record had it.
-    schema: Option<Arc<Schema>>,
+    class: Option<StreamClass>,
+}
+
+/// A record class of a stream.
+#[derive(Debug, Clone)]
+struct StreamClass {
+    schema: Arc<Schema>,
+    /// It is one of Kieker's own types, which every consumer knows.
+    is_kiekers: bool,
 }
 
 /// The chunk that is being filled.
@@ -98,6 +112,8 @@ struct OpenChunk {
     /// By id of the chunk.
     strings: Vec<Arc<str>>,
     string_bytes: usize,
+    /// A record is of a type that is not Kieker's own.
+    has_own_types: bool,
 }
 
 /// A chunk, complete.
@@ -107,6 +123,37 @@ pub struct StreamChunk {
     pub bytes: Vec<u8>,
     /// How many records are in it.
     pub records: u32,
+    /// Whether all records are of Kieker's own types. Otherwise a consumer needs the catalog that
+    /// the stream had.
+    pub has_only_kiekers_types: bool,
+}
+
+impl StreamChunk {
+    /// The chunk in a container that every consumer can decode: as it is where it has only Kieker's
+    /// types, and otherwise in the native container, which holds its schemas.
+    ///
+    /// A chunk that does not decode stays as it is, so that its consumer puts it aside.
+    pub fn for_every_consumer(
+        self,
+        catalog: &Arc<Catalog>,
+        identity: ChunkIdentity,
+    ) -> (ContainerKind, Vec<u8>) {
+        if self.has_only_kiekers_types {
+            return (ContainerKind::Kieker, self.bytes);
+        }
+        let mut decoder = ChunkDecoder::default().with_catalog(Arc::clone(catalog));
+        let native = decoder.decode(&self.bytes).ok().and_then(|decoded| {
+            let mut bytes = Vec::new();
+            let mut serializer = NativeSerializer::new(Compression::None).ok()?;
+            let header = ChunkHeader::new(identity);
+            let written = serializer.serialize(&decoded.batch, &header, &mut bytes);
+            written.is_ok().then_some(bytes)
+        });
+        match native {
+            Some(bytes) => (ContainerKind::Native, bytes),
+            None => (ContainerKind::Kieker, self.bytes),
+        }
+    }
 }
 
 /// Why a stream stopped before the end of what it was given.
@@ -247,6 +294,7 @@ impl KiekerStream {
             mut bytes,
             records,
             strings,
+            has_own_types,
             ..
         } = std::mem::take(&mut self.chunk);
         let head = MAGIC.len().saturating_add(FORMAT.len());
@@ -259,7 +307,11 @@ impl KiekerStream {
         // A chunk is far below 4 GiB.
         let trailer = u32::try_from(record_bytes).unwrap_or(u32::MAX);
         bytes.extend_from_slice(&trailer.to_be_bytes());
-        Some(StreamChunk { bytes, records })
+        Some(StreamChunk {
+            bytes,
+            records,
+            has_only_kiekers_types: !has_own_types,
+        })
     }
 
     fn item(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
@@ -287,7 +339,7 @@ impl KiekerStream {
         let string = StreamString {
             text: text.into(),
             chunk_id: u32::MAX,
-            schema: None,
+            class: None,
         };
         let memory = self.string_memory.saturating_add(string.memory());
         let memory = memory.saturating_sub(old);
@@ -342,19 +394,14 @@ impl KiekerStream {
     fn record(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = input.clone();
         let id = i32::from_be_bytes(input.array(CLASS)?);
-        let Some(class) = self.strings.get_mut(&id) else {
+        let Some(name) = self.strings.get_mut(&id) else {
             return Err(unregistered(&at, CLASS, id));
         };
-        let schema = match &class.schema {
-            Some(schema) => Arc::clone(schema),
+        let class = match &name.class {
+            Some(class) => class.clone(),
             None => {
-                let Some(schema) = self.catalog.get(&class.text) else {
-                    let name = (*class.text).into();
-                    let kind = DecodeErrorKind::UnknownRecordType { name };
-                    return Err(at.error(CLASS, kind).into());
-                };
-                check_fields(&at, schema)?;
-                Arc::clone(class.schema.insert(Arc::clone(schema)))
+                let class = class(&self.catalog, &name.text, &at)?;
+                name.class.insert(class).clone()
             }
         };
         let chunk = &mut self.chunk;
@@ -364,9 +411,9 @@ impl KiekerStream {
             chunk.bytes.extend_from_slice(&MAGIC);
             chunk.bytes.extend_from_slice(&FORMAT);
         }
-        let class = chunk.string_id(class);
-        chunk.bytes.extend_from_slice(&class.to_be_bytes());
-        let written = chunk.record(&mut self.strings, &schema, input);
+        let id = chunk.string_id(name);
+        chunk.bytes.extend_from_slice(&id.to_be_bytes());
+        let written = chunk.record(&mut self.strings, &class.schema, input);
         let bytes = chunk.bytes.len().saturating_sub(before.0);
         let string_bytes = chunk.string_bytes.saturating_sub(before.2);
         let stop = match written {
@@ -381,6 +428,7 @@ impl KiekerStream {
             }
             Ok(()) => {
                 chunk.records = chunk.records.saturating_add(1);
+                chunk.has_own_types |= !class.is_kiekers;
                 return Ok(());
             }
         };
@@ -489,6 +537,20 @@ impl OpenChunk {
         }
         Ok(())
     }
+}
+
+/// The record class of a name.
+fn class(catalog: &Catalog, name: &str, at: &Cursor<'_>) -> Result<StreamClass, DecodeError> {
+    let Some(schema) = catalog.get(name) else {
+        let name = name.into();
+        return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
+    };
+    check_fields(at, schema)?;
+    let kieker = Catalog::shared_kieker();
+    Ok(StreamClass {
+        is_kiekers: kieker.get(name) == Some(schema),
+        schema: Arc::clone(schema),
+    })
 }
 
 /// Reads the id and the length of a registration.

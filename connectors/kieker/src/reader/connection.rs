@@ -6,10 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{KiekerStream, StreamStep};
-use baler_common::record::Catalog;
-use baler_common::transport::{
-    ChunkIdentity, ChunkMeta, ContainerKind, Damaged, Epoch, Origin, ProducerId,
-};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, Damaged, Epoch, Origin, ProducerId};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -35,10 +32,9 @@ pub(super) async fn serve(
     state: Arc<ReaderState>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let catalog = Catalog::shared_kieker();
     let stream = match registry {
-        Some(_) => KiekerStream::with_registry_apart(catalog),
-        None => KiekerStream::new(catalog),
+        Some(_) => KiekerStream::with_registry_apart(Arc::clone(&state.catalog)),
+        None => KiekerStream::new(Arc::clone(&state.catalog)),
     };
     let mut sender = Sender {
         records,
@@ -197,12 +193,14 @@ impl Sender<'_> {
         };
         let identity = self.next;
         self.next.sequence = identity.sequence.saturating_add(1);
+        let records = chunk.records;
+        let (container, bytes) = chunk.for_every_consumer(&self.state.catalog, identity);
         let meta = ChunkMeta {
-            container: ContainerKind::Kieker,
-            records: chunk.records,
+            container,
+            records,
             identity,
         };
-        self.state.push(chunk.bytes, meta, &self.endpoint).await;
+        self.state.push(bytes, meta, &self.endpoint).await;
     }
 
     /// Counts the memory that this sender takes, and refuses it if all of them take too much.

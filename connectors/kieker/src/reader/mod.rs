@@ -20,8 +20,8 @@ use baler_common::transport::{
 use tokio::runtime;
 use tokio::sync::watch;
 
-use crate::SCHEME;
 use crate::config::KiekerTcpConfig;
+use crate::{SCHEME, schema};
 use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;
@@ -52,10 +52,13 @@ impl KiekerTcpReader {
     ///
     /// # Errors
     ///
-    /// An address is taken, or not one of this machine: trying again may help.
+    /// An address is taken, or not one of this machine: trying again may help. The schema cannot be
+    /// read: the error is final.
     pub fn bind(config: KiekerTcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
         let fail = |error| failed("listen at", &error).at(&endpoint);
+        let catalog = schema::catalog(config.schema.as_deref());
+        let catalog = catalog.map_err(|failure| failure.at(&endpoint))?;
         let listen = |port| {
             let listener = TcpListener::bind((config.host.name.as_ref(), port))?;
             listener.set_nonblocking(true)?;
@@ -74,7 +77,7 @@ impl KiekerTcpReader {
         capability.redelivers = false;
         capability.max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
         let (sender, events) = channel();
-        let state = Arc::new(ReaderState::new(&config, sender));
+        let state = Arc::new(ReaderState::new(&config, catalog, sender));
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let thread = thread::Builder::new()

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use baler_common::record::Catalog;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Token};
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -87,6 +88,8 @@ impl Pending {
 /// What the thread that serves the connections shares with the owner of the reader.
 #[derive(Debug)]
 pub(super) struct ReaderState {
+    /// The types that senders may name.
+    pub(super) catalog: Arc<Catalog>,
     events: Sender<Event>,
     /// The memory that is left for chunks, in steps.
     budget: Arc<Semaphore>,
@@ -97,10 +100,15 @@ pub(super) struct ReaderState {
 }
 
 impl ReaderState {
-    pub(super) fn new(config: &KiekerTcpConfig, events: Sender<Event>) -> Self {
+    pub(super) fn new(
+        config: &KiekerTcpConfig,
+        catalog: Arc<Catalog>,
+        events: Sender<Event>,
+    ) -> Self {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
+            catalog,
             events,
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),

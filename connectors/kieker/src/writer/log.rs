@@ -70,6 +70,10 @@ impl Target for KiekerLogWriterConfig {
         self.to_string()
     }
 
+    fn schema(&self) -> Option<&Path> {
+        self.schema.as_deref()
+    }
+
     fn open(&self, _interrupt: watch::Receiver<bool>, _by: Instant) -> Result<LogOutput, Failure> {
         let (folder, map) = begin_folder(self).map_err(|error| failed("open", &error))?;
         Ok(LogOutput {

@@ -35,6 +35,9 @@ pub struct KiekerLogWriterConfig {
     pub name: Box<str>,
     /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
     pub window: WindowLimits,
+    /// An `.irl` file, or a folder of them, with record types that the reader has beside Kieker's
+    /// own. Default none.
+    pub schema: Option<PathBuf>,
 }
 
 /// What a file of a log is.
@@ -69,6 +72,7 @@ impl KiekerLogWriterConfig {
             hostname: "".into(),
             name: "KIEKER".into(),
             window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+            schema: None,
         }
     }
 
@@ -102,6 +106,7 @@ impl KiekerLogWriterConfig {
             );
         }
         config.window.take(&mut uri)?;
+        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
         uri.finish()?;
         Ok(config)
     }
@@ -126,7 +131,7 @@ mod tests {
     fn settings_come_from_the_uri() {
         let config = config(
             "kieker-log:/logs?format=binary&compression=xz&max_entries=7&max_bytes=1MiB&\
-             set_timestamps=false&hostname=h&name=N&window_chunks=3",
+             set_timestamps=false&hostname=h&name=N&window_chunks=3&schema=x",
         );
         let mut expected = KiekerLogWriterConfig::new("/logs");
         expected.format = LogFormat::Binary;
@@ -137,6 +142,7 @@ mod tests {
         expected.hostname = "h".into();
         expected.name = "N".into();
         expected.window.chunks = NonZeroU32::new(3).unwrap();
+        expected.schema = Some("x".into());
         assert_eq!(config.unwrap(), expected);
     }
 

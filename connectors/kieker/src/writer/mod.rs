@@ -26,6 +26,8 @@ use output::{Target, WriteError};
 pub use tcp_config::KiekerTcpWriterConfig;
 use thread::{Phase, StopRequest, WriterThread};
 
+use crate::schema;
+
 /// Sends records to Kieker's TCP source, over one socket.
 pub type KiekerTcpWriter = KiekerWriter<KiekerTcpWriterConfig>;
 
@@ -40,7 +42,6 @@ pub struct KiekerWriter<T: Target> {
     target: T,
     endpoint: Box<str>,
     capability: Capability,
-    catalog: Arc<Catalog>,
     counts: Arc<Mutex<WriterCounts>>,
     thread: Option<Arc<WriterThread>>,
     notify: Arc<NotifyCell>,
@@ -61,24 +62,16 @@ pub struct WriterCounts {
 }
 
 impl<T: Target> KiekerWriter<T> {
-    /// A writer of the 72 types of Kieker; like every writer it starts closed.
+    /// A writer; like every writer it starts closed.
     pub fn new(target: T) -> Self {
         Self {
             endpoint: target.endpoint().into(),
             capability: target.capability(),
             target,
-            catalog: Catalog::shared_kieker(),
             counts: Arc::default(),
             thread: None,
             notify: Arc::default(),
         }
-    }
-
-    /// Sets the types that the reader knows.
-    #[must_use]
-    pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
-        self.catalog = catalog;
-        self
     }
 
     /// A function that returns the counts while somebody else owns the writer.
@@ -151,9 +144,17 @@ impl<T: Target> ChunkWriter for KiekerWriter<T> {
             }
             self.thread = None;
         }
-        let shared = (&self.catalog, &self.counts);
-        let thread = WriterThread::start(&self.target, shared, Arc::clone(&self.notify), by)
-            .map_err(|failure| failure.at(&self.endpoint))?;
+        let catalog = schema::catalog(self.target.schema());
+        let started = catalog.and_then(|catalog| {
+            let notify = Arc::clone(&self.notify);
+            WriterThread::start(
+                &self.target,
+                catalog,
+                Arc::clone(&self.counts),
+                (notify, by),
+            )
+        });
+        let thread = started.map_err(|failure| failure.at(&self.endpoint))?;
         self.thread = Some(Arc::clone(&thread));
         if !thread.wait(by, |phase| !matches!(phase, Phase::Opening)) {
             return Err(self.late("open"));

@@ -1,5 +1,6 @@
 //! The seam between the thread of a writer and its medium.
 
+use std::path::Path;
 use std::time::Instant;
 
 use baler_common::container::EncodeError;
@@ -17,6 +18,9 @@ pub trait Target: Clone + Send + 'static {
 
     /// The place in errors, without credentials.
     fn endpoint(&self) -> String;
+
+    /// The file or folder with record types beside Kieker's own.
+    fn schema(&self) -> Option<&Path>;
 
     /// Opens it, `by` at most. Waits end when `interrupt` becomes true.
     ///

@@ -4,6 +4,7 @@
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
+use std::path::Path;
 use std::time::Instant;
 
 use baler_common::container::KiekerStreamEncoder;
@@ -45,6 +46,10 @@ impl Target for KiekerTcpWriterConfig {
 
     fn endpoint(&self) -> String {
         self.to_string()
+    }
+
+    fn schema(&self) -> Option<&Path> {
+        self.schema.as_deref()
     }
 
     fn open(&self, interrupt: watch::Receiver<bool>, by: Instant) -> Result<TcpOutput, Failure> {

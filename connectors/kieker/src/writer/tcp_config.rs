@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::transport::WindowLimits;
@@ -18,6 +19,9 @@ pub struct KiekerTcpWriterConfig {
     pub connect_timeout: Duration,
     /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
     pub window: WindowLimits,
+    /// An `.irl` file, or a folder of them, with record types that the reader has beside Kieker's
+    /// own. Default none.
+    pub schema: Option<PathBuf>,
 }
 
 impl KiekerTcpWriterConfig {
@@ -30,6 +34,7 @@ impl KiekerTcpWriterConfig {
             },
             connect_timeout: Duration::from_secs(10),
             window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+            schema: None,
         }
     }
 
@@ -50,6 +55,7 @@ impl KiekerTcpWriterConfig {
             uri.take_duration("connect_timeout")?,
         );
         config.window.take(&mut uri)?;
+        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
         uri.finish()?;
         Ok(config)
     }
@@ -76,12 +82,14 @@ mod tests {
 
     #[test]
     fn settings_come_from_the_uri() {
-        let config =
-            config("kieker+tcp://[::1]:9876?connect_timeout=1s&window_chunks=3&window=1KiB");
+        let config = config(
+            "kieker+tcp://[::1]:9876?connect_timeout=1s&window_chunks=3&window=1KiB&schema=x",
+        );
         let mut expected = KiekerTcpWriterConfig::new("::1", 9876);
         expected.connect_timeout = Duration::from_secs(1);
         expected.window.chunks = NonZeroU32::new(3).unwrap();
         expected.window.bytes = NonZeroU32::new(1 << 10).unwrap();
+        expected.schema = Some("x".into());
         assert_eq!(config.unwrap(), expected);
     }
 

@@ -60,9 +60,9 @@ impl WriterThread {
     /// Starts the thread, which opens the output first, `by` at most.
     pub(super) fn start<T: Target>(
         target: &T,
-        (catalog, counts): (&Arc<Catalog>, &Arc<Mutex<WriterCounts>>),
-        notify: Arc<NotifyCell>,
-        by: Instant,
+        catalog: Arc<Catalog>,
+        counts: Arc<Mutex<WriterCounts>>,
+        (notify, by): (Arc<NotifyCell>, Instant),
     ) -> Result<Arc<Self>, Failure> {
         let started = Arc::new(Self {
             state: Mutex::default(),
@@ -72,7 +72,6 @@ impl WriterThread {
             interrupt: tokio::sync::watch::Sender::new(false),
         });
         let (this, target) = (Arc::clone(&started), target.clone());
-        let (catalog, counts) = (Arc::clone(catalog), Arc::clone(counts));
         let run = move || {
             let ran = catch_unwind(AssertUnwindSafe(|| this.run(&target, catalog, &counts, by)));
             this.end(ran.unwrap_or_else(|_| {

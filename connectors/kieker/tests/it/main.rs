@@ -8,6 +8,7 @@ mod hostile;
 mod independent;
 mod log;
 mod log_writer;
+mod schema;
 mod streams;
 mod support;
 mod tcp_writer;

@@ -1,0 +1,192 @@
+//! Small files, right and wrong. Kieker's own are read by the tests of its connector.
+
+use std::sync::Arc;
+
+use super::*;
+
+fn read_all(texts: &[&str]) -> Result<Catalog, String> {
+    let mut catalog = Catalog::kieker();
+    let names = ["a.irl", "b.irl"];
+    let sources = names.iter().zip(texts);
+    let sources: Vec<_> = sources
+        .map(|(name, text)| IrlSource { name, text })
+        .collect();
+    read(&mut catalog, &sources).map_err(|error| error.to_string())?;
+    Ok(catalog)
+}
+
+/// Fields and types of a record type of a file.
+fn fields(text: &str, name: &str) -> String {
+    let catalog = read_all(&[text]).unwrap();
+    let schema = catalog.get(name).unwrap();
+    let fields = schema.fields().iter();
+    let fields = fields.map(|it| format!("{}:{}", it.name(), it.field_type()));
+    fields.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn every_type_and_modifier_is_read() {
+    let text = "package p /* a comment
+        of two lines */
+        enum Colour { RED = 04, GREEN, BLUE = -1 }
+        enum More : Colour { WHITE }
+        @author 'A \\' B' @since \"1\"
+        event E { // the base types
+            boolean a = true byte b char c = 'x' double d = 1.5e-3 float e = 1f
+            int f = -1 long g = NO short h string i = \"\\\"\" int[] j = { 1, { 2 } }
+            More k  changeable long l transient auto-increment int m  alias l as n
+            const string NO = 'no'  string ^interface  string operation : operationSignature
+        }";
+    assert_eq!(
+        fields(text, "p.E"),
+        "a:bool b:i8 c:char d:f64 e:f32 f:i32 g:i64 h:i16 i:string j:list<i32> k:enum p.More \
+         l:i64 interface:string operation:string"
+    );
+    let catalog = read_all(&[text]).unwrap();
+    let crate::record::FieldType::Enum(more) =
+        catalog.get("p.E").unwrap().fields()[10].field_type()
+    else {
+        panic!("k is an enum");
+    };
+    assert_eq!(more.variants().join(" "), "WHITE RED GREEN BLUE");
+}
+
+#[test]
+fn parent_comes_before_templates_and_a_property_comes_once() {
+    let text = "package p
+        import kieker.common.record.misc.*
+        template A { int x } template B : A { string x2 int y }
+        abstract entity P : A { long z }
+        event E extends P : B, A { int own }
+        event F extends TimestampRecord : A
+        event G { grouped by E.z w }";
+    assert_eq!(fields(text, "p.E"), "x:i32 z:i64 x2:string y:i32 own:i32");
+    assert_eq!(fields(text, "p.F"), "timestamp:i64 x:i32");
+    assert_eq!(fields(text, "p.G"), "w:i64");
+    assert!(
+        read_all(&[text]).unwrap().get("p.P").is_none(),
+        "it is abstract"
+    );
+}
+
+#[test]
+fn files_name_definitions_of_each_other() {
+    let first = "package p.one template T { int a }";
+    let second = "package p.two import p.one.T event E : T { int b }";
+    let catalog = read_all(&[second, first]).unwrap();
+    assert_eq!(catalog.get("p.two.E").unwrap().fields().len(), 2);
+}
+
+#[test]
+fn a_known_type_stays_unless_it_is_another() {
+    let name = "kieker.common.record.misc.TimestampRecord";
+    let kieker = Catalog::shared_kieker();
+    let same = "package kieker.common.record.misc entity TimestampRecord { long timestamp = 0 }";
+    let catalog = read_all(&[same]).unwrap();
+    assert!(Arc::ptr_eq(
+        catalog.get(name).unwrap(),
+        kieker.get(name).unwrap()
+    ));
+    let other = same.replace("long", "int");
+    let catalog = read_all(&[&other]).unwrap();
+    assert_ne!(catalog.get(name), kieker.get(name));
+}
+
+#[test]
+fn wrong_files_are_refused_with_the_line() {
+    for (text, message) in [
+        ("", "a.irl:1: the end where package should be"),
+        (
+            "package p\nevent E {",
+            "a.irl:2: the end where a type should be",
+        ),
+        (
+            "package p\n\nevent E { int }",
+            "a.irl:3: } where the name of a property should be",
+        ),
+        ("package p /* x", "a comment without an end where event"),
+        (
+            "package p event E { string a = 'x",
+            "a string without an end where a value should be",
+        ),
+        (
+            "package p event E { wrong a }",
+            "a.irl:1: wrong is not defined; name the folder",
+        ),
+        ("package p event E extends Nobody", "Nobody is not defined"),
+        ("package p event E extends E", "E inherits from itself"),
+        (
+            "package p template A : B template B : A event E : A",
+            "inherits from itself",
+        ),
+        ("package p event E {} event E {}", "p.E is defined twice"),
+        (
+            "package p event E { int a long a }",
+            "p.E has the field a twice",
+        ),
+        (
+            "package p event E { int[3] a }",
+            "an array of a fixed length cannot be read here",
+        ),
+        (
+            "package p event E { int[][] a }",
+            "an array of several dimensions cannot be read",
+        ),
+        ("package p model M E", "model cannot be read here"),
+        (
+            "package p enum X {} event E { X a }",
+            "the enum p.X has 0 variants",
+        ),
+        (
+            "package p enum X : X { A } event E { grouped by E.b c X d }",
+            "inherits from itself",
+        ),
+        (
+            "package p event E { grouped by F.b c } event F",
+            "p.F.b is not defined",
+        ),
+        (
+            "package p struct S",
+            "struct where event, entity, template or enum should be",
+        ),
+    ] {
+        let error = read_all(&[text]).unwrap_err();
+        assert!(error.contains(message), "{text}: {error}");
+    }
+}
+
+#[test]
+fn hostile_files_end_soon() {
+    let many = 5_000;
+    let diamond = |kind: &str, body: &str| {
+        let mut text = format!("package p {kind} T0 {body}");
+        for number in 1..60 {
+            let before = number - 1;
+            text.push_str(&format!(" {kind} T{number} : T{before}, T{before} {{ }}"));
+        }
+        text
+    };
+    let templates = diamond("template", "{ int a }") + " event E : T59";
+    assert_eq!(fields(&templates, "p.E"), "a:i32");
+    let enums = diamond("enum", "{ A }") + " event E { T59 e }";
+    assert_eq!(fields(&enums, "p.E"), "e:enum p.T59");
+    let mut chain = String::from("package p template T0");
+    for number in 1..many {
+        chain.push_str(&format!(" template T{number} : T{}", number - 1));
+    }
+    let error = read_all(&[&format!("{chain} event E : T{}", many - 1)]).unwrap_err();
+    assert!(
+        error.contains("through more than 64 definitions"),
+        "{error}"
+    );
+    let braces = format!("package p event E {{ int a = {} }}", "{".repeat(1 << 20));
+    assert!(read_all(&[&braces]).is_err());
+    let wide: String = (0..many).map(|number| format!(" int f{number}")).collect();
+    let error = read_all(&[&format!("package p event E {{ {wide} }}")]).unwrap_err();
+    assert!(error.contains("has 5000 fields"), "{error}");
+    let error = read_all(&[&"x".repeat(MAX_BYTES + 1)]).unwrap_err();
+    assert!(
+        error.contains("16777217 bytes, more than 16777216"),
+        "{error}"
+    );
+}
