@@ -2,6 +2,5 @@
 
 pub mod codec;
 pub mod overhead;
-pub mod soak;
 
 pub use baler_rig::{Failure, Outcome, exit_code};

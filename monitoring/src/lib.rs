@@ -56,6 +56,7 @@ pub mod __private {
     pub use crate::off::Site;
     #[cfg(feature = "enable")]
     pub use crate::probe::{
-        AggregatedGuard, AsyncCall, CellSlot, DurationGuard, Site, Turns, run, run_events,
+        AggregatedGuard, AsyncCall, CellSlot, DurationGuard, Site, Turns, never_called, run,
+        run_events,
     };
 }

@@ -3,5 +3,4 @@
 #![cfg(test)]
 
 mod codec;
-mod long;
 mod overhead;

@@ -326,9 +326,6 @@ pub struct WordRows<'a> {
     pub head: usize,
     /// Which of a row's words says when it was logged.
     pub time: usize,
-    /// A number that only rows among the same words have, which do not change meanwhile: the places
-    /// of their texts are then remembered. 0 if that is not known.
-    pub source: u64,
 }
 
 /// Where the fields of a flat type lie.

@@ -285,7 +285,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
         .err
         .then(|| quote_spanned!(span=> __baler_call.look_at(&__baler_output);));
     let statics = site_and_statics(options, function, &krate);
-    let output = output_hint(&function.signature.output);
+    let output = output_hint(&function.signature.output, &krate);
     let body = &function.body;
     quote_spanned! {span=>
         let (__baler_probe, mut __baler_call) = {
@@ -363,7 +363,7 @@ fn named_site(name: &TokenStream, krate: &Path) -> TokenStream {
 /// Tells the compiler what the body's future returns; without it `?` and `return` in the body
 /// could not be typed.
 /// The idea is that of `#[instrument]` in tracing-attributes.
-fn output_hint(output: &ReturnType) -> TokenStream {
+fn output_hint(output: &ReturnType, krate: &Path) -> TokenStream {
     let ReturnType::Type(_, written) = output else {
         return TokenStream::new();
     };
@@ -373,10 +373,8 @@ fn output_hint(output: &ReturnType) -> TokenStream {
     let mut output = written.clone();
     InferImplTrait.visit_type_mut(&mut output);
     quote_spanned! {Span::mixed_site()=>
-        #[allow(unreachable_code, reason = "never run: it only says what the body returns")]
         if false {
-            let __baler_output: #output = loop {};
-            return __baler_output;
+            return #krate::__private::never_called::<#output>();
         }
     }
 }

@@ -162,7 +162,6 @@ impl CallConverter {
             head: 0,
             // Words lie by descending width, the last field of a width first: that is `tout`.
             time: 0,
-            source: 0,
         };
         let run = batch.words(schema);
         run.map_or((0, Err(PushError::Malformed)), |mut run| {

@@ -61,6 +61,12 @@ pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOn
     body()
 }
 
+/// What `#[probe]` writes into an asynchronous body where it has to name the body's output; never called.
+#[cold]
+pub fn never_called<T>() -> T {
+    std::process::abort()
+}
+
 /// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
 ///
 /// It has no place in a trace, hence nothing to do with its thread: an asynchronous one may end on

@@ -17,7 +17,7 @@ pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
 #[cfg(unix)]
 pub(crate) use aggregate::{CellsHold, hold_cells};
-pub use call::{AsyncCall, DurationGuard, Guard, run};
+pub use call::{AsyncCall, DurationGuard, Guard, never_called, run};
 pub use events::{EventGuard, run_events};
 pub(crate) use record::{no_session, signature, tell_parent};
 #[cfg(unix)]

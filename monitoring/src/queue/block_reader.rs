@@ -32,7 +32,6 @@ impl BlockReader {
     pub(crate) fn read(&mut self, part: BlockPart) {
         self.part = Some(part);
         self.types.clear();
-        self.flat.source = self.flat.source.wrapping_add(1);
     }
 
     /// Whether there is another row. Lets go of the part if there is none.

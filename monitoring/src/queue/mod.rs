@@ -25,7 +25,6 @@ mod set;
 pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
-mod texts;
 mod thread_block;
 mod thread_queue;
 

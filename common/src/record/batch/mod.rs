@@ -5,7 +5,6 @@
 mod builder;
 mod column;
 mod nested;
-mod placed;
 mod string_index;
 mod string_keys;
 mod strings;

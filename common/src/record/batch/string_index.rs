@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use super::builder::PushError;
-use super::placed::PlacedTexts;
 use super::string_keys::StringKeys;
 use super::strings::StringTable;
 use crate::record::intern::Interned;
@@ -28,8 +27,6 @@ pub(super) struct StringIndex {
     texts: Vec<Known>,
     /// Counts the batches, so that nothing has to be wiped between them; never 0.
     batch: u32,
-    /// Texts that came lately, by their places.
-    placed: PlacedTexts,
     /// Where a text is put together.
     text: Vec<u8>,
 }
@@ -70,7 +67,6 @@ impl Default for StringIndex {
             interned: Vec::new(),
             texts: Vec::new(),
             batch: 1,
-            placed: PlacedTexts::default(),
             text: Vec::new(),
         }
     }
@@ -113,7 +109,7 @@ impl StringIndex {
 
     /// The id of the interned string with this number, if it was seen in this batch.
     #[inline(always)]
-    pub(super) fn known_interned(&self, number: u32) -> Option<u32> {
+    fn known_interned(&self, number: u32) -> Option<u32> {
         let number = usize::try_from(number).ok()?;
         let (batch, id) = self.interned.get(number)?;
         (*batch == self.batch).then_some(*id)
@@ -156,28 +152,12 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// From now on the places of texts are in this source, or in one that is not known: 0.
-    pub(super) fn look_into(&mut self, source: u64) {
-        self.placed.look_into(source);
-    }
-
-    /// The id of the string of which a field of words says this, if it was seen in this batch and
-    /// source, lately.
-    #[inline(always)]
-    pub(super) fn known_tag(&self, tag: u32) -> Option<u32> {
-        if tag & INTERNED != 0 {
-            self.known_interned(tag & !INTERNED)
-        } else {
-            self.placed.known(tag)
-        }
-    }
-
-    /// The id of the string of which a field of words says this.
+    /// The id of the string whose tag a field of words holds.
     ///
     /// # Errors
     ///
     /// See [`PushError`].
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn id_of_tag(
         &mut self,
         words: &(impl Words + ?Sized),
@@ -188,20 +168,7 @@ impl StringIndex {
             return self.interned_id(Interned::from_number(tag & !INTERNED), table);
         }
         let (at, length) = text_place(tag);
-        let id = self.id_of_words(words, at, length, table)?;
-        self.placed.found(tag, id);
-        Ok(id)
-    }
-
-    /// As [`Self::id`], of a text of `bytes` bytes that begins at a word.
-    fn id_of_words(
-        &mut self,
-        words: &(impl Words + ?Sized),
-        at: usize,
-        bytes: u32,
-        table: &mut StringTable,
-    ) -> Result<u32, PushError> {
-        let length = usize::try_from(bytes).map_err(|_| PushError::Malformed)?;
+        let length = usize::try_from(length).map_err(|_| PushError::Malformed)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
         for at in at..at.saturating_add(text_words(length)) {
@@ -241,7 +208,6 @@ impl StringIndex {
             // One odd chunk with very many strings must not slow down all that follow.
             self.ids.shrink_to(room / 2);
         }
-        self.placed.forget();
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
             // After four billion batches the numbers begin anew.

@@ -94,7 +94,6 @@ impl WordRun<'_> {
         let mut result = rows.check(&known.checks);
         let before = self.table.timestamps.len();
         let places = || known.layout.fields().iter();
-        self.index.look_into(rows.rows.source);
         // Field by field, so that what is known of a field is looked up once.
         for (column, place) in self.table.columns.iter_mut().zip(places()) {
             if let Column::String(ids) = column {
@@ -144,7 +143,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         })
     }
 
-    /// What they are counted as in a batch: their fields, new texts and timestamps.
+    /// What they are counted as in a batch: their fields, texts and timestamps.
     fn bytes(&self) -> usize {
         let at = |row: usize| usize::try_from(*self.rows.starts.get(row)?).ok();
         let end = at(self.count).unwrap_or(self.rows.end);
@@ -200,15 +199,12 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         let each = self.each(self.field(place));
         for (row, (id, word)) in new.iter_mut().zip(each).enumerate() {
             let tag = low_half(word >> place.shift);
-            *id = match index.known_tag(tag) {
-                Some(id) => id,
-                None => match index.id_of_tag(self.words, tag, table) {
-                    Ok(id) => id,
-                    Err(error) => {
-                        self.count = row;
-                        return Err(error);
-                    }
-                },
+            *id = match index.id_of_tag(self.words, tag, table) {
+                Ok(id) => id,
+                Err(error) => {
+                    self.count = row;
+                    return Err(error);
+                }
             };
         }
         Ok(())

@@ -36,7 +36,7 @@ struct Other {
     count: u32,
 }
 
-/// Appends the row to those before it, behind its timestamp; what texts these have is named.
+/// Appends the row and its texts to the rows before it, after its timestamp.
 struct Rows<'a>(&'a mut Vec<u64>, i64);
 
 impl WordSink for Rows<'_> {
@@ -52,14 +52,8 @@ impl WordSink for Rows<'_> {
         all.push(timestamp.cast_unsigned());
         all.resize(at + 1 + WORDS, 0);
         for text in texts {
-            let new: Vec<_> = words_of_text(text.text()).collect();
-            let before = all.get(..at).unwrap();
-            let mut windows = before.windows(new.len().max(1));
-            let known = windows.position(|words| words == new);
-            assert!(text.place(&mut row, known.unwrap_or(all.len())));
-            if known.is_none() {
-                all.extend(new);
-            }
+            assert!(text.place(&mut row, all.len()));
+            all.extend(words_of_text(text.text()));
         }
         all[at + 1..][..WORDS].copy_from_slice(&row);
         u32::try_from(at).unwrap()
@@ -78,7 +72,6 @@ fn rows<'a>(words: &[u64], starts: &'a [u32]) -> WordRows<'a> {
         end: words.len(),
         head: 1,
         time: 0,
-        source: 0,
     }
 }
 
@@ -134,17 +127,14 @@ proptest! {
         ),
     ) {
         let (mut by_words, mut by_record) = (BatchBuilder::new(), BatchBuilder::new());
-        let mut source = 0;
         for runs in batches {
             for (records, also_other) in runs {
                 let mut words = vec![7; 3];
                 let starts: Vec<_> =
                     records.iter().map(|record| add(record, &mut words)).collect();
                 let mut run = by_words.words(Flat::schema()).unwrap();
-                source += 1;
                 for part in starts.chunks(2) {
-                    let rows = WordRows { source, ..rows(&words, part) };
-                    let added = run.extend(words.as_slice(), &rows, u64::cast_signed);
+                    let added = run.extend(words.as_slice(), &rows(&words, part), u64::cast_signed);
                     prop_assert_eq!(added, (part.len(), Ok(())));
                 }
                 for record in &records {
