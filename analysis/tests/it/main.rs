@@ -4,6 +4,7 @@
 mod filters;
 mod json_lines;
 mod kieker_log;
+mod saved_traces;
 mod schedules;
 mod sinks;
 mod source;

@@ -193,6 +193,84 @@ fn ends_of_calls_that_are_missing_are_repaired_when_asked() {
     );
 }
 
+/// The document without what tells where the records came from.
+fn found(mut document: Value) -> Value {
+    let fields = document.as_object_mut().unwrap();
+    ["from", "records", "refused"].map(|name| fields.remove(name));
+    document
+}
+
+#[test]
+fn partial_results_add_up_to_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = real_log();
+    let args = ["analyze", "--from", &from, "--format", "json"];
+    let paths = ["even", "odd"].map(|name| folder.path().join(name));
+    let paths = paths.each_ref().map(|path| path.to_str().unwrap());
+    for (path, own) in paths.iter().zip(["traceId % 2 == 0", "traceId % 2 != 0"]) {
+        let part = document(&[&args[..], &["--where", own, "--partial", path]].concat());
+        let valid = part["traces"]["valid"].as_u64().unwrap();
+        assert!((800..850).contains(&valid), "{valid}");
+    }
+    let page = folder.path().join("page.html");
+    let merge = [
+        "analyze",
+        "--format",
+        "json",
+        "--report",
+        page.to_str().unwrap(),
+        "--merge",
+    ];
+    let merged = document(&[&merge[..], &paths].concat());
+    assert_eq!(merged["records"], 6_540);
+    assert_eq!(found(merged), found(document(&args)));
+    assert!(fs::read_to_string(page).unwrap().contains("searchBook"));
+
+    let whole = fs::read_to_string(paths[0]).unwrap();
+    fs::write(paths[0], &whole[..whole.len() / 2]).unwrap();
+    let run = baler(&["analyze", "--merge", paths[1], paths[0]]).code(65);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains(paths[0]) && !told.contains(paths[1]),
+        "{told}"
+    );
+    let run = baler(&["analyze", "--from", "null:", "--merge", paths[1]]).failure();
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("--merge") && told.contains("--from"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_consumer_goes_on_with_its_partial_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = file_uri(&folder.path().join("chunks"));
+    let (from, partial) = (
+        format!("{uri}?consumer=traces"),
+        folder.path().join("partial"),
+    );
+    let follow = [
+        "analyze",
+        "--follow",
+        "--idle-timeout",
+        "200ms",
+        "--format",
+        "json",
+    ];
+    let args = ["--from", &from, "--partial", partial.to_str().unwrap()];
+    for sent in 1..=2 {
+        // The second time each record is a copy, in another chunk.
+        output(&["send", "--from", &real_log(), "--to", &uri]);
+        for records in [6_540, 0] {
+            let result = document(&[&follow[..], &args].concat());
+            assert_eq!(result["records"], records, "each chunk is read once");
+            assert_eq!(result["traces"]["copies"], (sent - 1) * 6_540);
+            assert_eq!(dependencies(&result), kieker());
+        }
+    }
+}
+
 #[test]
 fn the_demo_writes_a_report() {
     let folder = tempfile::tempdir().unwrap();
