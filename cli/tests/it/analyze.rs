@@ -1,10 +1,13 @@
 //! `analyze`: what Kieker's trace analysis makes of a log, from every kind of source, in every form.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{baler, file_uri, json as document, json_lines, output, real_log, workspace};
+use crate::support::{
+    baler, file_uri, in_browser, json as document, json_lines, output, real_log, workspace,
+};
 
 /// The dependencies of the log of 2010, by the last parts of the names.
 fn dependencies(document: &Value) -> Vec<(String, String, u64)> {
@@ -271,11 +274,83 @@ fn a_consumer_goes_on_with_its_partial_results() {
     }
 }
 
+/// What a reader of the page sees: at first, after a search, after a filter by time, and after Clear.
+const LOOK: &str = r##"
+const count = (what) => document.querySelectorAll(what).length;
+const look = () => ({ operations: count("#rows tr"), bars: count("#histogram rect"),
+  nodes: count("#graph .node"), edges: count("#graph .edge"), found: count("#graph .hit"),
+  traces: count("#traces details") });
+const type = (id, text) => {
+  document.getElementById(id).value = text;
+  document.getElementById(id).dispatchEvent(new Event("input"));
+  return look();
+};
+const [all, width] = [look(), document.documentElement.scrollWidth];
+const [search, nothing] = [type("search", WORD), type("search", "no such name")];
+document.getElementById("clear").click();
+const [cleared, least] = [look(), type("least", "1e9")];
+return { all, search, nothing, cleared, least, width };"##;
+
+/// Opens a page, and searches for a word that one component has.
+fn looked_at(page: &Path, word: &str) {
+    let page = fs::read_to_string(page).unwrap();
+    let script = LOOK.replace("WORD", &format!("\"{word}\""));
+    // A phone's width: headless Chromium has no narrower window than 500 pixels.
+    for width in [1_280, 500] {
+        let seen = in_browser(&page, width, &script);
+        assert!(seen["width"].as_u64().unwrap() <= width.into(), "{seen}");
+        let all = &seen["all"];
+        for (name, least) in [
+            ("operations", 3),
+            ("bars", 1),
+            ("nodes", 3),
+            ("edges", 2),
+            ("traces", 5),
+        ] {
+            assert!(all[name].as_u64().unwrap() >= least, "{name}: {seen}");
+        }
+        assert_eq!(
+            (&all["found"], all),
+            (&json!(0), &seen["cleared"]),
+            "{seen}"
+        );
+        let search = &seen["search"];
+        assert!(search["found"].as_u64().unwrap() >= 1, "{seen}");
+        let found = search["operations"].as_u64().unwrap();
+        assert!(
+            found >= 1 && found < all["operations"].as_u64().unwrap(),
+            "{seen}"
+        );
+        for (filter, name) in [
+            ("nothing", "operations"),
+            ("nothing", "found"),
+            ("least", "operations"),
+        ] {
+            assert_eq!(seen[filter][name], 0, "{seen}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_log_is_searched_and_filtered_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    output(&[
+        "analyze",
+        "--from",
+        &real_log(),
+        "--report",
+        page.to_str().unwrap(),
+    ]);
+    looked_at(&page, "catalog");
+}
+
 #[test]
 fn the_demo_writes_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     output(&["demo", "--seconds", "1", "--report", page.to_str().unwrap()]);
+    looked_at(&page, "frontend");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("frontend") && page.contains("'Entry'"));
 }
