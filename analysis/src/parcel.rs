@@ -209,6 +209,22 @@ impl Parcel {
         }
     }
 
+    /// A parcel of the same delivery without records, for stages that only keep its receipt.
+    #[must_use]
+    pub fn without_records(&self) -> Self {
+        let content = &*self.chunk;
+        Self::with_content(ParcelContent {
+            chunk: DecodedChunk {
+                summary: content.chunk.summary.clone(),
+                batch: RecordBatch::default(),
+            },
+            identity: content.identity,
+            origin: None,
+            is_redelivered: content.is_redelivered,
+            receipt: content.receipt.clone(),
+        })
+    }
+
     /// Marks the delivery as not processed: it will be given back. For errors of a stage.
     pub fn fail(&self) {
         self.fail_because("a stage did not process it");

@@ -31,7 +31,8 @@ pub(crate) use context::{enter_async, enter_events_async};
 pub(crate) use events::{Entered, Origin, enter_events, leave_events};
 #[cfg(unix)]
 pub(crate) use id::forget_ids;
-use id::next_trace_id;
+pub(crate) use id::lane_group;
+use id::{next_trace_id, next_trace_id_beside};
 
 use crate::probe::tell_parent;
 use crate::traceparent::TraceParent;
@@ -279,10 +280,11 @@ fn leave_spread() {
 
 /// The id of a new trace, which is told if it comes from elsewhere.
 fn begin_trace(parent: Option<&TraceParent>) -> i64 {
-    let trace_id = next_trace_id();
-    if let Some(parent) = parent {
-        tell_parent(trace_id, parent);
-    }
+    let Some(parent) = parent else {
+        return next_trace_id();
+    };
+    let trace_id = next_trace_id_beside(parent.kieker_trace_id());
+    tell_parent(trace_id, parent);
     trace_id
 }
 

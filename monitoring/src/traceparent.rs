@@ -28,7 +28,8 @@ use std::str::FromStr;
 ///
 /// - A trace that comes from elsewhere gets an id of its own here; a `TraceMetadata` record says that
 ///   its parent is [`kieker_trace_id`](Self::kieker_trace_id), the low 63 bits of the W3C id, and its
-///   `parentOrderId` is -1. What it sends on has the W3C id that came in.
+///   `parentOrderId` is -1. What it sends on has the W3C id that came in. The exclusive or of the
+///   four 16-bit parts is the same for both ids, so that both traces go to the same lane.
 /// - A trace that began here with Kieker's id `k` has the W3C id with `k` in the lower 64 bits and
 ///   `splitmix64(k)` in the upper ones.
 /// - Between processes with Baler the header `tracestate` may carry [`state`](Self::state): the trace

@@ -11,7 +11,7 @@
 //! A reader reports gaps only where it can know them. Chunks before the first one that it settled in a
 //! lane may have gone to another reader: they are no gap.
 
-mod sequences;
+pub(crate) mod sequences;
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 /// A set of sequence numbers, held as disjoint ranges: small while a lane arrives in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Sequences {
+pub(crate) struct Sequences {
     /// First number of a range -> its last. Ranges neither touch nor overlap.
     ranges: BTreeMap<u64, u64>,
 }
 
 impl Sequences {
-    pub(super) fn contains(&self, number: u64) -> bool {
+    pub(crate) fn contains(&self, number: u64) -> bool {
         self.ranges
             .range(..=number)
             .next_back()
@@ -18,7 +18,7 @@ impl Sequences {
     }
 
     /// Adds `first..=last`.
-    pub(super) fn insert(&mut self, first: u64, last: u64) {
+    pub(crate) fn insert(&mut self, first: u64, last: u64) {
         let (mut first, mut last) = (first, last.max(first));
         // Every range that overlaps or touches becomes part of the new one.
         let reach = last.saturating_add(1);
@@ -33,13 +33,18 @@ impl Sequences {
         self.ranges.insert(first, last);
     }
 
+    /// Its ranges as first and last number, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.ranges.iter().map(|(first, last)| (*first, *last))
+    }
+
     /// How many ranges it takes.
-    pub(super) fn ranges(&self) -> usize {
+    pub(crate) fn ranges(&self) -> usize {
         self.ranges.len()
     }
 
     /// The numbers missing between its ranges, as first and last number, in order.
-    pub(super) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
         let after = self.ranges.iter().skip(1);
         self.ranges
             .values()
@@ -48,7 +53,7 @@ impl Sequences {
     }
 
     /// The parts of its ranges that lie in `first..=last`, in order.
-    pub(super) fn within(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
+    pub(crate) fn within(&self, first: u64, last: u64) -> impl Iterator<Item = (u64, u64)> {
         let before = self.ranges.range(..first).next_back();
         before
             .into_iter()
@@ -58,7 +63,7 @@ impl Sequences {
     }
 
     /// Forgets the lowest range; returns the number below which nothing is known any more.
-    pub(super) fn forget_lowest(&mut self) -> Option<u64> {
+    pub(crate) fn forget_lowest(&mut self) -> Option<u64> {
         let (_, last) = self.ranges.pop_first()?;
         Some(last.saturating_add(1))
     }

@@ -38,6 +38,9 @@ pub struct TraceSettings {
     pub repair: bool,
     /// Only these traces. Default: all.
     pub only: Option<HashSet<i64>>,
+    /// Whether chunks are remembered, and a chunk that comes again is passed over. For results that
+    /// are saved and go on later. Default: no, since a source removes copies itself.
+    pub chunks_once: bool,
 }
 
 impl Default for TraceSettings {
@@ -47,6 +50,7 @@ impl Default for TraceSettings {
             max_waiting: 4_000_000,
             repair: false,
             only: None,
+            chunks_once: false,
         }
     }
 }
@@ -64,26 +68,27 @@ pub struct ClosedTrace {
 #[derive(Debug, Default)]
 pub struct Assembler {
     settings: TraceSettings,
-    operations: Operations,
-    sessions: Texts,
-    open: HashMap<i64, OpenTrace>,
+    pub(super) operations: Operations,
+    pub(super) sessions: Texts,
+    pub(super) open: HashMap<i64, OpenTrace>,
     /// Records in `open`, and what the traces cost beside them.
     waiting: usize,
-    closed: ClosedIds,
-    counts: TraceCounts,
+    pub(super) closed: ClosedIds,
+    pub(super) counts: TraceCounts,
     /// The newest time of a record, and that when old traces were last looked for.
-    newest: i64,
+    pub(super) newest: i64,
     looked_at: i64,
     /// Counts parcels.
     round: u64,
 }
 
+/// A trace that may get more records.
 #[derive(Debug)]
-struct OpenTrace {
-    calls: Vec<Call>,
-    events: Vec<Event>,
-    metadata: Option<Metadata>,
-    session: Option<TextId>,
+pub(super) struct OpenTrace {
+    pub(super) calls: Vec<Call>,
+    pub(super) events: Vec<Event>,
+    pub(super) metadata: Option<Metadata>,
+    pub(super) session: Option<TextId>,
     first: i64,
     last: i64,
     /// The round of its newest record.
@@ -93,14 +98,14 @@ struct OpenTrace {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Metadata {
-    host: TextId,
-    parent: Option<(i64, i32)>,
+pub(super) struct Metadata {
+    pub(super) host: TextId,
+    pub(super) parent: Option<(i64, i32)>,
 }
 
 /// The ids of traces that were closed while records could still come.
 #[derive(Debug, Default)]
-struct ClosedIds {
+pub(super) struct ClosedIds {
     /// Each with whether a record of it came late.
     ids: HashMap<i64, bool>,
     order: VecDeque<i64>,
@@ -184,7 +189,7 @@ impl Assembler {
             };
             self.waiting = self.waiting.saturating_sub(trace.cost);
             if cause != Cause::End {
-                self.closed.add(id);
+                self.closed.add(id, false);
             }
             let closed = self.conclude(id, trace, cause);
             each(closed, &self.operations);
@@ -361,7 +366,7 @@ impl Assembler {
 
     /// The open trace of a record that tells about this span of time; nothing if it is not wanted or
     /// late.
-    fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
+    pub(super) fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
         if self
             .settings
             .only
@@ -409,13 +414,20 @@ impl Default for OpenTrace {
 }
 
 impl ClosedIds {
-    fn add(&mut self, id: i64) {
+    /// The ids in the order in which the traces were closed.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i64, bool)> {
+        let ids = self.order.iter();
+        ids.filter_map(|id| Some((*id, *self.ids.get(id)?)))
+    }
+
+    /// Adds the id of a trace, and whether a record of it came late.
+    pub(super) fn add(&mut self, id: i64, is_late: bool) {
         if self.order.len() >= REMEMBERED
             && let Some(oldest) = self.order.pop_front()
         {
             self.ids.remove(&oldest);
         }
-        if self.ids.insert(id, false).is_none() {
+        if self.ids.insert(id, is_late).is_none() {
             self.order.push_back(id);
         }
     }

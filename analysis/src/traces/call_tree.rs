@@ -61,11 +61,7 @@ impl CallTree {
             let caller = self.nodes.get(node.parent)?;
             Some((caller.operation, node.operation?, node.calls))
         });
-        let beyond = self
-            .beyond
-            .iter()
-            .map(|((from, to), calls)| (*from, *to, *calls));
-        nodes.chain(beyond)
+        nodes.chain(self.beyond())
     }
 
     /// The same tree with each operation on one host only.
@@ -86,10 +82,9 @@ impl CallTree {
                 into.add(node.calls, node.total_ns, node.self_ns);
             }
         }
-        for ((from, to), calls) in &self.beyond {
+        for (from, to, calls) in self.beyond() {
             let from = from.map(&mut same);
-            let sum = merged.beyond.entry((from, same(*to))).or_default();
-            *sum = sum.saturating_add(*calls);
+            merged.merge_beyond(from, same(to), calls);
         }
         merged
     }
@@ -115,8 +110,7 @@ impl CallTree {
                         Some(caller) => trace.calls.get(caller).map(|caller| caller.operation),
                         None => self.nodes.get(base).and_then(|base| base.operation),
                     };
-                    let calls = self.beyond.entry((from, call.operation)).or_default();
-                    *calls = calls.saturating_add(1);
+                    self.merge_beyond(from, call.operation, 1);
                 }
             }
             places.push(place.unwrap_or(0));
@@ -133,6 +127,34 @@ impl CallTree {
             total_ns: call.nanos(),
             self_ns,
         });
+    }
+
+    /// Adds a node of another tree below the node of its caller, and returns where it is. Without
+    /// that node, or room for one more, only the calls count; `from` is the caller.
+    pub(super) fn merge(
+        &mut self,
+        parent: Option<usize>,
+        from: Option<OperationId>,
+        (operation, calls, total_ns, self_ns): (OperationId, u64, u64, u64),
+    ) -> Option<usize> {
+        let place = parent.and_then(|parent| self.child(parent, operation));
+        match place.and_then(|place| self.nodes.get_mut(place)) {
+            Some(node) => node.add(calls, total_ns, self_ns),
+            None => self.merge_beyond(from, operation, calls),
+        }
+        place
+    }
+
+    /// Adds calls without a node.
+    pub(super) fn merge_beyond(&mut self, from: Option<OperationId>, to: OperationId, calls: u64) {
+        let sum = self.beyond.entry((from, to)).or_default();
+        *sum = sum.saturating_add(calls);
+    }
+
+    /// Calls from one operation to another without a node.
+    pub(super) fn beyond(&self) -> impl Iterator<Item = (Option<OperationId>, OperationId, u64)> {
+        let beyond = self.beyond.iter();
+        beyond.map(|((from, to), calls)| (*from, *to, *calls))
     }
 
     /// The node of an operation below another; nothing if there are too many nodes.

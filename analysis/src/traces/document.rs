@@ -80,6 +80,8 @@ impl TraceAnalysis {
                 "late_records": counts.late_records,
                 "records": counts.records,
                 "copies": counts.copies,
+                "chunk_copies": counts.chunk_copies,
+                "shared_chunks": counts.shared_chunks,
                 "untraced": counts.untraced,
                 "linked": counts.linked,
                 "parent_missing": counts.parent_missing,
@@ -127,7 +129,13 @@ impl TraceAnalysis {
             .iter()
             .map(|(kind, timed)| (*kind, timed))
             .collect();
-        timed.sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), *kind));
+        let name = |kind| {
+            let operation = self.operations().of_kind(kind);
+            operation.map(|operation| (&*operation.signature, &*operation.component))
+        };
+        // The order is that of names, not that of arrival.
+        timed
+            .sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), name(*kind)));
         timed
             .into_iter()
             .filter_map(|(kind, timed)| Some((self.operations().of_kind(kind)?, timed)))
@@ -148,6 +156,8 @@ impl TraceAnalysis {
             let operation = kind.and_then(|kind| operations.of_kind(kind));
             operation.map_or(ENTRY, |operation| &operation.signature)
         };
+        let mut calls: Vec<_> = calls.into_iter().collect();
+        calls.sort_by_key(|((from, to), _)| (name(*from), name(*to)));
         let calls = calls.into_iter();
         calls
             .map(
@@ -262,7 +272,9 @@ fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
 
 fn dependencies(graph: &Graph) -> Value {
     let name = |node| graph.nodes.get(node).map(super::GraphNode::full_name);
-    let edges = graph.edges.iter();
+    let mut edges: Vec<_> = graph.edges.iter().collect();
+    edges.sort_by_key(|edge| (name(edge.from), name(edge.to)));
+    let edges = edges.into_iter();
     edges
         .map(|edge| json!({ "from": name(edge.from), "to": name(edge.to), "count": edge.calls }))
         .collect()

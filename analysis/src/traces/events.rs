@@ -1,10 +1,12 @@
 //! Events of one trace to calls, with repair of ends that are missing.
 
+use serde::{Deserialize, Serialize};
+
 use super::operations::{KindId, OperationId};
 use super::tree::{Call, Reason};
 
 /// One event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct Event {
     /// Its number in the trace, from 0.
     pub(super) order: i32,
@@ -14,7 +16,8 @@ pub(super) struct Event {
     pub(super) operation: KindId,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum EventKind {
     After,
     AfterFailed,

@@ -24,6 +24,7 @@ mod graph;
 mod layout;
 mod operations;
 mod profile;
+mod saved;
 mod tree;
 
 pub use assemble::{Assembler, ClosedTrace, TraceSettings};
@@ -33,6 +34,7 @@ pub use document::report;
 pub use graph::{Graph, GraphEdge, GraphNode, Level};
 pub use operations::{Operation, OperationId, Operations};
 pub use profile::{Profile, Session, TraceClass, TraceCounts};
+pub use saved::{SavedTraces, SavedTracesError};
 pub use tree::{Call, Outcome, Reason, Trace};
 
 use std::fmt;
@@ -42,18 +44,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
+use saved::SeenChunks;
 
 /// Everything that records tell about traces: an [`Assembler`] and the [`Profile`] that it fills.
 #[derive(Debug, Default)]
 pub struct TraceAnalysis {
     assembler: Assembler,
     profile: Profile,
+    chunks: Option<SeenChunks>,
 }
 
 impl TraceAnalysis {
     /// An analysis that has seen nothing.
     pub fn new(settings: TraceSettings) -> Self {
         Self {
+            chunks: settings.chunks_once.then(SeenChunks::default),
             assembler: Assembler::new(settings),
             profile: Profile::default(),
         }
@@ -61,6 +66,12 @@ impl TraceAnalysis {
 
     /// Takes the records of a parcel. `each` is called with every trace that is closed by them.
     pub fn accept(&mut self, parcel: &Parcel, mut each: impl FnMut(&ClosedTrace, &Operations)) {
+        if let (Some(chunks), Some(identity)) = (&mut self.chunks, parcel.identity())
+            && chunks.insert(identity, identity.sequence) > 0
+        {
+            self.assembler.counts.chunk_copies += 1;
+            return;
+        }
         let profile = &mut self.profile;
         self.assembler.accept(parcel, &mut |closed, operations| {
             each(&closed, operations);
@@ -113,6 +124,11 @@ impl TraceStage {
     pub fn with_list(self, output: impl Write + Send + 'static, name: impl Into<Box<str>>) -> Self {
         self.lock().list = Some((Box::new(output), name.into()));
         self
+    }
+
+    /// Adds saved results: see [`TraceAnalysis::add_saved`].
+    pub fn add_saved(&self, parts: Vec<SavedTraces>) {
+        self.lock().analysis.add_saved(parts);
     }
 
     /// Reads the analysis.

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 /// The most operations, and the most texts, that are kept apart; further ones count as `(other)`.
 const MAX_OPERATIONS: usize = 100_000;
 
@@ -13,7 +15,7 @@ const MAX_TEXT_BYTES: usize = 64 << 20;
 const OTHER: &str = "(other)";
 
 /// The number of an operation on a host, in [`Operations`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct OperationId(pub(super) u32);
 
 /// An operation on a host.
@@ -32,8 +34,20 @@ pub struct Operation {
 }
 
 /// The number of an operation, whatever the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub(super) struct KindId(pub(super) u32);
+
+impl OperationId {
+    pub(super) fn position(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
+
+impl KindId {
+    pub(super) fn position(self) -> usize {
+        usize::try_from(self.0).unwrap_or(usize::MAX)
+    }
+}
 
 /// The number of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,12 +91,26 @@ impl Default for Operations {
 impl Operations {
     /// The operation with this number.
     pub fn get(&self, id: OperationId) -> Option<&Operation> {
-        self.list.get(usize::try_from(id.0).ok()?)
+        self.list.get(id.position())
+    }
+
+    /// All operations on their hosts, by number.
+    pub(super) fn all(&self) -> &[Operation] {
+        &self.list
+    }
+
+    /// All operations without hosts, by number.
+    pub(super) fn kinds(&self) -> &[Operation] {
+        &self.kinds
     }
 
     /// The operation of this kind, without a host.
     pub(super) fn of_kind(&self, kind: KindId) -> Option<&Operation> {
-        self.kinds.get(usize::try_from(kind.0).ok()?)
+        self.kinds.get(kind.position())
+    }
+
+    pub(super) fn text_of(&self, text: TextId) -> Arc<str> {
+        self.texts.get(text)
     }
 
     pub(super) fn text(&mut self, text: &str) -> TextId {

@@ -4,10 +4,12 @@ use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
+use serde::{Deserialize, Serialize};
+
 use super::assemble::ClosedTrace;
 use super::call_tree::CallTree;
 use super::operations::{KindId, OperationId, Operations};
-use super::tree::{Outcome, Trace};
+use super::tree::{Outcome, Reason, Trace};
 use crate::filters::Durations;
 
 /// How many operations have response times of their own; further ones are measured together.
@@ -29,7 +31,7 @@ const MAX_PLACED_CALLS: usize = 2_000_000;
 const MAX_WAITING_CALLS: usize = 1_000_000;
 
 /// What was counted. Every trace is in one of `valid`, `invalid` and `incomplete`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceCounts {
     /// Records of traces, late ones and copies included.
@@ -46,10 +48,15 @@ pub struct TraceCounts {
     pub valid: u64,
     /// Traces that are valid because missing ends of calls were added.
     pub repaired: u64,
-    /// Traces that contradict themselves, by [`super::Reason::name`].
-    pub invalid: BTreeMap<&'static str, u64>,
-    /// Traces that lack records, by [`super::Reason::name`].
-    pub incomplete: BTreeMap<&'static str, u64>,
+    /// Chunks that came again, and were passed over.
+    pub chunk_copies: u64,
+    /// Chunks that are in two results that were added up. Of traces that were still open there copies
+    /// are dropped; other traces of such chunks count twice.
+    pub shared_chunks: u64,
+    /// Traces that contradict themselves.
+    pub invalid: BTreeMap<Reason, u64>,
+    /// Traces that lack records.
+    pub incomplete: BTreeMap<Reason, u64>,
     /// Traces whose caller is in another trace that was found.
     pub linked: u64,
     /// Traces whose caller is in another trace that was not found, or is not valid.
@@ -61,6 +68,52 @@ pub struct TraceCounts {
 }
 
 impl TraceCounts {
+    /// These counts, with those of records from an assembler.
+    #[must_use]
+    pub(super) fn with_records(self, records: &Self) -> Self {
+        Self {
+            records: records.records,
+            untraced: records.untraced,
+            copies: records.copies,
+            late: records.late,
+            late_records: records.late_records,
+            chunk_copies: records.chunk_copies,
+            shared_chunks: records.shared_chunks,
+            ..self
+        }
+    }
+
+    /// Adds other counts.
+    pub(super) fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.records, other.records),
+            (&mut self.untraced, other.untraced),
+            (&mut self.copies, other.copies),
+            (&mut self.late, other.late),
+            (&mut self.late_records, other.late_records),
+            (&mut self.chunk_copies, other.chunk_copies),
+            (&mut self.shared_chunks, other.shared_chunks),
+            (&mut self.valid, other.valid),
+            (&mut self.repaired, other.repaired),
+            (&mut self.linked, other.linked),
+            (&mut self.parent_missing, other.parent_missing),
+            (&mut self.without_class, other.without_class),
+            (&mut self.without_session, other.without_session),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        let reasons = [
+            (&mut self.invalid, &other.invalid),
+            (&mut self.incomplete, &other.incomplete),
+        ];
+        for (sums, more) in reasons {
+            for (reason, count) in more {
+                let sum = sums.entry(*reason).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+        }
+    }
+
     pub(super) fn add_copies(&mut self, copies: usize) {
         self.copies = self
             .copies
@@ -69,7 +122,7 @@ impl TraceCounts {
 }
 
 /// Traces that have the same calls in the same order.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TraceClass {
     /// How many traces.
     pub traces: u64,
@@ -80,7 +133,7 @@ pub struct TraceClass {
 }
 
 /// Valid traces of one session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
     /// How many traces.
     pub traces: u64,
@@ -96,37 +149,37 @@ pub(super) struct Timed {
 }
 
 /// The operation and depth of each call: the shape of a trace.
-type Shape = Box<[(OperationId, i32)]>;
+pub(super) type Shape = Box<[(OperationId, i32)]>;
 
 /// What valid traces add up to.
 #[derive(Debug, Default)]
 pub struct Profile {
-    counts: TraceCounts,
-    tree: CallTree,
-    times: HashMap<KindId, Timed>,
-    classes: HashMap<Shape, TraceClass>,
+    pub(super) counts: TraceCounts,
+    pub(super) tree: CallTree,
+    pub(super) times: HashMap<KindId, Timed>,
+    pub(super) classes: HashMap<Shape, TraceClass>,
     class_calls: usize,
-    sessions: BTreeMap<Box<str>, Session>,
-    slowest: Vec<Trace>,
-    span: Option<(i64, i64)>,
-    links: Links,
+    pub(super) sessions: BTreeMap<Box<str>, Session>,
+    pub(super) slowest: Vec<Trace>,
+    pub(super) span: Option<(i64, i64)>,
+    pub(super) links: Links,
 }
 
 /// What is needed to find the caller of a trace in another one.
 #[derive(Debug, Default)]
-struct Links {
-    placed: HashMap<i64, Placed>,
-    placed_order: VecDeque<i64>,
+pub(super) struct Links {
+    pub(super) placed: HashMap<i64, Placed>,
+    pub(super) placed_order: VecDeque<i64>,
     placed_cost: usize,
     /// Traces by the ids of the traces that they wait for.
-    waiting: BTreeMap<i64, Vec<Trace>>,
+    pub(super) waiting: BTreeMap<i64, Vec<Trace>>,
     waiting_calls: usize,
 }
 
 /// Where the calls of a trace are in the call tree.
-#[derive(Debug)]
-struct Placed {
-    nodes: Box<[usize]>,
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Placed {
+    pub(super) nodes: Box<[usize]>,
     event_calls: Box<[u32]>,
 }
 
@@ -197,15 +250,19 @@ impl Profile {
 
     /// Adds a closed trace.
     pub(super) fn add(&mut self, closed: ClosedTrace, operations: &Operations) {
-        let add = |counts: &mut BTreeMap<_, u64>, name| *counts.entry(name).or_default() += 1;
+        let add = |counts: &mut BTreeMap<_, u64>, reason| *counts.entry(reason).or_default() += 1;
         match closed.outcome {
-            Outcome::Incomplete(reason) => return add(&mut self.counts.incomplete, reason.name()),
-            Outcome::Invalid(reason) => return add(&mut self.counts.invalid, reason.name()),
+            Outcome::Incomplete(reason) => return add(&mut self.counts.incomplete, reason),
+            Outcome::Invalid(reason) => return add(&mut self.counts.invalid, reason),
             Outcome::Repaired => self.counts.repaired += 1,
             Outcome::Valid => {}
         }
         self.counts.valid += 1;
-        let trace = closed.trace;
+        self.link(closed.trace, operations);
+    }
+
+    /// Places a valid trace, or lets it wait for the trace that called it.
+    pub(super) fn link(&mut self, trace: Trace, operations: &Operations) {
         let Some((parent, place)) = trace.parent else {
             return self.place(trace, 0, operations);
         };
@@ -250,14 +307,7 @@ impl Profile {
                 .into_iter()
                 .for_each(|trace| self.place_below(trace, None, operations));
         }
-        self.counts = TraceCounts {
-            records: counts.records,
-            untraced: counts.untraced,
-            copies: counts.copies,
-            late: counts.late,
-            late_records: counts.late_records,
-            ..std::mem::take(&mut self.counts)
-        };
+        self.counts = std::mem::take(&mut self.counts).with_records(counts);
     }
 
     /// Places a trace that another one called: below the node of the call, if it was found.
@@ -299,73 +349,88 @@ impl Profile {
             let kind = operations
                 .get(call.operation)
                 .map_or(KindId(0), |it| it.kind);
-            let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
-                true => kind,
-                false => KindId(0),
-            };
-            let timed = match self.times.entry(kind) {
-                Entry::Occupied(entry) => entry.into_mut(),
-                Entry::Vacant(entry) => {
-                    let Some(durations) = Durations::new() else {
-                        continue;
-                    };
-                    entry.insert(Timed {
-                        durations,
-                        failed: 0,
-                    })
-                }
-            };
-            timed.durations.add(call.nanos());
-            timed.failed += u64::from(call.failed);
+            if let Some(timed) = self.timed(kind) {
+                timed.durations.add(call.nanos());
+                timed.failed += u64::from(call.failed);
+            }
         }
         let end = trace.calls.iter().map(|call| call.tout).max().unwrap_or(0);
         let span = (trace.start(), end);
         self.span = Some(widen(self.span, span));
         if let Some(name) = &trace.session {
-            let has_room = self.sessions.len() < MAX_SESSIONS;
-            match self.sessions.get_mut(name) {
-                Some(session) => {
-                    session.traces += 1;
-                    session.span = widen(Some(session.span), span);
-                }
-                None if has_room => {
-                    let session = Session { traces: 1, span };
-                    self.sessions.insert(name.clone(), session);
-                }
-                None => self.counts.without_session += 1,
+            self.add_session(name, Session { traces: 1, span });
+        }
+    }
+
+    /// Where the times of an operation are added up.
+    pub(super) fn timed(&mut self, kind: KindId) -> Option<&mut Timed> {
+        let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
+            true => kind,
+            false => KindId(0),
+        };
+        Some(match self.times.entry(kind) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(Timed {
+                durations: Durations::new()?,
+                failed: 0,
+            }),
+        })
+    }
+
+    /// Adds traces of a session.
+    pub(super) fn add_session(&mut self, name: &str, more: Session) {
+        let has_room = self.sessions.len() < MAX_SESSIONS;
+        match self.sessions.get_mut(name) {
+            Some(session) => {
+                session.traces = session.traces.saturating_add(more.traces);
+                session.span = widen(Some(session.span), more.span);
+            }
+            None if has_room => {
+                self.sessions.insert(name.into(), more);
+            }
+            None => {
+                let without = &mut self.counts.without_session;
+                *without = without.saturating_add(more.traces);
             }
         }
     }
 
     fn classify(&mut self, trace: Trace) {
+        self.compare(&trace);
+        self.add_class(TraceClass {
+            traces: 1,
+            total_ns: trace.nanos(),
+            example: trace,
+        });
+    }
+
+    /// Keeps a trace if it is one of the slowest.
+    pub(super) fn compare(&mut self, trace: &Trace) {
         let rank = |trace: &Trace| (Reverse(trace.nanos()), trace.start(), trace.id);
         let is_full = self.slowest.len() >= SLOWEST;
         let is_slow = self
             .slowest
             .last()
-            .is_none_or(|last| rank(&trace) < rank(last));
+            .is_none_or(|last| rank(trace) < rank(last));
         if !is_full || is_slow {
-            let place = self.slowest.partition_point(|it| rank(it) < rank(&trace));
+            let place = self.slowest.partition_point(|it| rank(it) < rank(trace));
             self.slowest.insert(place, trace.clone());
             self.slowest.truncate(SLOWEST);
         }
-        let shape: Shape = trace
-            .calls
-            .iter()
-            .map(|call| (call.operation, call.ess))
-            .collect();
-        let class = TraceClass {
-            traces: 1,
-            total_ns: trace.nanos(),
-            example: trace,
-        };
+    }
+
+    /// Adds traces of a class.
+    pub(super) fn add_class(&mut self, class: TraceClass) {
+        let calls = class.example.calls.iter();
+        let shape: Shape = calls.map(|call| (call.operation, call.ess)).collect();
         if let Some(known) = self.classes.get_mut(&shape) {
             known.merge(class);
         } else if self.class_calls.saturating_add(shape.len()) <= MAX_CLASS_CALLS {
             self.class_calls = self.class_calls.saturating_add(shape.len());
             self.classes.insert(shape, class);
         } else {
-            self.counts.without_class += 1;
+            let without = &mut self.counts.without_class;
+            *without = without.saturating_add(class.traces);
         }
     }
 }
@@ -387,7 +452,7 @@ impl TraceClass {
 }
 
 impl Links {
-    fn remember(&mut self, id: i64, placed: Placed) {
+    pub(super) fn remember(&mut self, id: i64, placed: Placed) {
         self.placed_cost = self.placed_cost.saturating_add(placed.cost());
         match self.placed.insert(id, placed) {
             Some(before) => self.placed_cost = self.placed_cost.saturating_sub(before.cost()),
@@ -422,6 +487,6 @@ impl Placed {
     }
 }
 
-fn widen(span: Option<(i64, i64)>, by: (i64, i64)) -> (i64, i64) {
+pub(super) fn widen(span: Option<(i64, i64)>, by: (i64, i64)) -> (i64, i64) {
     span.map_or(by, |span| (span.0.min(by.0), span.1.max(by.1)))
 }

@@ -1,9 +1,12 @@
 //! One trace: its calls, and whether they fit together.
 
+use serde::{Deserialize, Serialize};
+
 use super::operations::OperationId;
 
 /// One call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "CallRow", into = "CallRow")]
 pub struct Call {
     /// Its number in the order of entries, from 0.
     pub eoi: i32,
@@ -19,6 +22,36 @@ pub struct Call {
     pub failed: bool,
 }
 
+/// A call as saved results have it: eoi, ess, tin, tout, operation, failed.
+type CallRow = (i32, i32, i64, i64, OperationId, bool);
+
+impl From<CallRow> for Call {
+    fn from((eoi, ess, tin, tout, operation, failed): CallRow) -> Self {
+        Self {
+            eoi,
+            ess,
+            tin,
+            tout,
+            operation,
+            failed,
+        }
+    }
+}
+
+impl From<Call> for CallRow {
+    fn from(call: Call) -> Self {
+        let Call {
+            eoi,
+            ess,
+            tin,
+            tout,
+            operation,
+            failed,
+        } = call;
+        (eoi, ess, tin, tout, operation, failed)
+    }
+}
+
 impl Call {
     /// How long it took, in nanoseconds; 0 if it ended before it began.
     pub fn nanos(&self) -> u64 {
@@ -27,7 +60,7 @@ impl Call {
 }
 
 /// The calls of one trace, in order of entry.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trace {
     /// Its id.
     pub id: i64,
@@ -63,7 +96,8 @@ impl Outcome {
 }
 
 /// Why a trace is not valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
     /// A call ends that is not the innermost open one.

@@ -3,6 +3,7 @@
 
 mod filters;
 mod json_lines;
+mod saved_traces;
 mod schedules;
 mod sinks;
 mod source;

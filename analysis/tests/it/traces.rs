@@ -31,7 +31,7 @@ fn text(path: &str) -> String {
 }
 
 /// A small generator of numbers: xorshift64 (Marsaglia, 2003).
-struct Dice(u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
     fn roll(&mut self, sides: usize) -> usize {
@@ -41,7 +41,7 @@ impl Dice {
         usize::try_from(self.0 >> 33).unwrap() % sides
     }
 
-    fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.roll(last + 1));
         }
@@ -49,31 +49,39 @@ impl Dice {
 }
 
 fn parcel(batch: &RecordBatch) -> Parcel {
+    parcel_of(batch, 0)
+}
+
+/// A chunk with this number.
+fn parcel_of(batch: &RecordBatch, sequence: u64) -> Parcel {
     let mut bytes = Vec::new();
-    let header = ChunkHeader::new(identity(0));
+    let header = ChunkHeader::new(identity(sequence));
     let mut serializer = NativeSerializer::new(Compression::None).unwrap();
     serializer.serialize(batch, &header, &mut bytes).unwrap();
     Parcel::new(ChunkDecoder::default().decode(&bytes).unwrap())
 }
 
 /// The records of a log in chunks, in their order or, with a seed, in a random one.
-fn log(folder: &str, seed: Option<u64>) -> Vec<Parcel> {
+pub(crate) fn log(folder: &str, seed: Option<u64>) -> Vec<Parcel> {
     let reader = LogReader::open(data(folder), LogSettings::default()).unwrap();
     let mut records: Vec<_> = reader.map(Result::unwrap).collect();
     if let Some(seed) = seed {
         Dice(seed | 1).shuffle(&mut records);
     }
-    let chunks = records.chunks(700).map(|records| {
+    let chunks = (0..).zip(records.chunks(700)).map(|(sequence, records)| {
         let mut batch = BatchBuilder::new();
         records
             .iter()
             .for_each(|record| batch.push_dynamic(record).unwrap());
-        parcel(&batch.take())
+        parcel_of(&batch.take(), sequence)
     });
     chunks.collect()
 }
 
-fn analyse(parcels: &[Parcel], settings: TraceSettings) -> (TraceAnalysis, Vec<ClosedTrace>) {
+pub(crate) fn analyse(
+    parcels: &[Parcel],
+    settings: TraceSettings,
+) -> (TraceAnalysis, Vec<ClosedTrace>) {
     let mut analysis = TraceAnalysis::new(settings);
     let mut closed = Vec::new();
     for parcel in parcels {
@@ -379,7 +387,11 @@ fn the_1000_executions_with_faults(seed: Option<u64>) {
     let (analysis, closed) = analyse(&log(folder, seed), TraceSettings::default());
     let counts = analysis.profile().counts();
     assert_eq!((counts.valid, counts.copies > 0), (903, true));
-    let reasons = [("depth_jump", 7), ("first_not_root", 15), ("order_gap", 46)];
+    let reasons = [
+        (Reason::DepthJump, 7),
+        (Reason::FirstNotRoot, 15),
+        (Reason::OrderGap, 46),
+    ];
     assert_eq!(counts.invalid, BTreeMap::from(reasons));
     same_as_kieker(&analysis, "oracle/oer-1000-bad/expected");
     same_classes(&analysis, "oracle/oer-1000-bad/expected");
@@ -439,7 +451,7 @@ fn the_logs_of_2014_give_the_same_graphs_whole_and_repaired() {
         let (analysis, closed) = analyse(&parcels, TraceSettings::default());
         assert_eq!(
             analysis.profile().counts().incomplete,
-            BTreeMap::from([("after_missing", 2)])
+            BTreeMap::from([(Reason::AfterMissing, 2)])
         );
         let missing = Outcome::Incomplete(Reason::AfterMissing);
         assert!(closed.iter().all(|closed| closed.outcome == missing));
@@ -451,8 +463,8 @@ fn whole(number: usize) -> i32 {
 }
 
 /// A trace whose tree is known.
-struct Known {
-    id: i64,
+pub(crate) struct Known {
+    pub(crate) id: i64,
     /// Its operations and depths in order of entry.
     calls: Vec<(usize, i32)>,
     /// A trace that called it, and the call in it.
@@ -460,7 +472,7 @@ struct Known {
 }
 
 /// Traces of 1 to 40 levels; one in eight was called from another one.
-fn known_traces(count: usize, dice: &mut Dice) -> Vec<Known> {
+pub(crate) fn known_traces(count: usize, dice: &mut Dice) -> Vec<Known> {
     let mut traces: Vec<Known> = Vec::new();
     for number in 0..count {
         // One in twenty goes straight down.
@@ -496,13 +508,13 @@ fn signature(operation: usize) -> String {
 }
 
 /// An execution and, of a trace that was called from another one, the record that says so.
-enum Told {
+pub(crate) enum Told {
     Call(OperationExecutionRecord),
     Parent(TraceMetadata),
 }
 
 /// The records of traces. A call takes 10 ns for each call in it, and 10 more.
-fn told(traces: &[Known]) -> Vec<Told> {
+pub(crate) fn told(traces: &[Known]) -> Vec<Told> {
     let mut records = Vec::new();
     for (number, trace) in traces.iter().enumerate() {
         let host = format!("producer{}", number % 8);
@@ -538,8 +550,8 @@ fn told(traces: &[Known]) -> Vec<Told> {
     records
 }
 
-fn parcels(records: &[Told]) -> Vec<Parcel> {
-    let chunks = records.chunks(2_000).map(|records| {
+pub(crate) fn parcels(records: &[Told]) -> Vec<Parcel> {
+    let chunks = (0..).zip(records.chunks(2_000)).map(|(sequence, records)| {
         let mut batch = BatchBuilder::new();
         for record in records {
             match record {
@@ -547,7 +559,7 @@ fn parcels(records: &[Told]) -> Vec<Parcel> {
                 Told::Parent(record) => batch.push(record).unwrap(),
             }
         }
-        parcel(&batch.take())
+        parcel_of(&batch.take(), sequence)
     });
     chunks.collect()
 }
@@ -658,7 +670,7 @@ fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     assert!(
         counts
             .incomplete
-            .get("evicted")
+            .get(&Reason::Evicted)
             .is_some_and(|count| *count >= 1)
     );
     // A trace is cut only where a chunk ends in it; its rest comes late or begins a trace anew.
@@ -690,7 +702,7 @@ fn a_trace_that_lasts_too_long_is_invalid_in_any_order() {
     for _ in 0..2 {
         let (analysis, _) = analyse(&parcels(&records), settings.clone());
         let counts = analysis.profile().counts();
-        assert_eq!(counts.invalid, BTreeMap::from([("max_duration", 1)]));
+        assert_eq!(counts.invalid, BTreeMap::from([(Reason::MaxDuration, 1)]));
         assert_eq!(counts.valid, 1);
         assert_eq!(analysis.profile().sessions()["s"].traces, 1);
         records.reverse();

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::ArgPredicate;
 
-use super::{DecodingArgs, DocumentFormat, GiveUpArgs, media, values};
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, WhereArgs, media, values};
 
 /// Flags of `baler analyze`.
 #[derive(Debug, Args)]
@@ -15,6 +16,8 @@ pub(crate) struct AnalyzeArgs {
         value_name = "URI",
         env = "BALER_FROM",
         hide_env_values = true,
+        required_unless_present = "merge",
+        default_value_if("merge", ArgPredicate::IsPresent, Some("")),
         help = format!(
             "Where the records come from: jsonl:FILE has JSON lines, kieker-log:DIR is a text log of \
              Kieker; {}",
@@ -22,10 +25,23 @@ pub(crate) struct AnalyzeArgs {
         )
     )]
     pub(crate) from: String,
+    /// Keep the results in this file, go on with those that it has, and acknowledge chunks when their
+    /// records are in it
+    ///
+    /// A consumer that is killed and started again with the same file loses nothing and counts
+    /// nothing twice. --merge adds the files of several consumers up.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) partial: Option<PathBuf>,
+    /// How often the file of --partial is written while records come
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
+    pub(crate) partial_interval: Duration,
+    /// Add up files of --partial instead of reading a medium
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["from", "follow", "partial"])]
+    pub(crate) merge: Vec<PathBuf>,
     /// Receive like `receive --follow`, until a signal or --idle-timeout
     ///
-    /// Chunks are acknowledged when they are read, so that other consumers of the same queue or
-    /// group do not get them. Without this flag, the records that a folder or topic has now are
+    /// Chunks are acknowledged when they are read, or with --partial when their records are in its
+    /// file, so that other consumers of the same queue or group do not get them. Without this flag, the records that a folder or topic has now are
     /// read, and nothing is taken.
     #[arg(long)]
     pub(crate) follow: bool,
@@ -37,11 +53,8 @@ pub(crate) struct AnalyzeArgs {
     /// Only records of these types: full names, last parts, or either with `*`
     #[arg(long = "type", value_name = "PATTERN", num_args = 1..)]
     pub(crate) types: Vec<String>,
-    /// Only records for which this is true: an expression in CEL over the record's fields, as of `tap`
-    ///
-    /// A trace of which some records are left out is not valid any more.
-    #[arg(long = "where", value_name = "EXPRESSION")]
-    pub(crate) condition: Option<String>,
+    #[command(flatten)]
+    pub(crate) condition: WhereArgs,
     /// Only records logged at this time or later: RFC 3339, or nanoseconds since 1970
     #[arg(long, value_name = "TIME", value_parser = values::time, allow_negative_numbers = true)]
     pub(crate) since: Option<i64>,

@@ -1,10 +1,13 @@
 //! `analyze`: what Kieker's trace analysis makes of a log, from every kind of source, in every form.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::support::{baler, file_uri, json as document, json_lines, output, real_log, workspace};
+use crate::support::{
+    baler, file_uri, in_browser, json as document, json_lines, output, real_log, workspace,
+};
 
 /// The dependencies of the log of 2010, by the last parts of the names.
 fn dependencies(document: &Value) -> Vec<(String, String, u64)> {
@@ -193,11 +196,161 @@ fn ends_of_calls_that_are_missing_are_repaired_when_asked() {
     );
 }
 
+/// The document without what tells where the records came from.
+fn found(mut document: Value) -> Value {
+    let fields = document.as_object_mut().unwrap();
+    ["from", "records", "refused"].map(|name| fields.remove(name));
+    document
+}
+
+#[test]
+fn partial_results_add_up_to_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = real_log();
+    let args = ["analyze", "--from", &from, "--format", "json"];
+    let paths = ["even", "odd"].map(|name| folder.path().join(name));
+    let paths = paths.each_ref().map(|path| path.to_str().unwrap());
+    for (path, own) in paths.iter().zip(["traceId % 2 == 0", "traceId % 2 != 0"]) {
+        let part = document(&[&args[..], &["--where", own, "--partial", path]].concat());
+        let valid = part["traces"]["valid"].as_u64().unwrap();
+        assert!((800..850).contains(&valid), "{valid}");
+    }
+    let page = folder.path().join("page.html");
+    let merge = [
+        "analyze",
+        "--format",
+        "json",
+        "--report",
+        page.to_str().unwrap(),
+        "--merge",
+    ];
+    let merged = document(&[&merge[..], &paths].concat());
+    assert_eq!(merged["records"], 6_540);
+    assert_eq!(found(merged), found(document(&args)));
+    assert!(fs::read_to_string(page).unwrap().contains("searchBook"));
+
+    let whole = fs::read_to_string(paths[0]).unwrap();
+    fs::write(paths[0], &whole[..whole.len() / 2]).unwrap();
+    let run = baler(&["analyze", "--merge", paths[1], paths[0]]).code(65);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains(paths[0]) && !told.contains(paths[1]),
+        "{told}"
+    );
+    let run = baler(&["analyze", "--from", "null:", "--merge", paths[1]]).failure();
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("--merge") && told.contains("--from"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_consumer_goes_on_with_its_partial_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = file_uri(&folder.path().join("chunks"));
+    let (from, partial) = (
+        format!("{uri}?consumer=traces"),
+        folder.path().join("partial"),
+    );
+    let follow = [
+        "analyze",
+        "--follow",
+        "--idle-timeout",
+        "200ms",
+        "--format",
+        "json",
+    ];
+    let args = ["--from", &from, "--partial", partial.to_str().unwrap()];
+    for sent in 1..=2 {
+        // The second time each record is a copy, in another chunk.
+        output(&["send", "--from", &real_log(), "--to", &uri]);
+        for records in [6_540, 0] {
+            let result = document(&[&follow[..], &args].concat());
+            assert_eq!(result["records"], records, "each chunk is read once");
+            assert_eq!(result["traces"]["copies"], (sent - 1) * 6_540);
+            assert_eq!(dependencies(&result), kieker());
+        }
+    }
+}
+
+/// What a reader of the page sees: at first, after a search, after a filter by time, and after Clear.
+const LOOK: &str = r##"
+const count = (what) => document.querySelectorAll(what).length;
+const look = () => ({ operations: count("#rows tr"), bars: count("#histogram rect"),
+  nodes: count("#graph .node"), edges: count("#graph .edge"), found: count("#graph .hit"),
+  traces: count("#traces details") });
+const type = (id, text) => {
+  document.getElementById(id).value = text;
+  document.getElementById(id).dispatchEvent(new Event("input"));
+  return look();
+};
+const [all, width] = [look(), document.documentElement.scrollWidth];
+const [search, nothing] = [type("search", WORD), type("search", "no such name")];
+document.getElementById("clear").click();
+const [cleared, least] = [look(), type("least", "1e9")];
+return { all, search, nothing, cleared, least, width };"##;
+
+/// Opens a page, and searches for a word that one component has.
+fn looked_at(page: &Path, word: &str) {
+    let page = fs::read_to_string(page).unwrap();
+    let script = LOOK.replace("WORD", &format!("\"{word}\""));
+    // A phone's width: headless Chromium has no narrower window than 500 pixels.
+    for width in [1_280, 500] {
+        let seen = in_browser(&page, width, &script);
+        assert!(seen["width"].as_u64().unwrap() <= width.into(), "{seen}");
+        let all = &seen["all"];
+        for (name, least) in [
+            ("operations", 3),
+            ("bars", 1),
+            ("nodes", 3),
+            ("edges", 2),
+            ("traces", 5),
+        ] {
+            assert!(all[name].as_u64().unwrap() >= least, "{name}: {seen}");
+        }
+        assert_eq!(
+            (&all["found"], all),
+            (&json!(0), &seen["cleared"]),
+            "{seen}"
+        );
+        let search = &seen["search"];
+        assert!(search["found"].as_u64().unwrap() >= 1, "{seen}");
+        let found = search["operations"].as_u64().unwrap();
+        assert!(
+            found >= 1 && found < all["operations"].as_u64().unwrap(),
+            "{seen}"
+        );
+        for (filter, name) in [
+            ("nothing", "operations"),
+            ("nothing", "found"),
+            ("least", "operations"),
+        ] {
+            assert_eq!(seen[filter][name], 0, "{seen}");
+        }
+    }
+}
+
+#[test]
+fn the_page_of_a_log_is_searched_and_filtered_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("page.html");
+    output(&[
+        "analyze",
+        "--from",
+        &real_log(),
+        "--report",
+        page.to_str().unwrap(),
+    ]);
+    looked_at(&page, "catalog");
+}
+
 #[test]
 fn the_demo_writes_a_report() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("report.html");
     output(&["demo", "--seconds", "1", "--report", page.to_str().unwrap()]);
+    looked_at(&page, "frontend");
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("frontend") && page.contains("'Entry'"));
 }

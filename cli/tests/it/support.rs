@@ -58,6 +58,47 @@ pub(crate) fn workspace(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
+/// Opens a page in headless Chromium, and runs a script at its end; the value that the script returns.
+/// Nothing may be said on the console.
+pub(crate) fn in_browser(page: &str, width: u32, script: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("page.html");
+    let script = format!(
+        "<pre id=\"look\"></pre><script>document.getElementById(\"look\").textContent = \
+         \"LOOK\" + JSON.stringify((() => {{{script}}})()) + \"KOOL\";</script></body>"
+    );
+    fs::write(&path, page.replace("</body>", &script)).unwrap();
+    let run = assert_cmd::Command::new("chromium")
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+        ])
+        .args(["--enable-logging=stderr", "--dump-dom"])
+        .arg(format!("--window-size={width},2400"))
+        .arg(format!(
+            "--user-data-dir={}",
+            folder.path().join("profile").display()
+        ))
+        .arg(file_uri(&path))
+        .timeout(DEADLINE)
+        .assert()
+        .success();
+    let errors = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(!errors.contains("CONSOLE"), "{errors}");
+    let dom = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
+    let seen = dom
+        .rsplit_once(">LOOK")
+        .and_then(|(_, rest)| rest.split_once("KOOL"));
+    let (seen, _) = seen.unwrap_or_else(|| panic!("{dom}"));
+    let text = seen
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
+    serde_json::from_str(&text.replace("&quot;", "\"")).unwrap()
+}
+
 /// The URI of the real log of 2010.
 pub(crate) fn real_log() -> String {
     let folder = workspace("analysis/tests/data/kieker/operation-executions-2010");

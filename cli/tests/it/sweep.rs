@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{baler, command, json, json_lines, output, wait_for};
+use crate::support::{baler, command, in_browser, json, json_lines, output, wait_for};
 
 /// So short that only the program is tested; more of it on a machine that does other things, too.
 const SHORT: [&str; 5] = [
@@ -339,8 +339,8 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
     }
 }
 
-/// Says what a reader of the page would see, in the page itself.
-const LOOK: &str = r#"<pre id="look"></pre><script>
+/// Says what a reader of the page would see.
+const LOOK: &str = r#"
 const texts = [...document.querySelectorAll("svg text")];
 const inside = (text) => {
   const [box, frame] = [text, text.closest("svg")].map((it) => it.getBoundingClientRect());
@@ -348,15 +348,14 @@ const inside = (text) => {
     && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
 };
 const heights = texts.map((text) => text.getBoundingClientRect().height);
-document.getElementById("look").textContent = "LOOK" + JSON.stringify({
+return {
   plots: [...document.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width),
   lines: document.querySelectorAll("svg polyline, svg polygon").length,
   texts: texts.length,
   smallest: Math.min(...heights),
   outside: texts.filter((text) => !inside(text)).map((text) => text.textContent),
   width: document.documentElement.scrollWidth,
-}) + "KOOL";
-</script>"#;
+};"#;
 
 #[test]
 fn the_report_is_readable_in_a_browser() {
@@ -368,35 +367,7 @@ fn the_report_is_readable_in_a_browser() {
     );
     output(&words(&args));
     let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
-    let looked = folder.path().join("looked.html");
-    fs::write(&looked, page.replace("</body>", &format!("{LOOK}</body>"))).unwrap();
-    let profile = folder.path().join("profile");
-    let mut chromium = assert_cmd::Command::new("chromium");
-    let run = chromium
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--hide-scrollbars",
-        ])
-        .args([
-            "--window-size=1280,2400",
-            "--enable-logging=stderr",
-            "--dump-dom",
-        ])
-        .arg(format!("--user-data-dir={}", profile.display()))
-        .arg(format!("file://{}", looked.display()))
-        .timeout(crate::support::DEADLINE)
-        .assert()
-        .success();
-    let errors = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
-    assert!(!errors.contains("CONSOLE"), "{errors}");
-    let dom = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
-    let seen = dom
-        .split_once(">LOOK")
-        .and_then(|(_, rest)| rest.split_once("KOOL"));
-    let (seen, _) = seen.unwrap_or_else(|| panic!("{dom}"));
-    let seen: Value = serde_json::from_str(&seen.replace("&quot;", "\"")).unwrap();
+    let seen = in_browser(&page, 1_280, LOOK);
     let plots = seen["plots"].as_array().unwrap();
     assert_eq!(plots.len(), 3, "{seen}");
     assert!(

@@ -89,7 +89,7 @@ impl PlainPublisher {
     fn publish_all(&mut self, payloads: &[Vec<u8>]) -> Result<(), Failure> {
         for payload in payloads {
             let properties = BasicProperties::default().with_delivery_mode(PERSISTENT);
-            self.in_flight.publish(payload.clone(), properties);
+            self.in_flight.publish(0, payload.clone(), properties);
             while self.in_flight.len() > self.window {
                 let answer = self.runtime.block_on(self.in_flight.next_answer());
                 self.count(answer)?;

@@ -31,7 +31,7 @@ impl Label {
             sequence,
         } = meta.identity;
         let key = match partition_by {
-            PartitionBy::Lane => format!("{producer}/{lane}"),
+            PartitionBy::Lane | PartitionBy::Trace => format!("{producer}/{lane}"),
             PartitionBy::Producer | PartitionBy::RoundRobin => producer.to_string(),
         };
         let header = match meta.container {
@@ -141,10 +141,11 @@ mod tests {
         }
     }
 
-    const WAYS: [PartitionBy; 3] = [
+    const WAYS: [PartitionBy; 4] = [
         PartitionBy::Producer,
         PartitionBy::Lane,
         PartitionBy::RoundRobin,
+        PartitionBy::Trace,
     ];
 
     proptest! {

@@ -7,6 +7,7 @@ use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
 use super::calls;
 use crate::queue::CALL_WORDS;
+use crate::trace::lane_group;
 
 /// What the fields with a trace's number are called, in Kieker's records and in Rust.
 const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
@@ -19,8 +20,10 @@ pub(super) struct LaneBatch {
     pub(super) oldest: Option<Instant>,
 }
 
-/// Chooses the lane of a row by the number of its trace, so that a trace stays together.
+/// Chooses the lane of a row by the number of its trace, so that a trace stays together with the
+/// traces that it calls.
 ///
+/// All producers with the same number of lanes choose the same lane.
 /// Rows without a trace go to lane 0, and so does everything when there is one lane.
 pub(super) struct LaneRouter {
     lanes: u64,
@@ -63,7 +66,8 @@ impl LaneRouter {
     }
 
     fn lane_of_trace(&self, trace: u64) -> usize {
-        usize::try_from(spread(trace) % self.lanes).unwrap_or_default()
+        let group = u64::from(lane_group(trace));
+        usize::try_from(spread(group) % self.lanes).unwrap_or_default()
     }
 
     fn learn(&mut self, schema: &Arc<Schema>) -> usize {
@@ -77,7 +81,7 @@ impl LaneRouter {
     }
 }
 
-/// Trace numbers are often dense or share their upper bits: the finaliser of SplitMix64 (Steele,
+/// Trace numbers are often dense or share some bits: the finaliser of SplitMix64 (Steele,
 /// Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014) spreads them.
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::id::next_trace_id;
+use super::id::{next_trace_id, next_trace_id_beside};
 use super::parent_here;
 
 thread_local! {
@@ -163,12 +163,17 @@ impl EventPosition {
 
     /// A trace that begins here, and its first call.
     fn begin(&self) -> (Self, Entered) {
+        let caller = self.caller();
         let trace = Arc::new(EventTrace {
-            id: next_trace_id(),
+            id: caller.map_or_else(next_trace_id, |it| next_trace_id_beside(it.trace_id)),
             events: AtomicU32::new(0),
             open: AtomicU32::new(0),
         });
-        let begun = self.origin_of(trace.id);
+        // A trace from nowhere is its own parent (Kieker's `TraceRegistry.registerTrace`).
+        let begun = caller.unwrap_or(Origin {
+            trace_id: trace.id,
+            order: UNKNOWN,
+        });
         let entered = trace.open(0, Some(begun));
         let within = Self {
             trace: Some(trace),
@@ -178,19 +183,14 @@ impl EventPosition {
         (within, entered)
     }
 
-    /// What the metadata of a trace say that begins here; a trace from nowhere is its own parent
-    /// (Kieker's `TraceRegistry.registerTrace`).
-    fn origin_of(&self, trace_id: i64) -> Origin {
-        let caller = || {
+    /// Where a trace comes from that begins here: this process, another one, or nowhere.
+    fn caller(&self) -> Option<Origin> {
+        self.origin().or_else(|| {
             let parent = parent_here()?;
             Some(Origin {
                 trace_id: parent.kieker_trace_id(),
                 order: parent.kieker_order_id(),
             })
-        };
-        self.origin().or_else(caller).unwrap_or(Origin {
-            trace_id,
-            order: UNKNOWN,
         })
     }
 }

@@ -29,6 +29,21 @@ pub(super) fn next_trace_id() -> i64 {
     })
 }
 
+/// A new trace id for a trace that another one called. Both have the same [`lane_group`].
+pub(super) fn next_trace_id_beside(caller: i64) -> i64 {
+    let id = next_trace_id();
+    let differing = lane_group(id.cast_unsigned()) ^ lane_group(caller.cast_unsigned());
+    // These bits are random: neither the sign nor the counter, by which ids of a process differ.
+    id ^ (i64::from(differing) << 32)
+}
+
+/// The part of a trace's id that decides its lane. Traces that call each other have the same one,
+/// also in different processes.
+pub(crate) fn lane_group(trace: u64) -> u16 {
+    let [a, b, c, d, e, f, g, h] = trace.to_be_bytes();
+    u16::from_be_bytes([a ^ c ^ e ^ g, b ^ d ^ f ^ h])
+}
+
 /// A new trace id, if this thread has one.
 #[inline]
 pub(super) fn next_at_hand() -> Option<i64> {

@@ -131,3 +131,23 @@ fn trace_ids_are_unique_over_threads_and_not_negative() {
     ids.dedup();
     assert_eq!(ids.len(), 4_000);
 }
+
+#[test]
+fn trace_that_another_one_called_has_an_id_of_its_own_in_the_same_lane_group() {
+    let callers = [next_trace_id(), 0, 7, i64::MAX, 0x23ce_929d_0e0e_4736];
+    let called = callers.iter().flat_map(|caller| {
+        let called = (0..100).map(|_| next_trace_id_beside(*caller));
+        called.map(|id| (*caller, id))
+    });
+    let called: Vec<_> = called.collect();
+    for (caller, id) in &called {
+        assert!(*id >= 0);
+        let group = |id: &i64| lane_group(id.cast_unsigned());
+        assert_eq!(group(id), group(caller));
+    }
+    let mut ids: Vec<_> = called.iter().map(|(_, id)| *id).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), 500);
+    assert_eq!(lane_group(0x1234_0000_00ff_0001), 0x12ca);
+}

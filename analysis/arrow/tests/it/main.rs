@@ -2,6 +2,7 @@
 #![cfg(test)]
 
 mod python;
+mod queries;
 mod read_back;
 mod records;
 mod settling;

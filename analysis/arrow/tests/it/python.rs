@@ -1,4 +1,4 @@
-//! Python with pyarrow and DuckDB, other implementations of the formats.
+//! Python with pyarrow, DuckDB and DataFusion, other implementations of the formats.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -53,15 +53,13 @@ fn documents(python: &mut Command) -> Vec<Json> {
         .collect()
 }
 
-/// The rows of a query of DuckDB that runs in this folder.
-pub(crate) fn query(folder: &Path, sql: &str) -> Vec<Json> {
-    let script = "import duckdb, json, sys\n\
-                  for row in duckdb.sql(sys.argv[1]).fetchall(): print(json.dumps(row))";
-    documents(
-        python("duckdb")
-            .args(["-c", script, sql])
-            .current_dir(folder),
-    )
+/// The rows of the last of these statements, run by an engine in this folder: `duckdb` or
+/// `datafusion`.
+pub(crate) fn last_rows(folder: &Path, engine: &str, statements: &[&str]) -> Vec<Json> {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries.py");
+    let mut python = python(engine);
+    python.arg(script).arg(engine).args(statements);
+    documents(python.current_dir(folder))
 }
 
 /// What pyarrow reads in these folders: for each the types of the columns, then the rows.

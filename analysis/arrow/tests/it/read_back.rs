@@ -181,7 +181,7 @@ fn the_query_of_the_readme_runs_as_it_is_printed() {
         let mut sink = ParquetFolder::new(folder.path().join("FOLDER"), settings);
         sink.accept(parcel(&shop_calls(), 0)).unwrap();
         sink.finish().unwrap();
-        let mut rows = python::query(folder.path(), query);
+        let mut rows = python::last_rows(folder.path(), "duckdb", &[query]);
         rows.sort_by_key(|row| row[0].to_string());
         let expected = match times {
             Times::Micros => [0.0, 0.0],

@@ -3,6 +3,7 @@
 //! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
 
 pub(super) mod files;
+mod partial;
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -24,6 +25,7 @@ use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
+use partial::PartialFile;
 
 /// How many records of a log are analysed at a time.
 const RECORDS_AT_ONCE: usize = 4_096;
@@ -33,28 +35,23 @@ const MAX_ROWS: usize = 30;
 
 /// Analyses until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let condition = args.condition.as_deref().map(Condition::new).transpose()?;
-    let traces = TraceStage::new(settings(args));
-    let traces = match &args.output {
-        Some(folder) => files::with_list(traces, folder)?,
-        None => traces,
-    };
-    let (mut stage, failures) = stages(args, condition, traces.clone())?;
-    let opened = endpoint::open_source_by(&args.from, |text| open_medium(text, args.follow))?;
-    let progress = Progress::spinner(quiet);
-    let read = match opened {
-        RecordSource::Log(mut lines, endpoint) => {
-            read_log(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
-        }
-        RecordSource::Medium(open) => {
-            read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
-        }
-    };
-    stage.finish()?;
-    progress.clear();
-    if let (Some(failures), false) = (failures, quiet) {
-        failures.tell();
+    let condition = args.condition.expression()?;
+    let mut traces = TraceStage::new(settings(args));
+    if let Some(folder) = &args.output {
+        traces = files::with_list(traces, folder)?;
     }
+    let read = match args.merge.is_empty() {
+        true => read(args, condition, &traces, (quiet, shutdown))?,
+        false => {
+            partial::merge(&mut traces, &args.merge)?;
+            let names = args.merge.iter().map(|path| path.display().to_string());
+            ReadFigures {
+                endpoint: names.collect::<Vec<_>>().join(", "),
+                records: traces.read(|analysis| analysis.profile().counts().records),
+                refused: 0,
+            }
+        }
+    };
     if let Some(folder) = &args.output {
         traces.read(|analysis| files::write(analysis, folder, args.self_loops))?;
     }
@@ -77,6 +74,38 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     })
 }
 
+/// Analyses all records of the source.
+fn read(
+    args: &AnalyzeArgs,
+    condition: Option<Condition>,
+    traces: &TraceStage,
+    (quiet, shutdown): (bool, &Shutdown),
+) -> Result<ReadFigures, Failure> {
+    let sink: Box<dyn Stage> = match &args.partial {
+        Some(path) => {
+            let interval = args.partial_interval;
+            Box::new(PartialFile::open(traces.clone(), path, interval)?)
+        }
+        None => Box::new(traces.clone()),
+    };
+    let (mut stage, failures) = stages(args, condition, sink)?;
+    let opened = endpoint::open_source_by(&args.from, |text| open_medium(text, args.follow))?;
+    let progress = Progress::spinner(quiet);
+    let read = match opened {
+        RecordSource::Log(mut lines, endpoint) => {
+            read_log(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
+        }
+        RecordSource::Medium(open) => {
+            read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
+        }
+    };
+    progress.clear();
+    if let (Some(failures), false) = (failures, quiet) {
+        failures.tell();
+    }
+    Ok(read)
+}
+
 /// Counts of the source.
 struct ReadFigures {
     endpoint: String,
@@ -90,6 +119,7 @@ fn settings(args: &AnalyzeArgs) -> TraceSettings {
     settings.max_duration = args.max_trace_duration;
     settings.max_waiting = usize::try_from(args.max_waiting).unwrap_or(usize::MAX);
     settings.repair = args.repair;
+    settings.chunks_once = args.partial.is_some();
     if !args.traces.is_empty() {
         settings.only = Some(HashSet::from_iter(args.traces.iter().copied()));
     }
@@ -104,9 +134,8 @@ fn settings(args: &AnalyzeArgs) -> TraceSettings {
 fn stages(
     args: &AnalyzeArgs,
     condition: Option<Condition>,
-    traces: TraceStage,
+    mut stage: Box<dyn Stage>,
 ) -> Result<(Box<dyn Stage>, Option<Failures>), Failure> {
-    let mut stage: Box<dyn Stage> = Box::new(traces);
     let mut failures = None;
     if let Some(condition) = condition {
         let filter = Where::new(condition, stage);
@@ -179,6 +208,7 @@ fn read_log(
     if !batch.is_empty() {
         stage.accept(Parcel::of_batch(batch.take()))?;
     }
+    stage.finish()?;
     #[cfg(feature = "kieker")]
     if let LogLines::Kieker(log) = lines {
         refused = refused.saturating_add(log.bad_lines().total());
@@ -200,6 +230,9 @@ fn read_medium(
     output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut source = Source::new(open.reader).with_decoder(decoder);
+    if args.partial.is_some() {
+        source = source.with_demand(partial::MAX_HELD);
+    }
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     let give_up = args.give_up.limit(args.idle_timeout);

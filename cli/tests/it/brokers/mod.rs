@@ -5,4 +5,5 @@ mod readme_commands;
 mod real_log;
 mod relay;
 mod relay_sigterm;
+mod traces;
 mod verify;

@@ -9,8 +9,8 @@ use lapin::{Channel, ExchangeKind as Kind};
 use crate::config::{AmqpConfig, ExchangeKind, LookAt, QueueType};
 use crate::error;
 
-/// Declares the exchange, the queue, their binding and the queue for dead letters, as far as they
-/// are named.
+/// Declares the exchange, the queue or one for each lane, their bindings and the queue for dead
+/// letters, as far as they are named.
 pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     match config.look_at {
         None if config.declare => {}
@@ -51,14 +51,17 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     let Some(queue) = &names.queue else {
         return Ok(());
     };
-    channel
-        .queue_declare((**queue).into(), durable, queue_arguments(config))
-        .await
-        .map_err(failed)?;
-    if let Some(exchange) = &names.exchange {
-        bind(channel, queue, exchange, &names.routing_key)
+    let keys = names.of_lanes(&names.routing_key);
+    for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
+        channel
+            .queue_declare(queue.as_str().into(), durable, queue_arguments(config))
             .await
             .map_err(failed)?;
+        if let Some(exchange) = &names.exchange {
+            bind(channel, &queue, exchange, &key)
+                .await
+                .map_err(failed)?;
+        }
     }
     Ok(())
 }
@@ -104,9 +107,10 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
         .queue_declare((**queue).into(), options, tap_arguments())
         .await
         .map_err(failed)?;
-    bind(channel, queue, exchange, &names.routing_key)
-        .await
-        .map_err(failed)
+    for key in names.of_lanes(&names.routing_key) {
+        bind(channel, queue, exchange, &key).await.map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Checks that a queue is there, and that it has no consumers: a look would take chunks from them.

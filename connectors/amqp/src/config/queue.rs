@@ -1,7 +1,7 @@
 //! The queue and the exchange: their names, how much a queue may hold, for how long, and for whom.
 
 use std::fmt;
-use std::num::{NonZeroU8, NonZeroU32, NonZeroU64};
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
 use baler_common::transport::uri::{Uri, UriError};
@@ -19,6 +19,9 @@ pub(crate) struct Names {
     pub(crate) exchange_kind: ExchangeKind,
     /// With what; the queue, if there is one, is bound by it.
     pub(crate) routing_key: Box<str>,
+    /// How many queues there are: one for each lane. Their names and routing keys end in `.0` and so
+    /// on.
+    pub(crate) lanes: Option<NonZeroU16>,
     /// Where rejected chunks go: a queue that is declared, or an exchange that is there.
     pub(crate) dead_letter_queue: Option<Box<str>>,
     pub(crate) dead_letter_exchange: Option<Box<str>>,
@@ -44,6 +47,12 @@ impl ExchangeKind {
     ];
 }
 
+/// The most lanes that a sender has.
+const MAX_LANES: u16 = 4_096;
+
+/// The longest name that still has room for the number of a lane.
+const MAX_LANE_NAME: usize = 250;
+
 impl Names {
     pub(super) fn take(uri: &mut Uri) -> Result<Self, UriError> {
         let mut name = |setting: &str| {
@@ -51,10 +60,11 @@ impl Names {
                 (1..=255).contains(&text.len()).then(|| Box::from(text))
             })
         };
-        let names = Self {
+        let mut names = Self {
             queue: name("queue")?,
             exchange: name("exchange")?,
             routing_key: name("routing_key")?.unwrap_or_default(),
+            lanes: None,
             dead_letter_queue: name("dead_letter_queue")?,
             dead_letter_exchange: name("dead_letter_exchange")?,
             dead_letter_routing_key: name("dead_letter_routing_key")?,
@@ -62,6 +72,11 @@ impl Names {
                 .take_choice("exchange_type", &ExchangeKind::CHOICES)?
                 .unwrap_or(ExchangeKind::Direct),
         };
+        names.lanes = uri.take_with("lanes", "a number from 1 to 4096", |text| {
+            text.parse()
+                .ok()
+                .filter(|lanes: &NonZeroU16| lanes.get() <= MAX_LANES)
+        })?;
         if names.queue.is_none() && names.exchange.is_none() {
             return Err(UriError::missing("the setting queue or exchange"));
         }
@@ -86,7 +101,29 @@ impl Names {
             let what = format!("{setting} is for a queue: the setting queue");
             return Err(UriError::missing(what));
         }
+        if names.lanes.is_some() {
+            names.check_lanes()?;
+        }
         Ok(names)
+    }
+
+    /// Settings that exclude a queue for each lane.
+    fn check_lanes(&self) -> Result<(), UriError> {
+        let other = match self.exchange_kind {
+            ExchangeKind::Direct | ExchangeKind::Topic => None,
+            ExchangeKind::Fanout => Some("exchange_type=fanout"),
+            ExchangeKind::Headers => Some("exchange_type=headers"),
+        };
+        if let Some(other) = other {
+            let why = "such an exchange does not choose a queue by the routing key";
+            return Err(UriError::conflict("lanes", other, why));
+        }
+        let queue = self.queue.as_ref().map_or(0, |queue| queue.len());
+        if queue.max(self.routing_key.len()) > MAX_LANE_NAME {
+            let what = "with lanes, queue and routing_key have 250 bytes at most: a shorter name";
+            return Err(UriError::missing(what));
+        }
+        Ok(())
     }
 
     /// The setting that says where rejected chunks go, if one does.
@@ -97,12 +134,23 @@ impl Names {
         queue.or_else(|| exchange.map(|_| "dead_letter_exchange"))
     }
 
-    /// The exchange to publish to and the routing key to do it with. Every queue is bound to the
-    /// exchange without a name by its own name.
-    pub(crate) fn target(&self) -> (&str, &str) {
+    /// The exchange to publish to and the routing keys to do it with: one, or one for each lane.
+    /// Every queue is bound to the exchange without a name by its own name.
+    pub(crate) fn target(&self) -> (&str, Vec<String>) {
         match (&self.exchange, &self.queue) {
-            (Some(exchange), _) => (exchange, &self.routing_key),
-            (None, queue) => ("", queue.as_deref().unwrap_or_default()),
+            (Some(exchange), _) => (exchange, self.of_lanes(&self.routing_key)),
+            (None, queue) => ("", self.of_lanes(queue.as_deref().unwrap_or_default())),
+        }
+    }
+
+    /// The name itself, or with lanes the name for each lane.
+    pub(crate) fn of_lanes(&self, name: &str) -> Vec<String> {
+        let dot = if name.is_empty() { "" } else { "." };
+        match self.lanes {
+            None => vec![name.to_owned()],
+            Some(lanes) => (0..lanes.get())
+                .map(|lane| format!("{name}{dot}{lane}"))
+                .collect(),
         }
     }
 }
@@ -121,7 +169,10 @@ impl fmt::Display for Names {
         if let Some(queue) = &self.queue {
             write!(f, "{mark}queue={queue}")?;
         }
-        Ok(())
+        match self.lanes {
+            Some(lanes) => write!(f, "&lanes={lanes}"),
+            None => Ok(()),
+        }
     }
 }
 

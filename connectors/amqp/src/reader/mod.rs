@@ -20,7 +20,7 @@ use baler_common::transport::{
 
 use crate::SCHEME;
 use crate::client;
-use crate::config::{AmqpConfig, QueueType};
+use crate::config::{AmqpConfig, LookAt, QueueType};
 use ledger::Ledger;
 use position::StreamPosition;
 use state::ReaderState;
@@ -51,13 +51,21 @@ impl AmqpReader {
     ///
     /// # Errors
     ///
-    /// The configuration names no queue, or no thread can be started.
+    /// The configuration names no queue or one for each lane, or no thread can be started.
     pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
         let endpoint = config.to_string();
         let impossible = |message: &str| Failure::last("read from", message).at(&endpoint);
         let Some(queue) = config.names.queue.clone() else {
             return Err(impossible("a reader needs the setting queue"));
         };
+        // A tap has one queue for all lanes.
+        if config.names.lanes.is_some() && config.look_at != Some(LookAt::Exchange) {
+            let message = format!(
+                "with lanes each lane has a queue of its own; name one of them, without lanes: \
+                 queue={queue}.0"
+            );
+            return Err(impossible(&message));
+        }
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.max_chunk_bytes =
             NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);

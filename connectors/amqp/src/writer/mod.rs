@@ -247,7 +247,8 @@ async fn serve(
         };
         if !chunks.is_empty() {
             for chunk in chunks {
-                in_flight.publish(chunk.bytes, headers::properties(&chunk.meta));
+                let lane = chunk.meta.identity.lane;
+                in_flight.publish(lane, chunk.bytes, headers::properties(&chunk.meta));
             }
             continue;
         }

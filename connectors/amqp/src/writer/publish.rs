@@ -21,7 +21,8 @@ type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Confirmation>> + Sen
 pub(crate) struct InFlight {
     channel: Channel,
     exchange: ShortString,
-    routing_key: ShortString,
+    /// One, or one for each lane.
+    routing_keys: Vec<ShortString>,
     messages: VecDeque<Message>,
 }
 
@@ -35,26 +36,29 @@ struct Message {
 impl InFlight {
     /// Publishes to what the settings name, on a channel with publisher confirms.
     pub(crate) fn new(channel: Channel, config: &AmqpConfig) -> Self {
-        let (exchange, routing_key) = config.names.target();
+        let (exchange, routing_keys) = config.names.target();
         Self {
             channel,
             exchange: exchange.into(),
-            routing_key: routing_key.into(),
+            routing_keys: routing_keys.into_iter().map(ShortString::from).collect(),
             messages: VecDeque::new(),
         }
     }
 
-    /// Publishes a message behind those before; never waits.
+    /// Publishes a message of a lane behind those before; never waits.
     ///
     /// The first poll puts its frames in order. To await each before the next costs five times the
     /// CPU.
     pub(crate) fn publish(
         &mut self,
+        lane: u32,
         payload: impl AsRef<[u8]> + Send + 'static,
         properties: BasicProperties,
     ) {
         let channel = self.channel.clone();
-        let (exchange, routing_key) = (self.exchange.clone(), self.routing_key.clone());
+        let lane = usize::try_from(lane).unwrap_or(0) % self.routing_keys.len().max(1);
+        let routing_key = self.routing_keys.get(lane).cloned().unwrap_or_default();
+        let exchange = self.exchange.clone();
         let options = BasicPublishOptions {
             // Else a chunk that no queue takes would be confirmed and lost.
             mandatory: true,

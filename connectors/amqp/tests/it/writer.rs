@@ -3,11 +3,11 @@
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, Outcome, RejectReason, Rejected, RetryClass};
-use baler_connector_amqp::AmqpWriter;
+use baler_connector_amqp::{AmqpReader, AmqpWriter};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, drive_pair, within_patience};
 use baler_faults::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqNode};
 
-use crate::support::{declared, fresh_name, reader, shared_node, writer};
+use crate::support::{config, declared, fresh_name, reader, shared_node, writer};
 
 fn opened(uri: &str) -> Box<AmqpWriter> {
     let mut writer = writer(uri);
@@ -61,6 +61,45 @@ fn exchange_leads_to_the_queue_that_is_bound_to_it() {
         pump.is_done() && tap.distinct() == 50
     });
     assert_eq!(pump.confirmed(), 50);
+}
+
+/// Two producers agree: a lane's queue has the chunks of that lane of both.
+#[test]
+fn each_lane_goes_to_its_queue_whoever_the_producer_is() {
+    let node = shared_node();
+    let names = |exchange: &str| format!("?queue={}&lanes=3{exchange}", fresh_name("lanes"));
+    let bound = format!(
+        "&exchange={}&exchange_type=topic&routing_key=k",
+        fresh_name("lanes")
+    );
+    for rest in [names(""), names(&bound)] {
+        for producer in 1..=2 {
+            let mut pump = Pump::open(writer(&node.uri(&rest)));
+            let mut source = ChunkSource::new(producer);
+            pump.push((0..12).map(|at| source.next(at % 6, 64)));
+            within_patience("all is confirmed", || {
+                pump.step();
+                pump.is_done().then_some(())
+            });
+        }
+        let queue = &rest[..rest.find('&').unwrap()];
+        for lane in 0..3 {
+            let mut tap = Tap::new(reader(&node.uri(&format!("{queue}.{lane}"))));
+            within_patience("it has its chunks", || {
+                tap.poll(Duration::from_millis(20));
+                (tap.distinct() == 8).then_some(())
+            });
+            let lanes = tap.received().iter().map(|label| label.lane % 3);
+            assert!(
+                lanes.into_iter().all(|of| of == lane),
+                "{:?}",
+                tap.received()
+            );
+            tap.assert_ordered();
+        }
+        let error = AmqpReader::new(config(&node.uri(&rest))).unwrap_err();
+        assert!(error.message.contains(".0"), "{error}");
+    }
 }
 
 #[test]

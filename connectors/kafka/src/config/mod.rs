@@ -44,17 +44,20 @@ pub struct KafkaConfig {
 pub enum PartitionBy {
     /// The chunk's producer: all its chunks are in one partition, in order.
     Producer,
-    /// The chunk's producer and lane: each lane is in one partition, in order. Where the sender
-    /// deals records to lanes by their trace, a trace is in one partition: `partition_by=trace`.
+    /// The chunk's producer and lane: each lane is in one partition, in order.
     Lane,
     /// The partitions in turn. No order is kept.
     RoundRobin,
+    /// The chunk's lane, whoever the producer is: lane `k` of `n` partitions goes to partition
+    /// `k mod n`. Senders distribute records to lanes by their trace, so that each trace is in one
+    /// partition.
+    Trace,
 }
 
 impl PartitionBy {
     pub(crate) fn order(self) -> Order {
         match self {
-            Self::Producer | Self::Lane => Order::PerLane,
+            Self::Producer | Self::Lane | Self::Trace => Order::PerLane,
             Self::RoundRobin => Order::Unordered,
         }
     }
@@ -142,8 +145,7 @@ impl KafkaConfig {
             ("producer", PartitionBy::Producer),
             ("lane", PartitionBy::Lane),
             ("round_robin", PartitionBy::RoundRobin),
-            // Whoever sends deals records to lanes by their trace.
-            ("trace", PartitionBy::Lane),
+            ("trace", PartitionBy::Trace),
         ];
         let partition_by = uri.take_choice("partition_by", &choices)?;
         set(&mut config.partition_by, partition_by);

@@ -185,7 +185,7 @@ fn topic_that_is_to_be_created_has_a_shape() {
     let made = config("kafka://host/topic?create_topic=12,3&partition_by=trace").unwrap();
     let shape = made.create_topic.unwrap();
     assert_eq!((shape.partitions.get(), shape.replication.get()), (12, 3));
-    assert_eq!(made.partition_by, PartitionBy::Lane);
+    assert_eq!(made.partition_by, PartitionBy::Trace);
     for wrong in [
         "", "12", "12,", ",3", "0,1", "1,0", "1,2,3", "1,%202", "99999,1",
     ] {

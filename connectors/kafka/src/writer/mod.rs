@@ -40,7 +40,7 @@ pub struct KafkaWriter {
     limits: Limits,
     /// Whether the topic was created, or was there.
     created: bool,
-    /// How many partitions the topic has, and which one is next in turn.
+    /// How many partitions the topic had when the writer opened, and which one is next in turn.
     partitions: i32,
     turn: i32,
 }
@@ -114,8 +114,14 @@ impl KafkaWriter {
                 .key(&label.key)
                 .payload(&*chunk.bytes)
                 .headers(OwnedHeaders::new_with_capacity(1).insert(header));
-        if self.config.partition_by == PartitionBy::RoundRobin {
-            record = record.partition(self.turn % self.partitions.max(1));
+        let partitions = self.partitions.max(1);
+        match self.config.partition_by {
+            PartitionBy::Producer | PartitionBy::Lane => {}
+            PartitionBy::RoundRobin => record = record.partition(self.turn % partitions),
+            PartitionBy::Trace => {
+                let lane = i64::from(chunk.meta.identity.lane) % i64::from(partitions);
+                record = record.partition(i32::try_from(lane).unwrap_or(0));
+            }
         }
         let Err((error, _)) = client.send(record) else {
             self.turn = self.turn.checked_add(1).unwrap_or(0);

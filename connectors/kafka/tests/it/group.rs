@@ -1,16 +1,16 @@
 //! Readers that come and go.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
-use baler_connector_kafka::{KafkaConfig, KafkaReader, RequestFault, RequestKind};
+use baler_connector_kafka::{KafkaConfig, KafkaReader, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
 };
 
-use crate::support::{Kafka, config};
+use crate::support::{Kafka, PARTITIONS, config};
 
 /// Chunks of eight lanes, which are spread over the partitions.
 fn chunks(source: &mut ChunkSource, number: u32) -> Vec<baler_common::transport::Chunk> {
@@ -105,6 +105,43 @@ fn reader_without_a_broker_waits_for_one() {
         let knows_why = told.starts_with("connect to") && told.contains("refused");
         (knows_why && reader.waits_for() == Some("broker")).then_some(())
     });
+}
+
+/// Two producers agree: partition `k` has lane `k` of both.
+#[test]
+fn each_lane_goes_to_its_partition_whoever_the_producer_is() {
+    let kafka = Kafka::fresh();
+    let mut config = kafka.config();
+    config.partition_by = PartitionBy::Trace;
+    for producer in 1..=2 {
+        let mut pump = Pump::open(kafka.writer_with(config.clone()));
+        pump.push(chunks(&mut ChunkSource::new(producer), 80));
+        within_patience("it is confirmed", || {
+            pump.step();
+            pump.is_done().then_some(())
+        });
+    }
+    let mut reader = kafka.reader_with(config);
+    reader.set_demand(1_000);
+    let mut partitions = BTreeMap::new();
+    within_patience("all comes", || {
+        let received = reader.receive(Instant::now() + Duration::from_millis(20));
+        if let Ok(Received::Chunk(delivery)) = received {
+            let lane = read_label(&delivery.bytes).lane;
+            let partition = delivery.origin.lane.to_string();
+            partitions
+                .entry(partition)
+                .or_insert_with(Vec::new)
+                .push(lane);
+        }
+        (partitions.values().map(Vec::len).sum::<usize>() == 160).then_some(())
+    });
+    assert_eq!(partitions.len(), usize::from(PARTITIONS));
+    for lanes in partitions.values() {
+        assert_eq!(lanes.len(), 40);
+        let same = lanes.iter().all(|lane| lane % 4 == lanes[0] % 4);
+        assert!(same, "{partitions:?}");
+    }
 }
 
 #[test]

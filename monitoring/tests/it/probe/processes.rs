@@ -47,6 +47,11 @@ fn each_trace_that_a_request_begins_is_told_with_its_parent() {
     assert_eq!(told[0].parent_order_id, -1);
     assert_eq!(told[0].hostname, "test-host");
     assert!(told[0].thread_id > 0);
+    let quarters = |id: i64| (0..4).fold(0, |all, quarter| all ^ (id >> (16 * quarter)) & 0xffff);
+    for root in &roots[..2] {
+        let caller = quarters(0x23ce_929d_0e0e_4736);
+        assert_eq!(quarters(*root), caller, "both go to the same lane");
+    }
     // The id of the whole trace goes on, and the next process learns who called it.
     assert_eq!(sent.trace_id(), parent.trace_id());
     assert_eq!(
