@@ -135,6 +135,8 @@ fn senders_of_kieker_are_relayed_to_a_folder() {
         RelayProcess::start("kieker+tcp://127.0.0.1:0", &to, folder.path(), &[])
     });
     let received = || {
+        // The relay makes the folder when it opens its target.
+        folder.path().join("chunks").exists().then_some(())?;
         let args = ["receive", "--from", &to, "--format", "json"];
         let lines = json_lines(&output(&args));
         let lines: Vec<_> = lines.into_iter().map(without_origin).collect();

@@ -166,7 +166,7 @@ pub enum DecodeErrorKind {
         field_type: Box<str>,
     },
     /// Kieker's container names a record class for which there is no schema.
-    #[error("the record type {name} is not in the catalog; schema=FILE.irl adds its definition")]
+    #[error("the record type {name} is not in the catalog (schema=FILE.irl adds types)")]
     UnknownRecordType {
         /// The type's name.
         name: Box<str>,

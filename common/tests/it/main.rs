@@ -19,6 +19,7 @@ mod format_decoder;
 mod format_document;
 mod fuzz_bodies;
 mod kieker_container;
+mod kieker_messages;
 mod kieker_types;
 mod native_calls;
 mod native_chunks;
@@ -34,3 +35,4 @@ mod patterns;
 mod serde_bridge;
 #[cfg(feature = "serde")]
 mod serde_opaque;
+mod stream_bodies;

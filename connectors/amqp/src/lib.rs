@@ -4,12 +4,15 @@ mod client;
 mod config;
 mod error;
 mod headers;
+mod kieker_plain;
 mod plain;
 mod reader;
 mod writer;
 
+use baler_common::transport::uri::UriError;
 use baler_common::transport::{Browse, Medium, Readership, Receiver};
 pub use config::{AmqpConfig, QueueType};
+pub use kieker_plain::KiekerPlainReader;
 pub use plain::PlainPublisher;
 pub use reader::{AmqpReader, AmqpReaderCounts};
 pub use writer::{AmqpWriter, AmqpWriterCounts};
@@ -23,9 +26,21 @@ pub const SCHEME_TLS: &str = "amqps";
 /// This medium, for programs that open media by URI.
 pub const MEDIUM: Medium = Medium {
     schemes: &[SCHEME, SCHEME_TLS],
-    writer: |uri| Ok(Box::new(AmqpWriter::new(AmqpConfig::from_uri(uri)?))),
+    writer: |uri| {
+        let config = AmqpConfig::from_uri(uri)?;
+        if config.is_kieker_plain {
+            let why = "format=kieker-plain is one of readers; write chunks, which Kieker's \
+                       ChunkingAmqpReader reads with --container kieker";
+            return Err(UriError::refused(why));
+        }
+        Ok(Box::new(AmqpWriter::new(config)))
+    },
     receiver: |uri, _follow| {
         let config = AmqpConfig::from_uri(uri)?;
+        if config.is_kieker_plain {
+            let open = move || KiekerPlainReader::new(config.clone());
+            return Ok(Receiver::new(Readership::OneProcess, open));
+        }
         let open = move || AmqpReader::new(config.clone());
         Ok(Receiver::new(Readership::Shared, open))
     },

@@ -26,14 +26,17 @@ mod encode;
 mod frame;
 mod layout;
 mod record_encoder;
+mod registry;
 mod stream;
+mod stream_chunk;
 mod stream_encoder;
 #[cfg(test)]
 mod tests;
 
 pub(super) use decode::{decode, summarize};
 pub use encode::KiekerSerializer;
-pub use stream::{KiekerStream, StreamChunk, StreamStep};
+pub use stream::{KiekerStream, StreamStep};
+pub use stream_chunk::StreamChunk;
 pub use stream_encoder::KiekerStreamEncoder;
 
 use crate::record::FieldType;

@@ -12,31 +12,20 @@
 //!
 //! Sources: Kieker's `SingleSocketTcpWriter.java`, `DualSocketTcpWriter.java` and `WriterRegistry.java`.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::decode::{CLASS, check_fields, invalid};
-use super::{FORMAT, MAGIC, least_bytes};
-use crate::container::compression::Compression;
+use super::decode::{CLASS, invalid};
+use super::registry::{MESSAGE_RECORD, MESSAGE_REGISTRATION, Registry, STRING, Stop, class, head};
+use super::stream_chunk::{OpenChunk, StreamChunk};
+use super::{FORMAT, MAGIC};
 use crate::container::cursor::Cursor;
-use crate::container::decoder::ChunkDecoder;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::header::ChunkHeader;
-use crate::container::native::NativeSerializer;
-use crate::container::num::{to_u64, to_usize};
-use crate::container::serializer::ChunkSerializer as _;
+use crate::container::num::to_u64;
 use crate::container::varint;
-use crate::record::{Catalog, FieldType, Schema};
-use crate::transport::{ChunkIdentity, ContainerKind};
+use crate::record::Catalog;
 
 /// The first word of a registration.
 pub(super) const REGISTRATION: i32 = -1;
-
-/// The memory that a string takes beside its bytes.
-pub(super) const STRING_OVERHEAD: usize = 96;
-
-const STRING: &str = "a registered string";
-const STRING_ID: &str = "a string id";
 
 /// Cuts the stream of one sender into self-contained chunks, in Kieker's container.
 ///
@@ -61,9 +50,7 @@ const STRING_ID: &str = "a string id";
 #[derive(Debug)]
 pub struct KiekerStream {
     catalog: Arc<Catalog>,
-    strings: HashMap<i32, StreamString>,
-    /// The memory of the strings.
-    string_memory: usize,
+    registry: Registry,
     lengths: Lengths,
     /// Registrations come over a socket of their own.
     is_apart: bool,
@@ -85,77 +72,6 @@ enum Lengths {
     Units,
 }
 
-/// A string that was registered.
-#[derive(Debug)]
-struct StreamString {
-    text: Arc<str>,
-    /// Its id in the chunk, if the chunk has it.
-    chunk_id: u32,
-    /// The type of that name, once a record had it.
-    class: Option<StreamClass>,
-}
-
-/// A record class of a stream.
-#[derive(Debug, Clone)]
-struct StreamClass {
-    schema: Arc<Schema>,
-    /// It is one of Kieker's own types, which every consumer knows.
-    is_kiekers: bool,
-}
-
-/// The chunk that is being filled.
-#[derive(Debug, Default)]
-struct OpenChunk {
-    /// Magic, format and records.
-    bytes: Vec<u8>,
-    records: u32,
-    /// By id of the chunk.
-    strings: Vec<Arc<str>>,
-    string_bytes: usize,
-    /// A record is of a type that is not Kieker's own.
-    has_own_types: bool,
-}
-
-/// A chunk, complete.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StreamChunk {
-    /// The container.
-    pub bytes: Vec<u8>,
-    /// How many records are in it.
-    pub records: u32,
-    /// Whether all records are of Kieker's own types. Otherwise a consumer needs the catalog that
-    /// the stream had.
-    pub has_only_kiekers_types: bool,
-}
-
-impl StreamChunk {
-    /// The chunk in a container that every consumer can decode: as it is where it has only Kieker's
-    /// types, and otherwise in the native container, which holds its schemas.
-    ///
-    /// A chunk that does not decode stays as it is, so that its consumer puts it aside.
-    pub fn for_every_consumer(
-        self,
-        catalog: &Arc<Catalog>,
-        identity: ChunkIdentity,
-    ) -> (ContainerKind, Vec<u8>) {
-        if self.has_only_kiekers_types {
-            return (ContainerKind::Kieker, self.bytes);
-        }
-        let mut decoder = ChunkDecoder::default().with_catalog(Arc::clone(catalog));
-        let native = decoder.decode(&self.bytes).ok().and_then(|decoded| {
-            let mut bytes = Vec::new();
-            let mut serializer = NativeSerializer::new(Compression::None).ok()?;
-            let header = ChunkHeader::new(identity);
-            let written = serializer.serialize(&decoded.batch, &header, &mut bytes);
-            written.is_ok().then_some(bytes)
-        });
-        match native {
-            Some(bytes) => (ContainerKind::Native, bytes),
-            None => (ContainerKind::Kieker, self.bytes),
-        }
-    }
-}
-
 /// Why a stream stopped before the end of what it was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStep {
@@ -165,19 +81,6 @@ pub enum StreamStep {
     More(usize),
     /// A record has a string that is not registered yet, and registrations come apart.
     Registration,
-}
-
-/// Why an item was not taken.
-enum Stop {
-    /// No string has an id: an error, unless registrations come apart.
-    Unregistered(DecodeError),
-    Broken(DecodeError),
-}
-
-impl From<DecodeError> for Stop {
-    fn from(error: DecodeError) -> Self {
-        Self::Broken(error)
-    }
 }
 
 impl KiekerStream {
@@ -200,8 +103,7 @@ impl KiekerStream {
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
-            strings: HashMap::new(),
-            string_memory: 0,
+            registry: Registry::default(),
             lengths: Lengths::Undecided,
             is_apart: false,
             offset: 0,
@@ -219,6 +121,46 @@ impl KiekerStream {
             is_apart: true,
             ..Self::new(catalog)
         }
+    }
+
+    /// The messages of one of Kieker's `AmqpWriter`s, joined in order. `id` is the number of its
+    /// registry, which [`Self::registry_of`] reads.
+    ///
+    /// An item is `FF`, the number (i64) and a registration without the -1, with its length in
+    /// bytes; or `01`, the number and a record. Kieker 1.14 and later publish what they have of a
+    /// record with each string that is new: a registration may stand before an id within a record,
+    /// and a message may end within a record.
+    pub fn of_messages(catalog: Arc<Catalog>, id: i64) -> Self {
+        Self {
+            lengths: Lengths::Bytes,
+            registry: Registry::of_messages(id.to_be_bytes()),
+            ..Self::new(catalog)
+        }
+    }
+
+    /// The number of the registry that a message begins with; `None` for one that goes on with a
+    /// record.
+    pub fn registry_of(message: &[u8]) -> Option<i64> {
+        let mut input = Cursor::new(message);
+        let kind = input.u8("the kind of an item").ok()?;
+        let id = input.array("the number of a registry").ok()?;
+        matches!(kind, MESSAGE_RECORD | MESSAGE_REGISTRATION).then(|| i64::from_be_bytes(id))
+    }
+
+    /// The strings of messages that are new since the last call, with their ids.
+    pub fn take_new_strings(&mut self) -> Vec<(i32, Arc<str>)> {
+        self.registry.take_new()
+    }
+
+    /// Adds a string that an earlier reader of the messages kept. It is not new.
+    ///
+    /// # Errors
+    ///
+    /// A limit is passed.
+    pub fn restore(&mut self, id: i32, text: &str) -> Result<(), DecodeError> {
+        self.registry.insert(&Cursor::new(&[]), id, text)?;
+        self.registry.take_new();
+        Ok(())
     }
 
     /// Says that no registration comes any more over the socket of its own.
@@ -282,7 +224,7 @@ impl KiekerStream {
     /// The memory of what is kept between calls, about.
     pub fn memory(&self) -> usize {
         let chunk = self.chunk.bytes.capacity();
-        self.string_memory.saturating_add(chunk)
+        self.registry.memory().saturating_add(chunk)
     }
 
     /// The chunk so far; `None` where it has no record.
@@ -315,6 +257,9 @@ impl KiekerStream {
     }
 
     fn item(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+        if let Some(own) = self.registry.message_id() {
+            return self.message_item(own, input);
+        }
         let mut after = input.clone();
         let first = i32::from_be_bytes(after.array(CLASS)?);
         if first == REGISTRATION && !self.is_apart {
@@ -324,33 +269,27 @@ impl KiekerStream {
         self.record(input)
     }
 
+    fn message_item(&mut self, own: [u8; 8], input: &mut Cursor<'_>) -> Result<(), Stop> {
+        const KIND: &str = "the kind of an item";
+        let at = input.clone();
+        let kind = input.u8(KIND)?;
+        let found: [u8; 8] = input.array("the number of a registry")?;
+        match kind {
+            _ if found != own => {
+                let kind = invalid(u64::from_be_bytes(found));
+                Err(at.error("the number of a registry", kind).into())
+            }
+            MESSAGE_REGISTRATION => Ok(self.registry.take_string(input)?),
+            MESSAGE_RECORD => self.record(input),
+            other => Err(at.error(KIND, invalid(other)).into()),
+        }
+    }
+
     fn registration(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let (id, length) = head(input)?;
         let at = input.clone();
         let text = self.text(length, input)?;
-        let old = self.strings.get(&id).map_or(0, StreamString::memory);
-        let strings = self.strings.len().saturating_add(usize::from(old == 0));
-        if strings > Self::MAX_STRINGS {
-            let limit = Self::MAX_STRINGS;
-            return Err(at
-                .over_limit("the number of strings", to_u64(strings), limit)
-                .into());
-        }
-        let string = StreamString {
-            text: text.into(),
-            chunk_id: u32::MAX,
-            class: None,
-        };
-        let memory = self.string_memory.saturating_add(string.memory());
-        let memory = memory.saturating_sub(old);
-        if memory > Self::MAX_STRING_MEMORY {
-            let limit = Self::MAX_STRING_MEMORY;
-            return Err(at
-                .over_limit("the memory of the strings", to_u64(memory), limit)
-                .into());
-        }
-        self.string_memory = memory;
-        self.strings.insert(id, string);
+        self.registry.insert(&at, id, text)?;
         Ok(())
     }
 
@@ -381,7 +320,7 @@ impl KiekerStream {
     fn makes_sense(&self, mut next: Cursor<'_>) -> Result<bool, DecodeError> {
         let first = i32::from_be_bytes(next.array(CLASS)?);
         if first != REGISTRATION {
-            let class = self.strings.get(&first);
+            let class = self.registry.get(first);
             return Ok(class.is_some_and(|class| self.catalog.get(&class.text).is_some()));
         }
         match head(&mut next) {
@@ -394,9 +333,7 @@ impl KiekerStream {
     fn record(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = input.clone();
         let id = i32::from_be_bytes(input.array(CLASS)?);
-        let Some(name) = self.strings.get_mut(&id) else {
-            return Err(unregistered(&at, CLASS, id));
-        };
+        let name = self.registry.find(&at, CLASS, id)?;
         let class = match &name.class {
             Some(class) => class.clone(),
             None => {
@@ -413,7 +350,7 @@ impl KiekerStream {
         }
         let id = chunk.string_id(name);
         chunk.bytes.extend_from_slice(&id.to_be_bytes());
-        let written = chunk.record(&mut self.strings, &class.schema, input);
+        let written = chunk.record(&mut self.registry, &class.schema, input);
         let bytes = chunk.bytes.len().saturating_sub(before.0);
         let string_bytes = chunk.string_bytes.saturating_sub(before.2);
         let stop = match written {
@@ -454,121 +391,6 @@ impl KiekerStream {
     }
 }
 
-impl StreamString {
-    fn memory(&self) -> usize {
-        self.text.len().saturating_add(STRING_OVERHEAD)
-    }
-}
-
-impl OpenChunk {
-    fn is_full(&self) -> bool {
-        let bytes = self.bytes.len().saturating_add(self.string_bytes);
-        self.records >= KiekerStream::CHUNK_RECORDS || bytes >= KiekerStream::CHUNK_BYTES
-    }
-
-    /// The chunk's id of a string, which is added if the chunk does not have it.
-    fn string_id(&mut self, string: &mut StreamString) -> u32 {
-        let id = usize::try_from(string.chunk_id).unwrap_or(usize::MAX);
-        let there = self.strings.get(id);
-        if !there.is_some_and(|there| Arc::ptr_eq(there, &string.text)) {
-            string.chunk_id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-            let bytes = string.text.len().saturating_add(5);
-            self.string_bytes = self.string_bytes.saturating_add(bytes);
-            self.strings.push(Arc::clone(&string.text));
-        }
-        string.chunk_id
-    }
-
-    /// Copies timestamp and fields, with the chunk's ids.
-    fn record(
-        &mut self,
-        strings: &mut HashMap<i32, StreamString>,
-        schema: &Schema,
-        input: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
-        self.bytes
-            .extend_from_slice(input.take(8, "a logging timestamp")?);
-        for field in schema.fields() {
-            self.value(strings, field.field_type(), input)?;
-        }
-        Ok(())
-    }
-
-    fn value(
-        &mut self,
-        strings: &mut HashMap<i32, StreamString>,
-        field_type: &FieldType,
-        input: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
-        let at = input.clone();
-        match field_type {
-            FieldType::Bool => match input.array("a bool")? {
-                [byte @ (0 | 1)] => self.bytes.push(byte),
-                [byte] => return Err(at.error("a bool", invalid(byte)).into()),
-            },
-            FieldType::String => {
-                let id = i32::from_be_bytes(input.array(STRING_ID)?);
-                let Some(string) = strings.get_mut(&id) else {
-                    return Err(unregistered(&at, STRING_ID, id));
-                };
-                let id = self.string_id(string);
-                self.bytes.extend_from_slice(&id.to_be_bytes());
-            }
-            FieldType::List(inner) => {
-                const LENGTH: &str = "the length of a list";
-                let length: [u8; 4] = input.array(LENGTH)?;
-                let items = to_usize(u32::from_be_bytes(length).into());
-                let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
-                let limit = KiekerStream::MAX_RECORD_BYTES;
-                if needed > limit {
-                    return Err(at.over_limit(LENGTH, to_u64(needed), limit).into());
-                }
-                // All items at once, lest a list that comes in pieces is read again with each.
-                input.clone().take(needed, LENGTH)?;
-                self.bytes.extend_from_slice(&length);
-                for _ in 0..items {
-                    self.value(strings, inner, input)?;
-                }
-            }
-            _ => {
-                let bytes = least_bytes(field_type).unwrap_or(0);
-                self.bytes.extend_from_slice(input.take(bytes, "a field")?);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The record class of a name.
-fn class(catalog: &Catalog, name: &str, at: &Cursor<'_>) -> Result<StreamClass, DecodeError> {
-    let Some(schema) = catalog.get(name) else {
-        let name = name.into();
-        return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
-    };
-    check_fields(at, schema)?;
-    let kieker = Catalog::shared_kieker();
-    Ok(StreamClass {
-        is_kiekers: kieker.get(name) == Some(schema),
-        schema: Arc::clone(schema),
-    })
-}
-
-/// Reads the id and the length of a registration.
-fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> {
-    const LENGTH: &str = "the length of a string";
-    let at = input.clone();
-    let id = i32::from_be_bytes(input.array("the id of a string")?);
-    if id < 0 {
-        return Err(at.error("the id of a string", invalid(bits(id))));
-    }
-    let at = input.clone();
-    let length = to_usize(u32::from_be_bytes(input.array(LENGTH)?).into());
-    if length > KiekerStream::MAX_STRING_BYTES {
-        return Err(at.over_limit(LENGTH, to_u64(length), KiekerStream::MAX_STRING_BYTES));
-    }
-    Ok((id, length))
-}
-
 /// Reads a string whose length is counted in UTF-16 units.
 fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
     let utf8 = |at: &Cursor<'_>| at.error(STRING, DecodeErrorKind::Utf8);
@@ -600,17 +422,4 @@ fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeErr
     }
     *input = after;
     Ok(text)
-}
-
-/// No string has this id.
-fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
-    let error = at.error(reading, invalid(bits(id)));
-    if id < 0 {
-        return Stop::Broken(error);
-    }
-    Stop::Unregistered(error)
-}
-
-fn bits(id: i32) -> u32 {
-    u32::from_be_bytes(id.to_be_bytes())
 }

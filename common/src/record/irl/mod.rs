@@ -21,7 +21,7 @@ use super::catalog::Catalog;
 use super::schema::SchemaError;
 
 /// The most bytes of all files of a schema.
-pub const MAX_BYTES: usize = 16 << 20;
+pub const MAX_BYTES: usize = 1 << 20;
 
 /// How deep templates and parents may be nested.
 const MAX_DEPTH: usize = 64;

@@ -47,6 +47,10 @@ pub struct AmqpConfig {
     pub(crate) lag_interval: Duration,
     pub(crate) start: Start,
     pub(crate) position_file: Option<PathBuf>,
+    /// Whether the messages are those of Kieker's `AmqpWriter` rather than chunks.
+    pub(crate) is_kieker_plain: bool,
+    /// Where a reader of such messages keeps their strings.
+    pub(crate) registry_file: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
@@ -144,6 +148,10 @@ impl AmqpConfig {
             position_file: uri
                 .take_text("position_file")
                 .map(|file| PathBuf::from(&*file)),
+            is_kieker_plain: false,
+            registry_file: uri
+                .take_text("registry_file")
+                .map(|file| PathBuf::from(&*file)),
             ca_file: uri
                 .take_text("cacertfile")
                 .map(|file| PathBuf::from(&*file)),
@@ -161,6 +169,11 @@ impl AmqpConfig {
         set(
             &mut self.queue_type,
             uri.take_choice("queue_type", &QueueType::CHOICES)?,
+        );
+        let formats = [("chunks", false), ("kieker-plain", true)];
+        set(
+            &mut self.is_kieker_plain,
+            uri.take_choice("format", &formats)?,
         );
         set(&mut self.declare, uri.take_bool("declare")?);
         set(&mut self.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
@@ -203,6 +216,18 @@ impl AmqpConfig {
         {
             let why = "a stream has no dead letters";
             return Err(UriError::conflict(setting, "queue_type=stream", why));
+        }
+        if self.is_kieker_plain != self.registry_file.is_some() {
+            let what = "format=kieker-plain and registry_file belong together: one of them";
+            return Err(UriError::missing(what));
+        }
+        if self.is_kieker_plain && self.queue_type == QueueType::Stream {
+            let why = "Kieker's strings are kept for a queue, whose messages come once";
+            return Err(UriError::conflict(
+                "format=kieker-plain",
+                "queue_type=stream",
+                why,
+            ));
         }
         if self.queue_type != QueueType::Stream && self.position_file.is_some() {
             return Err(self.not_a_stream("position_file"));

@@ -198,12 +198,12 @@ struct LockedFile {
 /// It is a lock of POSIX (`fcntl`), which belongs to a process: the child of a fork does not have
 /// it. The list keeps other readers of the process away, which that lock does not.
 #[derive(Debug)]
-struct PositionLock {
+pub(crate) struct PositionLock {
     path: PathBuf,
 }
 
 impl PositionLock {
-    fn acquire(path: &Path) -> io::Result<Self> {
+    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
         let taken = || io::Error::new(io::ErrorKind::WouldBlock, "another reader has it");
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let path = folder(path).canonicalize()?.join(name);
@@ -261,7 +261,7 @@ fn lock_for_process(file: &File) -> io::Result<bool> {
 }
 
 /// Opens an ordinary file; neither follows a symlink nor waits for the other end of a pipe.
-fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+pub(crate) fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     check_file(path)?;
     #[cfg(unix)]
     {
@@ -311,7 +311,7 @@ fn folder(path: &Path) -> &Path {
 }
 
 /// A file beside this one.
-fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)

@@ -5,6 +5,7 @@
 mod cluster;
 mod contract;
 mod fault;
+mod kieker_plain;
 mod network;
 mod operator;
 mod reader;

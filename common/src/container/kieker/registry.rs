@@ -1,0 +1,225 @@
+//! The strings that a sender registered, and their limits.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::decode::{CLASS, check_fields, invalid};
+use super::stream::KiekerStream;
+use crate::container::cursor::Cursor;
+use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::num::{to_u64, to_usize};
+use crate::record::{Catalog, Schema};
+
+/// The memory that a string takes beside its bytes.
+pub(super) const STRING_OVERHEAD: usize = 96;
+
+pub(super) const STRING: &str = "a registered string";
+pub(super) const STRING_ID: &str = "a string id";
+
+/// The strings of a sender by their ids.
+#[derive(Debug, Default)]
+pub(super) struct Registry {
+    strings: HashMap<i32, StreamString>,
+    /// The memory of the strings.
+    memory: usize,
+    /// In messages of AMQP: the number of the sender's registry, which stands before each item.
+    message_id: Option<[u8; 8]>,
+    /// Of messages: what is new since it was asked for.
+    new: Vec<(i32, Arc<str>)>,
+}
+
+/// A string that was registered.
+#[derive(Debug)]
+pub(super) struct StreamString {
+    pub(super) text: Arc<str>,
+    /// Its id in the chunk, if the chunk has it.
+    pub(super) chunk_id: u32,
+    /// The type of that name, once a record had it.
+    pub(super) class: Option<StreamClass>,
+}
+
+/// A record class of a stream.
+#[derive(Debug, Clone)]
+pub(super) struct StreamClass {
+    pub(super) schema: Arc<Schema>,
+    /// It is one of Kieker's own types, which every consumer knows.
+    pub(super) is_kiekers: bool,
+}
+
+impl Registry {
+    /// The registry of a sender that sends messages with this number.
+    pub(super) fn of_messages(id: [u8; 8]) -> Self {
+        Self {
+            message_id: Some(id),
+            ..Self::default()
+        }
+    }
+
+    /// In messages of AMQP: the number that stands before each item.
+    pub(super) fn message_id(&self) -> Option<[u8; 8]> {
+        self.message_id
+    }
+
+    pub(super) fn get(&self, id: i32) -> Option<&StreamString> {
+        self.strings.get(&id)
+    }
+
+    /// The string with an id.
+    pub(super) fn find(
+        &mut self,
+        at: &Cursor<'_>,
+        reading: &'static str,
+        id: i32,
+    ) -> Result<&mut StreamString, Stop> {
+        self.strings
+            .get_mut(&id)
+            .ok_or_else(|| unregistered(at, reading, id))
+    }
+
+    /// The memory of the strings.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// What is new since the last call, of messages.
+    pub(super) fn take_new(&mut self) -> Vec<(i32, Arc<str>)> {
+        std::mem::take(&mut self.new)
+    }
+
+    /// Adds a string that was read here. An id may be given anew.
+    pub(super) fn insert(
+        &mut self,
+        at: &Cursor<'_>,
+        id: i32,
+        text: &str,
+    ) -> Result<(), DecodeError> {
+        let old = self.strings.get(&id);
+        if old.is_some_and(|old| &*old.text == text) {
+            return Ok(());
+        }
+        let old = old.map_or(0, StreamString::memory);
+        let strings = self.strings.len().saturating_add(usize::from(old == 0));
+        if strings > KiekerStream::MAX_STRINGS {
+            let limit = KiekerStream::MAX_STRINGS;
+            return Err(at.over_limit("the number of strings", to_u64(strings), limit));
+        }
+        let string = StreamString {
+            text: text.into(),
+            chunk_id: u32::MAX,
+            class: None,
+        };
+        let memory = self
+            .memory
+            .saturating_add(string.memory())
+            .saturating_sub(old);
+        if memory > KiekerStream::MAX_STRING_MEMORY {
+            let limit = KiekerStream::MAX_STRING_MEMORY;
+            return Err(at.over_limit("the memory of the strings", to_u64(memory), limit));
+        }
+        self.memory = memory;
+        if self.message_id.is_some() {
+            self.new.push((id, Arc::clone(&string.text)));
+        }
+        self.strings.insert(id, string);
+        Ok(())
+    }
+
+    /// Takes the registrations that Kieker 1.14 and later put into a record, each before the first
+    /// id of its string. No id begins with their byte.
+    pub(super) fn take_nested(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
+        while let Some(own) = self.message_id
+            && input.clone().take(1, STRING_ID)? == [MESSAGE_REGISTRATION]
+        {
+            input.take(1, STRING_ID)?;
+            let at = input.clone();
+            let found = input.array("the number of a registry")?;
+            if found != own {
+                let kind = invalid(u64::from_be_bytes(found));
+                return Err(at.error("the number of a registry", kind));
+            }
+            self.take_string(input)?;
+        }
+        Ok(())
+    }
+
+    /// Takes id, length in bytes and text of a string.
+    pub(super) fn take_string(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
+        let (id, length) = head(input)?;
+        let at = input.clone();
+        let text = std::str::from_utf8(input.take(length, STRING)?);
+        let text = text.map_err(|_| at.error(STRING, DecodeErrorKind::Utf8))?;
+        self.insert(&at, id, text)
+    }
+}
+
+/// The first byte of a registration in a message.
+pub(super) const MESSAGE_REGISTRATION: u8 = 0xff;
+
+/// The first byte of a record in a message.
+pub(super) const MESSAGE_RECORD: u8 = 0x01;
+
+impl StreamString {
+    fn memory(&self) -> usize {
+        self.text.len().saturating_add(STRING_OVERHEAD)
+    }
+}
+
+/// Why an item was not taken.
+pub(super) enum Stop {
+    /// No string has an id: an error, unless registrations come apart.
+    Unregistered(DecodeError),
+    Broken(DecodeError),
+}
+
+impl From<DecodeError> for Stop {
+    fn from(error: DecodeError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// The record class of a name.
+pub(super) fn class(
+    catalog: &Catalog,
+    name: &str,
+    at: &Cursor<'_>,
+) -> Result<StreamClass, DecodeError> {
+    let Some(schema) = catalog.get(name) else {
+        let name = name.into();
+        return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
+    };
+    check_fields(at, schema)?;
+    let kieker = Catalog::shared_kieker();
+    Ok(StreamClass {
+        is_kiekers: kieker.get(name) == Some(schema),
+        schema: Arc::clone(schema),
+    })
+}
+
+/// Reads the id and the length of a registration.
+pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> {
+    const LENGTH: &str = "the length of a string";
+    let at = input.clone();
+    let id = i32::from_be_bytes(input.array("the id of a string")?);
+    if id < 0 {
+        return Err(at.error("the id of a string", invalid(bits(id))));
+    }
+    let at = input.clone();
+    let length = to_usize(u32::from_be_bytes(input.array(LENGTH)?).into());
+    if length > KiekerStream::MAX_STRING_BYTES {
+        return Err(at.over_limit(LENGTH, to_u64(length), KiekerStream::MAX_STRING_BYTES));
+    }
+    Ok((id, length))
+}
+
+/// No string has this id.
+fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
+    let error = at.error(reading, invalid(bits(id)));
+    if id < 0 {
+        return Stop::Broken(error);
+    }
+    Stop::Unregistered(error)
+}
+
+fn bits(id: i32) -> u32 {
+    u32::from_be_bytes(id.to_be_bytes())
+}

@@ -1,0 +1,103 @@
+//! What the fuzz targets `stream` and `irl` do with their bytes; `corpus` replays it on stable.
+
+use baler_common::container::{ChunkDecoder, KiekerStream, KiekerStreamEncoder, StreamStep};
+#[cfg(feature = "irl")]
+use baler_common::record::irl::{self, IrlSource};
+use baler_common::record::{Catalog, RecordRef};
+
+/// Cuts the bytes as a stream of each kind, whole and in pieces; every chunk must decode, and be a
+/// stream again.
+pub(crate) fn stream(bytes: &[u8]) {
+    let Some((kind, bytes)) = bytes.split_first() else {
+        return;
+    };
+    for step in [usize::MAX, usize::from(*kind >> 2).max(1)] {
+        let catalog = Catalog::shared_kieker();
+        let mut stream = match kind & 3 {
+            0 => KiekerStream::with_registry_apart(catalog),
+            1 => KiekerStream::of_messages(catalog, 0),
+            _ => KiekerStream::new(catalog),
+        };
+        if kind & 3 == 0 {
+            let (strings, records) = bytes.split_at(bytes.len() / 2);
+            if stream.register(strings).1.is_ok() {
+                cut(&mut stream, records, step);
+            }
+        } else {
+            cut(&mut stream, bytes, step);
+        }
+    }
+}
+
+fn cut(stream: &mut KiekerStream, bytes: &[u8], step: usize) {
+    let mut left = Vec::new();
+    for part in bytes.chunks(step.min(bytes.len()).max(1)) {
+        left.extend_from_slice(part);
+        loop {
+            let (taken, step) = stream.cut(&left);
+            left.drain(..taken);
+            assert!(stream.memory() <= 80 << 20);
+            match step {
+                Ok(StreamStep::Full) => check(stream),
+                Ok(_) => break,
+                Err(_) => return check(stream),
+            }
+        }
+    }
+    check(stream);
+}
+
+/// Takes the chunk, if there is one.
+fn check(stream: &mut KiekerStream) {
+    let Some(chunk) = stream.take_chunk() else {
+        return;
+    };
+    let decoded = ChunkDecoder::default().decode(&chunk.bytes).unwrap();
+    assert_eq!(decoded.batch.len(), usize::try_from(chunk.records).unwrap());
+    let (mut strings, mut records) = (Vec::new(), Vec::new());
+    let mut encoder = KiekerStreamEncoder::new();
+    let register = |id, text: &str| {
+        KiekerStreamEncoder::push_registration(id, text, &mut strings);
+    };
+    encoder
+        .encode(&decoded.batch, register, &mut records)
+        .unwrap();
+    strings.append(&mut records);
+    let mut again = KiekerStream::new(Catalog::shared_kieker());
+    let (mut batches, mut left) = (Vec::new(), strings.as_slice());
+    while !left.is_empty() {
+        let (taken, step) = again.cut(left);
+        step.unwrap();
+        left = left.split_at(taken).1;
+        let chunk = again.take_chunk();
+        batches.extend(chunk.map(|it| ChunkDecoder::default().decode(&it.bytes).unwrap().batch));
+    }
+    let records = batches.iter().flat_map(|batch| batch.records());
+    assert!(records.map(shown).eq(decoded.batch.records().map(shown)));
+}
+
+/// A record with all of its values.
+fn shown(record: RecordRef<'_>) -> String {
+    let values = record.fields().values().map(|(_, value)| value.to_value());
+    let values: Vec<_> = values.collect();
+    format!("{} {:?} {values:?}", record.type_name(), record.timestamp())
+}
+
+/// Reads the bytes as a file of record types.
+#[cfg(feature = "irl")]
+pub(crate) fn irl(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let source = IrlSource {
+        name: "fuzzed",
+        text: &text,
+    };
+    let mut catalog = Catalog::kieker();
+    let before = catalog.schemas().len();
+    match irl::read(&mut catalog, &[source]) {
+        Ok(()) => assert!(catalog.schemas().len() >= before),
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            assert_eq!(catalog.schemas().len(), before);
+        }
+    }
+}

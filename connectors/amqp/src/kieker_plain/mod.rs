@@ -1,0 +1,310 @@
+//! Messages of Kieker's own `AmqpWriter`, as chunks.
+//!
+//! ```text
+//! AmqpWriter --strings, parts of records--> AmqpReader -> KiekerStream a writer -> KIKA/DFLT chunks
+//!                                                  \-> strings -> RegistryFile
+//! ```
+//!
+//! A message is settled at the broker with the chunk that its last record is in. Its strings are in
+//! the file before that, since no message has them again.
+
+mod registry_file;
+mod sender;
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::time::{Duration, Instant};
+
+use baler_common::container::KiekerStream;
+use baler_common::record::Catalog;
+use baler_common::transport::{
+    ChunkReader, Damaged, Delivery, Failure, Origin, ReaderCapability, ReaderCloseReport,
+    ReaderStats, Received, Settled, Token, TransportError, Verdict,
+};
+
+use crate::config::AmqpConfig;
+use crate::reader::{AmqpReader, AmqpReaderCounts};
+use registry_file::RegistryFile;
+use sender::{Finished, Sender};
+
+/// How long a record may wait for others in its chunk.
+const MAX_AGE: Duration = Duration::from_millis(100);
+
+/// Of how many writers the strings are kept.
+const MAX_SENDERS: usize = 1_024;
+
+/// Reads the messages that Kieker's `AmqpWriter` publishes, and hands out chunks of their records.
+///
+/// It must be the only reader of its queue: it needs every message, in order.
+pub struct KiekerPlainReader {
+    messages: AmqpReader,
+    endpoint: Box<str>,
+    /// How many connections there were when the last message came.
+    connections: u64,
+    file: RegistryFile,
+    senders: HashMap<i64, Sender>,
+    /// Made and not handed out; chunks that were given back come first.
+    ready: VecDeque<Finished>,
+    damaged: VecDeque<Damaged>,
+    handed_out: HashMap<Token, Finished>,
+    next_token: u64,
+    demand: usize,
+    /// When the records so far go into a chunk.
+    due: Option<Instant>,
+}
+
+impl KiekerPlainReader {
+    /// Starts to read. The broker need not be there yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`AmqpReader::new`]; and the file of strings is missing in the configuration, cannot be
+    /// read, or another reader has it.
+    pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
+        let endpoint: Box<str> = config.to_string().into();
+        let at = |failure: Failure| failure.at(&endpoint);
+        let Some(path) = &config.registry_file else {
+            let message = "format=kieker-plain needs registry_file=FILE";
+            return Err(at(Failure::last("read from", message)));
+        };
+        let (file, kept) = RegistryFile::open(path, MAX_SENDERS).map_err(at)?;
+        let mut senders = HashMap::new();
+        for (id, strings) in kept {
+            let mut sender = Sender::new(id);
+            for (string, text) in &strings {
+                let restored = sender.stream.restore(*string, text);
+                restored.map_err(|error| at(file.wrong(&error.to_string())))?;
+            }
+            senders.insert(id, sender);
+        }
+        Ok(Self {
+            messages: AmqpReader::new(config)?,
+            endpoint,
+            connections: 0,
+            file,
+            senders,
+            ready: VecDeque::new(),
+            damaged: VecDeque::new(),
+            handed_out: HashMap::new(),
+            next_token: 0,
+            demand: usize::MAX,
+            due: None,
+        })
+    }
+
+    /// What happened to the messages so far.
+    pub fn counts(&self) -> AmqpReaderCounts {
+        self.messages.counts()
+    }
+
+    /// Takes a message apart.
+    fn take(&mut self, message: &Delivery) -> Result<(), TransportError> {
+        let connections = self.messages.counts().connections;
+        if connections != self.connections {
+            self.connections = connections;
+            self.forget_unsettled();
+        }
+        let unfinished = |it: &&mut Sender| it.is_within_a_record();
+        let sender = match KiekerStream::registry_of(&message.bytes) {
+            Some(id) => self.sender(id),
+            None => {
+                let mut senders = self.senders.values_mut().filter(unfinished);
+                match (senders.next(), senders.next()) {
+                    (Some(sender), None) => sender,
+                    (None, _) => {
+                        let why = "the message goes on with a record whose beginning is missing; is \
+                                   this the only reader of the queue?";
+                        return self.put_aside(message, why);
+                    }
+                    (Some(_), Some(_)) => {
+                        let why = "several writers are within a record, and the message does not \
+                                   say whose it goes on with; give each writer a queue";
+                        return self.put_aside(message, why);
+                    }
+                }
+            }
+        };
+        let mut made = VecDeque::new();
+        let taken = sender.take(message, &mut made);
+        let (id, new) = (sender.id, sender.stream.take_new_strings());
+        self.ready.append(&mut made);
+        self.file
+            .add(id, &new)
+            .map_err(|it| it.at(&self.endpoint))?;
+        if let Err(broken) = taken {
+            for token in broken.tokens {
+                self.messages.settle(token, Verdict::Reject)?;
+            }
+            self.damaged.push_back(Damaged {
+                bytes: broken.bytes.into(),
+                origin: message.origin.clone(),
+                reason: broken.reason,
+            });
+        }
+        self.due.get_or_insert_with(|| Instant::now() + MAX_AGE);
+        Ok(())
+    }
+
+    /// The sender with this number; the one that was silent for longest makes room for a new one.
+    fn sender(&mut self, id: i64) -> &mut Sender {
+        if !self.senders.contains_key(&id) && self.senders.len() >= MAX_SENDERS {
+            let idle = self.senders.values().filter(|it| it.is_idle());
+            let oldest = idle.min_by_key(|it| it.last_message).map(|it| it.id);
+            if let Some(oldest) = oldest {
+                self.senders.remove(&oldest);
+            }
+        }
+        self.senders.entry(id).or_insert_with(|| Sender::new(id))
+    }
+
+    fn put_aside(&mut self, message: &Delivery, why: &str) -> Result<(), TransportError> {
+        self.messages.settle(message.token, Verdict::Reject)?;
+        self.damaged.push_back(Damaged {
+            bytes: message.bytes.clone(),
+            origin: message.origin.clone(),
+            reason: why.into(),
+        });
+        Ok(())
+    }
+
+    /// The connection was lost: all messages that are not settled come again.
+    fn forget_unsettled(&mut self) {
+        for sender in self.senders.values_mut() {
+            sender.forget_unsettled();
+        }
+        self.ready.clear();
+    }
+
+    /// Makes chunks of the records so far.
+    fn flush(&mut self) -> Result<(), TransportError> {
+        self.due = None;
+        let mut settled = Vec::new();
+        for sender in self.senders.values_mut() {
+            settled.extend(sender.flush(&mut self.ready));
+        }
+        // Messages without a record, whose strings are needed once they are gone.
+        self.settle_messages(&settled, Verdict::Ack).map(drop)
+    }
+
+    fn settle_messages(
+        &mut self,
+        tokens: &[Token],
+        verdict: Verdict,
+    ) -> Result<Settled, TransportError> {
+        if !tokens.is_empty() {
+            self.file.sync().map_err(|it| it.at(&self.endpoint))?;
+        }
+        let mut settled = Settled::Done;
+        for token in tokens {
+            if self.messages.settle(*token, verdict)? == Settled::Stale {
+                settled = Settled::Stale;
+            }
+        }
+        Ok(settled)
+    }
+
+    fn hand_out(&mut self) -> Option<Delivery> {
+        if self.handed_out.len() >= self.demand {
+            return None;
+        }
+        let chunk = self.ready.pop_front()?;
+        let token = Token(self.next_token);
+        self.next_token = self.next_token.wrapping_add(1);
+        let identity = chunk.meta.identity;
+        let delivery = Delivery {
+            token,
+            bytes: chunk.bytes.clone(),
+            meta: Some(chunk.meta),
+            origin: Origin {
+                endpoint: self.endpoint.clone(),
+                lane: format!("{}/{}", identity.producer, identity.lane).into(),
+                position: identity.sequence,
+            },
+            redelivered: chunk.is_redelivered,
+            attempts: 0,
+        };
+        self.handed_out.insert(token, chunk);
+        Some(delivery)
+    }
+}
+
+impl ChunkReader for KiekerPlainReader {
+    fn capability(&self) -> &ReaderCapability {
+        self.messages.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+        // Messages are demanded while chunks are.
+        let messages = if chunks == 0 { 0 } else { usize::MAX };
+        self.messages.set_demand(messages);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        loop {
+            if let Some(delivery) = self.hand_out() {
+                return Ok(Received::Chunk(delivery));
+            }
+            if let Some(damaged) = self.damaged.pop_front() {
+                return Ok(Received::Damaged(damaged));
+            }
+            let is_full = self.handed_out.len() >= self.demand;
+            self.messages
+                .set_demand(if is_full { 0 } else { usize::MAX });
+            let until = self.due.map_or(by, |due| due.min(by));
+            match self.messages.receive(until)? {
+                Received::Chunk(message) => self.take(&message)?,
+                Received::Idle if self.due.is_some_and(|due| due <= Instant::now()) => {
+                    self.flush()?;
+                }
+                other => return Ok(other),
+            }
+            if self.due.is_some_and(|due| due <= Instant::now()) {
+                self.flush()?;
+            }
+        }
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let Some(mut chunk) = self.handed_out.remove(&token) else {
+            return Ok(Settled::Stale);
+        };
+        if verdict == Verdict::Retry {
+            chunk.is_redelivered = true;
+            self.ready.push_front(chunk);
+            return Ok(Settled::Done);
+        }
+        self.settle_messages(&chunk.tokens, verdict)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.messages.waits_for()
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.messages.stats()
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        let unsettled = self.handed_out.len();
+        let report = Box::new(self.messages).close(by);
+        ReaderCloseReport {
+            unsettled,
+            ..report
+        }
+    }
+}
+
+impl fmt::Debug for KiekerPlainReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KiekerPlainReader")
+            .field("endpoint", &self.endpoint)
+            .field("senders", &self.senders.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The record types of the messages.
+fn catalog() -> std::sync::Arc<Catalog> {
+    Catalog::shared_kieker()
+}
