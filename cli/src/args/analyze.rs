@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use clap::builder::ArgPredicate;
 
 use super::{DecodingArgs, DocumentFormat, GiveUpArgs, WhereArgs, media, values};
 
@@ -17,14 +16,13 @@ pub(crate) struct AnalyzeArgs {
         env = "BALER_FROM",
         hide_env_values = true,
         required_unless_present = "merge",
-        default_value_if("merge", ArgPredicate::IsPresent, Some("")),
         help = format!(
             "Where the records come from: jsonl:FILE has JSON lines, kieker-log:DIR is a text log of \
              Kieker; {}",
             media::sources()
         )
     )]
-    pub(crate) from: String,
+    pub(crate) from: Option<String>,
     /// Keep the results in this file, go on with those that it has, and acknowledge chunks when their
     /// records are in it
     ///

@@ -89,7 +89,9 @@ fn read(
         None => Box::new(traces.clone()),
     };
     let (mut stage, failures) = stages(args, condition, sink)?;
-    let opened = endpoint::open_source_by(&args.from, |text| open_medium(text, args.follow))?;
+    // Only --merge does without.
+    let from = args.from.as_deref().unwrap_or_default();
+    let opened = endpoint::open_source_by(from, |text| open_medium(text, args.follow))?;
     let progress = Progress::spinner(quiet);
     let read = match opened {
         RecordSource::Log(mut lines, endpoint) => {

@@ -9,6 +9,9 @@ use baler_analysis::traces::{ClosedTrace, Operations, Outcome, SavedTraces, Trac
 use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_common::transport::ChunkWriter;
 use baler_common::transport::uri::Uri;
+use baler_connector_amqp::{AmqpConfig, AmqpWriter};
+use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaWriter};
+use baler_faults::RabbitMqNode;
 use baler_monitoring::{Controller, Overflow};
 
 use crate::support::{Background, DEADLINE, wait_for};
@@ -115,28 +118,53 @@ fn produce(controller: &Controller, producer: u64, traces: std::ops::Range<u64>)
     }
 }
 
+/// How many traces are sent, how often a consumer writes its file, and when it ends.
+#[derive(Clone, Copy)]
+struct Plan {
+    traces: u64,
+    interval: &'static str,
+    idle: &'static str,
+}
+
+const FEW: Plan = Plan {
+    traces: 20_000,
+    interval: "500ms",
+    idle: "10s",
+};
+
+const MANY: Plan = Plan {
+    traces: 1_000_000,
+    interval: "30s",
+    idle: "60s",
+};
+
 /// A consumer with results of its own.
-fn consumer(uri: &str, partial: &Path, idle: &str) -> Background {
+fn consumer(uri: &str, partial: &Path, plan: Plan) -> Background {
     let partial = partial.to_str().unwrap();
     let args = ["analyze", "--from", uri, "--follow", "--partial", partial];
-    let often = ["--partial-interval", "500ms", "--idle-timeout", idle];
-    Background::start(&[&args[..], &often, &["--format", "json"]].concat())
+    let times = [
+        "--partial-interval",
+        plan.interval,
+        "--idle-timeout",
+        plan.idle,
+    ];
+    Background::start(&[&args[..], &times, &["--format", "json"]].concat())
 }
 
 /// Sends so many traces, kills the first consumer in the middle, and compares every tree.
 fn every_tree_is_exact(
-    traces: u64,
-    idle: &str,
+    plan: Plan,
     consumers: &[String; CONSUMERS],
     writer: impl Fn() -> Box<dyn ChunkWriter>,
 ) {
+    let traces = plan.traces;
     let folder = tempfile::tempdir().unwrap();
     let files: Vec<PathBuf> = (0..CONSUMERS)
         .map(|number| folder.path().join(format!("{number}.json")))
         .collect();
     let starts = consumers.iter().zip(&files);
     let mut running: Vec<_> = starts
-        .map(|(uri, file)| consumer(uri, file, idle))
+        .map(|(uri, file)| consumer(uri, file, plan))
         .collect();
     let controllers: Vec<_> = (0..PRODUCERS)
         .map(|_| {
@@ -162,7 +190,7 @@ fn every_tree_is_exact(
     });
     // By SIGKILL.
     drop(running.remove(0));
-    running.push(consumer(&consumers[0], &files[0], idle));
+    running.push(consumer(&consumers[0], &files[0], plan));
     produce_all(traces / 2..traces);
     for controller in &controllers {
         let report = controller.shutdown(DEADLINE);
@@ -229,24 +257,18 @@ fn fresh_name() -> String {
     format!("traces-{}", std::process::id())
 }
 
-#[cfg(feature = "amqp")]
-fn through_rabbitmq(traces: u64, idle: &str) {
-    use baler_connector_amqp::{AmqpConfig, AmqpWriter};
-
-    let node = baler_faults::RabbitMqNode::start().unwrap();
+fn through_rabbitmq(plan: Plan) {
+    let node = RabbitMqNode::start().unwrap();
     let queue = fresh_name();
     let uri = node.uri(&format!("?queue={queue}&lanes={CONSUMERS}"));
     let consumers = [0, 1, 2, 3].map(|lane| node.uri(&format!("?queue={queue}.{lane}")));
     let config = AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
     let writer = || Box::new(AmqpWriter::new(config.clone())) as Box<dyn ChunkWriter>;
     // Consumers may not be first: the writer declares the queues with their bindings.
-    every_tree_is_exact(traces, idle, &consumers, writer);
+    every_tree_is_exact(plan, &consumers, writer);
 }
 
-#[cfg(feature = "kafka")]
-fn through_kafka(traces: u64, idle: &str) {
-    use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaWriter};
-
+fn through_kafka(plan: Plan) {
     let cluster = EmbeddedCluster::with_brokers(std::num::NonZeroU16::MIN).unwrap();
     let topic = fresh_name();
     let partitions = u16::try_from(LANES).unwrap();
@@ -258,31 +280,27 @@ fn through_kafka(traces: u64, idle: &str) {
     let consumers = [(); CONSUMERS].map(|()| format!("{uri}&session.timeout.ms=6000"));
     let config = KafkaConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
     let writer = || Box::new(KafkaWriter::new(config.clone())) as Box<dyn ChunkWriter>;
-    every_tree_is_exact(traces, idle, &consumers, writer);
+    every_tree_is_exact(plan, &consumers, writer);
 }
 
-#[cfg(feature = "amqp")]
 #[test]
 fn every_tree_of_20_000_traces_arrives_whole_through_rabbitmq() {
-    through_rabbitmq(20_000, "10s");
+    through_rabbitmq(FEW);
 }
 
-#[cfg(feature = "kafka")]
 #[test]
 fn every_tree_of_20_000_traces_arrives_whole_through_kafka() {
-    through_kafka(20_000, "10s");
+    through_kafka(FEW);
 }
 
-#[cfg(feature = "amqp")]
 #[test]
-#[ignore = "needs some minutes: cargo test -p baler-cli --test it million_traces -- --ignored --nocapture"]
+#[ignore = "needs minutes: cargo test -p baler-cli --all-features --test it million -- --ignored --nocapture"]
 fn every_tree_of_a_million_traces_arrives_whole_through_rabbitmq() {
-    through_rabbitmq(1_000_000, "60s");
+    through_rabbitmq(MANY);
 }
 
-#[cfg(feature = "kafka")]
 #[test]
-#[ignore = "needs some minutes: cargo test -p baler-cli --test it million_traces -- --ignored --nocapture"]
+#[ignore = "needs minutes: cargo test -p baler-cli --all-features --test it million -- --ignored --nocapture"]
 fn every_tree_of_a_million_traces_arrives_whole_through_kafka() {
-    through_kafka(1_000_000, "60s");
+    through_kafka(MANY);
 }
