@@ -22,7 +22,6 @@
 
 mod cost;
 mod reserve;
-mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +29,6 @@ use std::time::{Duration, Instant};
 
 pub use cost::ChunkCost;
 use reserve::Reserve;
-use samples::Samples;
 
 use super::rate::Rate;
 
@@ -75,6 +73,10 @@ const LEAST_LOOK: Duration = Duration::from_millis(1);
 /// ... nor more rarely: it has other things to look after.
 const MOST_LOOK: Duration = Duration::from_millis(500);
 
+/// How often the collector waits for the fate of a chunk, to know how long the medium takes. At low rates
+/// that costs a third of what a chunk costs.
+const SAMPLE: Duration = Duration::from_millis(400);
+
 /// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
 const UNREAD: f64 = 3.0 / 16.0;
 
@@ -90,7 +92,8 @@ pub(crate) struct Tuner {
     tuning: Tuning,
     rate: Rate,
     reserve: Reserve,
-    samples: Samples,
+    /// When the fate of a chunk was last waited for.
+    sampled: Option<Instant>,
     /// What a record has in chunks.
     bytes_of_record: f64,
     /// What a record has in queues.
@@ -104,7 +107,7 @@ impl Tuner {
             tuning,
             rate: Rate::new(now),
             reserve: Reserve::new(tuning.max_latency),
-            samples: Samples::new(),
+            sampled: None,
             bytes_of_record: BYTES_OF_RECORD,
             bytes_of_row: BYTES_OF_ROW,
             choice: Choice {
@@ -144,21 +147,19 @@ impl Tuner {
         self.reserve.made(late, now);
     }
 
-    /// Whether the fate of a chunk that was just made is to be waited for, and told.
+    /// Whether to wait for the fate of the chunk that was just made, and to call `settled` then.
     pub(crate) fn begin_sample(&mut self, now: Instant) -> bool {
-        self.samples.begin(now)
-    }
-
-    /// A chunk that was made so long ago still had no fate when the next one was made.
-    pub(crate) fn unsettled(&mut self, made_ago: Duration) {
-        if made_ago > self.reserve.time() {
-            self.samples.hurry();
+        let is_due = self
+            .sampled
+            .is_none_or(|before| now.saturating_duration_since(before) >= SAMPLE);
+        if is_due {
+            self.sampled = Some(now);
         }
+        is_due
     }
 
     /// A record was confirmed, or given up, so long after its chunk should have been closed.
     pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
-        self.samples.end(late, self.reserve.time());
         self.reserve.settled(late, now);
     }
 
