@@ -132,7 +132,7 @@ impl Outbox {
 
     fn tell_awaited(&mut self, is_overdue: bool) {
         let awaited = self.awaited
-            || self.is_held_up()
+            || self.held_up
             || !self.has_room()
             || self.failures > 0
             || is_overdue;
@@ -156,12 +156,6 @@ impl Outbox {
         self.unconfirmed.is_empty()
             || (self.unconfirmed.len() < self.settings.max_chunks
                 && self.bytes < self.settings.max_bytes)
-    }
-
-    /// Whether chunks wait that the writer did not take when they were last offered: the medium is
-    /// slower than the owner.
-    pub fn is_held_up(&self) -> bool {
-        self.held_up
     }
 
     /// Whether every chunk has its fate.

@@ -155,14 +155,6 @@ impl MemoryMedium {
         self.len() == 0
     }
 
-    /// How many writers have an owner that waits for confirmations, as each does until it says
-    /// otherwise by [`set_awaited`](baler_common::transport::ChunkWriter::set_awaited).
-    pub fn awaited_writers(&self) -> usize {
-        let state = self.shared.lock();
-        let awaited = state.writers.values().filter(|writer| !writer.unawaited);
-        awaited.count()
-    }
-
     /// Lets readers end once everything is settled.
     pub fn end(&self) {
         self.shared.update(|state| state.ended = true);
