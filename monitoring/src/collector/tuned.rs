@@ -6,7 +6,7 @@ use super::thread::Collector;
 use super::tuning::{Choice, Tuner, Tuning};
 use crate::clock::monotonic;
 
-/// A tuner, and what it is to be told.
+/// A tuner, and the observations for it.
 pub(super) struct Tuned {
     tuner: Tuner,
     /// The chunk whose fate is waited for, and when it was due.

@@ -20,7 +20,7 @@ const DIFFERENT: usize = 20_000;
 const RUN_BITS: u32 = 40;
 
 /// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
-/// times a second, costs more than most of what is measured.
+/// times a second, costs more than most of the measured operations.
 const BURST_NS: i64 = 5_000_000;
 
 /// When records are due and when they are measured, in nanoseconds since the Unix epoch.

@@ -200,7 +200,7 @@ impl MediumState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, moves what now has room, and tells whom it concerns.
+    /// Changes the state, moves chunks that now have room, and notifies waiting writers and readers.
     fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);

@@ -50,11 +50,11 @@ pub(crate) struct Tuning {
 /// What it chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// A chunk closes at so many records.
+    /// A chunk closes at this number of records.
     pub(crate) records: usize,
-    /// A chunk closes when its oldest record has waited so long.
+    /// A chunk closes when its oldest record has waited for this time.
     pub(crate) wait: Duration,
-    /// The collector looks so long after it last looked.
+    /// The time between two looks of the collector.
     pub(crate) look: Duration,
     /// How many records chunks will have at the present rate.
     pub(crate) expected: usize,
@@ -80,13 +80,13 @@ const SAMPLE: Duration = Duration::from_millis(400);
 /// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
 const UNREAD: f64 = 3.0 / 16.0;
 
-/// Before any chunk was made, a record is taken to have so many bytes in it, ...
+/// The assumed bytes of a record in a chunk, before any chunk was made, ...
 const BYTES_OF_RECORD: f64 = 32.0;
 
-/// ... and so many as a row.
+/// ... and as a row.
 const BYTES_OF_ROW: f64 = 64.0;
 
-/// Chooses from what it is told. It has no thread and no clock.
+/// Chooses from the observations passed to it. It has no thread and no clock.
 #[derive(Debug)]
 pub(crate) struct Tuner {
     tuning: Tuning,
@@ -126,8 +126,8 @@ impl Tuner {
         self.choice
     }
 
-    /// A chunk of so many records was made, which were so many bytes in the queues and are so many
-    /// in the chunk.
+    /// A chunk of `records` records was made, which were `row_bytes` bytes in the queues and are
+    /// `bytes` bytes in the chunk.
     pub(crate) fn encoded(&mut self, records: usize, row_bytes: usize, bytes: usize) {
         let records = as_f64(records);
         if records < 1.0 {
@@ -142,7 +142,7 @@ impl Tuner {
         learn(&mut self.bytes_of_row, row_bytes);
     }
 
-    /// A chunk was made so long after it should have been closed.
+    /// A chunk was made `late` after it should have been closed.
     pub(crate) fn made(&mut self, late: Duration, now: Instant) {
         self.reserve.made(late, now);
     }
@@ -158,13 +158,13 @@ impl Tuner {
         is_due
     }
 
-    /// A record was confirmed, or given up, so long after its chunk should have been closed.
+    /// A record was confirmed, or given up, `late` after its chunk should have been closed.
     pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
         self.reserve.settled(late, now);
     }
 
-    /// So many records were taken from the queues so far. Chooses anew; whether something changed
-    /// that others are told of.
+    /// `taken` records were taken from the queues so far. Chooses anew; returns whether the published
+    /// choice changed.
     pub(crate) fn looked(&mut self, taken: u64, now: Instant) -> bool {
         let enough = (self.choice.look / 2).max(LEAST_LOOK);
         self.rate.observe(taken, now, enough, self.choice.records);
@@ -204,7 +204,7 @@ impl Tuner {
     }
 }
 
-/// A number that is small enough to be told exactly.
+/// A number that is small enough to be exact.
 #[expect(
     clippy::cast_precision_loss,
     reason = "bytes and records of a chunk are far below 2^53"
