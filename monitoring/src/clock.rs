@@ -36,8 +36,8 @@ pub enum Clock {
 const TICKS: u64 = 1 << 32;
 const SYSTEM: u64 = 1 << 33;
 
-/// In the lower half of a key, [`TAG`] and so many bits that count keys; more of them are above what
-/// the clock is read from.
+/// How many bits of the lower half of a key count keys, beside [`TAG`]; the further bits of the count are
+/// above those of the clock.
 const COUNTED: u32 = 30;
 
 impl Clock {
@@ -80,7 +80,7 @@ pub(crate) const fn is_in_ticks(key: u64) -> bool {
 }
 
 /// Set in the words of a row for a time that is in nanoseconds since the Unix epoch; others are
-/// ticks, of which a processor has not counted so many in a century.
+/// ticks, and a processor does not count to this bit in a century.
 const UNIX_NS: u64 = 1 << 63;
 
 /// A time in nanoseconds since the Unix epoch, as a row's word has it.
@@ -169,7 +169,7 @@ impl TestClock {
         self.unix_ns.store(unix_ns, Ordering::Relaxed);
     }
 
-    /// Moves the time by so many nanoseconds.
+    /// Moves the time by this number of nanoseconds.
     pub fn advance(&self, nanoseconds: i64) {
         self.unix_ns.fetch_add(nanoseconds, Ordering::Relaxed);
     }

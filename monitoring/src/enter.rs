@@ -21,7 +21,7 @@
 /// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`, `full = 1/n`, `sample = 1/n`
 /// and `histogram`.
 /// With any of them the guard has another type, but for `record = events` and no `sample`, of which
-/// it is an [`EventGuard`](crate::EventGuard), which can be told of an error:
+/// it is an [`EventGuard`](crate::EventGuard), which can record an error:
 ///
 /// ```
 /// # fn pack() -> Result<(), std::num::ParseIntError> { "1".parse::<u32>().map(drop) }

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// How many forks lie between the first process with a controller and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
-/// A process, to tell a parent from its child.
+/// A process, to distinguish a parent from its child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Process(u32);
 
@@ -99,7 +99,7 @@ mod handlers {
         });
     }
 
-    /// Makes what is made once a process, as far as monitoring needs it.
+    /// Initializes the statics that monitoring needs.
     fn prepare_statics() {
         probe::no_session();
         DurationRecord::schema();

@@ -71,8 +71,8 @@ const ONE_CALL: u64 = (1 << 32) | 1;
 /// Sixteen million calls in each other do not fit a stack.
 const ESS: u64 = 0xff_ffff;
 
-/// The lowest bits of the trace's id, between ess and eoi: a call that ends in another trace than it
-/// began in is told from one that ends in its turn without another comparison.
+/// The lowest bits of the trace's id, between ess and eoi: so one comparison also
+/// finds a call that ends in another trace than it began in.
 const TRACE_BITS: u64 = 0xff << TRACE_AT;
 const TRACE_AT: u32 = 24;
 
@@ -278,7 +278,7 @@ fn leave_spread() {
     drop(with_counter(Option::take));
 }
 
-/// The id of a new trace, which is told if it comes from elsewhere.
+/// The id of a new trace; records its metadata if it comes from elsewhere.
 fn begin_trace(parent: Option<&TraceParent>) -> i64 {
     let Some(parent) = parent else {
         return next_trace_id();

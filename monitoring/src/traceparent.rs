@@ -1,4 +1,4 @@
-//! Where a trace comes from, as processes tell each other: W3C Trace Context.
+//! Where a trace comes from, as processes exchange it: W3C Trace Context.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,7 +14,7 @@ use std::str::FromStr;
 /// let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 /// let parent: TraceParent = header.parse()?;
 /// let _attached = TraceContext::continuing(&parent).attach();
-/// handle(); // Traces that begin here are told to come from there.
+/// handle(); // Records of traces that begin here name that parent.
 /// // A request to another process says where it comes from:
 /// let header = TraceContext::current().traceparent().map(|it| it.to_string());
 /// # Ok(())

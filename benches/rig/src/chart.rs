@@ -20,8 +20,8 @@ const TEXT: (&str, u32) = ("sans-serif", 17);
 
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
-/// Colours of lines and bars, which those who do not see all colours tell apart, too (Okabe and Ito,
-/// "Color universal design").
+/// Colours of lines and bars that colour-blind people can distinguish (Okabe and Ito, "Color universal
+/// design").
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),

@@ -16,7 +16,6 @@
 //! - [`report`], [`chart`]: tables, charts and pages.
 
 pub mod chart;
-pub mod checksum;
 pub mod clock;
 pub mod harness;
 pub mod machine;

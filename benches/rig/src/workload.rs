@@ -1,4 +1,4 @@
-//! Synthetic calls of operations: what a monitored service would tell.
+//! Synthetic calls of operations, as a monitored service would record them.
 //!
 //! Four threads, 100 operation signatures called by Zipf's law, 50 sessions, one host; call trees of
 //! 5 to 41 calls (23 on average) and up to depth 6; self times log-normal (sigma 0.8) with medians of

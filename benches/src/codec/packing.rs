@@ -9,7 +9,7 @@ use lz4_flex::block::{
 
 use crate::Failure;
 
-/// Bytes of the length before a block of lz4, which does not tell it itself.
+/// Bytes of the length before a block of lz4, which does not contain it.
 const LENGTH_BYTES: usize = 4;
 
 /// Compresses chunks and decompresses them, and keeps its tables and memory between chunks.

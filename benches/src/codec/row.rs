@@ -158,13 +158,4 @@ mod tests {
             "{text}"
         );
     }
-
-    #[test]
-    fn the_widest_row_fits_100_columns() {
-        let mut row = row(&[123_000.0], None);
-        row.chunk_records = 65_536;
-        row.compression = "zstd:22".to_owned();
-        let text = table(&[row]);
-        assert!(text.lines().all(|line| line.len() <= 100), "{text}");
-    }
 }

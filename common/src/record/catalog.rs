@@ -77,7 +77,7 @@ impl Catalog {
     }
 
     /// Adds a former name of a type; a type of that very name goes before it.
-    pub fn register_alias(&mut self, alias: impl Into<Box<str>>, name: impl Into<Box<str>>) {
+    fn register_alias(&mut self, alias: impl Into<Box<str>>, name: impl Into<Box<str>>) {
         self.aliases.insert(alias.into(), name.into());
     }
 

@@ -191,7 +191,7 @@ macro_rules! kieker_type {
 }
 
 kieker_types! {
-    // kieker.common.record.controlflow: executions of operations, each told once by a single record.
+    // kieker.common.record.controlflow: executions of operations, each in a single record.
 
     /// A branch was taken.
     BranchingRecord("kieker.common.record.controlflow.BranchingRecord"): event {

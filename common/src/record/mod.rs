@@ -1,4 +1,4 @@
-//! Records: what an application tells, typed, with a schema that travels along.
+//! Records: typed observations of an application, with a schema that travels along.
 //!
 //! [`Record`] -> [`RowWriter`] (a queue's plain bytes) -> [`BatchBuilder`] -> [`RecordBatch`] ->
 //! a chunk -> [`RecordBatch`] -> [`RecordRef`] -> [`read()`] -> [`Record`].
@@ -179,7 +179,7 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// ```compile_fail,E0080
 /// #[derive(baler_common::record::Record)]
 /// struct Maybe {
-///     value: Option<Option<u64>>, // `Some(None)` could not be told from `None`.
+///     value: Option<Option<u64>>, // `Some(None)` would look like `None`.
 /// }
 /// ```
 ///

@@ -6,7 +6,7 @@ use super::schema::FieldType;
 
 /// An owned value of one field.
 ///
-/// Integers of every width share two variants; the [`FieldType`] of the field tells the width.
+/// Integers of every width share two variants; the [`FieldType`] of the field has the width.
 /// Equality is equality of bits: a NaN equals itself, `0.0` differs from `-0.0`.
 #[derive(Debug, Clone)]
 pub enum Value {

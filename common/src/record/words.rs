@@ -187,7 +187,7 @@ const PLACE_FROM: u32 = 16;
 /// How many bytes a text may have that is in a row of words.
 const LONGEST_TEXT: usize = 0xffff;
 
-/// The last word at which a text may begin; the bit above tells interned strings.
+/// The last word at which a text may begin; the bit above marks interned strings.
 const FARTHEST_TEXT: usize = 0x7fff;
 
 /// Where the text of a field lies that says this, and how many bytes it has.

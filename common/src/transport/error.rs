@@ -78,7 +78,7 @@ impl TransportError {
     }
 }
 
-/// Why an end of a connector is broken, to be told as often as it is asked for.
+/// Why an end of a connector is broken; can be reported any number of times.
 ///
 /// A [`TransportError`] without its endpoint and source: threads and callbacks of a connector find
 /// out what went wrong, its two ends know where.

@@ -1,4 +1,4 @@
-//! Media that are named by URI: what a connector tells of itself, and the list of them.
+//! Media that are named by URI: the description that a connector gives of itself, and their list.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ pub enum Browse {
     FromNow,
     /// Those that the medium still has, and then those that come.
     FromOldest,
-    /// Those that the medium has now. Where the medium can tell, the reader ends then.
+    /// The chunks that the medium has now. Where the medium knows their end, the reader ends there.
     UntilNow,
 }
 

@@ -158,14 +158,14 @@ pub enum Received {
     },
     /// A chunk.
     Chunk(Delivery),
-    /// Bytes that cannot be a chunk: a torn or foreign piece that the medium could tell apart. It is
-    /// already out of the way; it is told so that it can be counted and kept.
+    /// Bytes that cannot be a chunk: a torn or foreign piece that the medium recognized. It is
+    /// already out of the way; it is reported so that it can be counted and kept.
     Damaged(Damaged),
     /// Nothing will ever come again.
     End,
     /// Nothing yet.
     Idle,
-    /// These lanes go to another reader: settle or give back what is in flight before `by`.
+    /// These lanes go to another reader: settle or give back the chunks in flight before `by`.
     Revoked {
         /// The lanes' names.
         lanes: Vec<LaneName>,
@@ -195,7 +195,7 @@ pub struct Delivery {
     pub attempts: u32,
 }
 
-/// Bytes that the medium itself could tell are no chunk.
+/// Bytes that the medium itself recognized as no chunk.
 #[derive(Debug, Clone)]
 pub struct Damaged {
     /// The bytes, as far as they are known.

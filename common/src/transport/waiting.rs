@@ -23,7 +23,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Begins a wait, or goes on with it. `what` says what is waited for, where that is known.
+    /// Begins a wait, or goes on with it. `what` names the cause, where it is known.
     pub fn go_on(&mut self, now: Instant, what: Option<&'static str>) {
         self.since.get_or_insert(now);
         self.what = what;

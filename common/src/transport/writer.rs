@@ -29,7 +29,7 @@ use super::notify::Notify;
 ///
 /// # Why this shape
 ///
-/// The collector owns retry and drop policy, so it must be told of failures and get chunks back.
+/// The collector owns retry and drop policy, so it must learn of failures and get chunks back.
 /// Accepting and confirming are apart because media confirm late and in batches; waiting for each
 /// chunk would cost a round trip each (lapin: 22 us of CPU a message instead of 4).
 /// The trait is synchronous and object-safe, so that neither the collector nor the application
@@ -52,18 +52,18 @@ pub trait ChunkWriter: Send {
     /// The writer broke; see point 4 above. What was appended before still counts.
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError>;
 
-    /// Sets whom to tell that something changed; replaces the one before.
+    /// Sets the receiver of notifications that something changed; replaces the one before.
     fn set_notify(&mut self, notify: Arc<dyn Notify>);
 
     /// Says whether the owner waits for confirmations, as it does until this is called.
     ///
-    /// While it does not, a writer need not tell of chunks that the medium took, nor learn of them
+    /// While it does not, a writer need not notify of chunks that the medium took, nor learn of them
     /// before the next [`offer`](Self::offer) or [`confirmations`](Self::confirmations): a wake-up for
-    /// each message can cost more than the message. Everything else is told as ever: a refusal within
+    /// each message can cost more than the message. It still notifies of everything else: a refusal within
     /// a second, a window that was full, a connection that broke.
     /// An owner that waits again gets everything that it missed.
     fn set_awaited(&mut self, awaited: bool) {
-        // To tell of everything is right for every owner.
+        // Notifying of everything is right for every owner.
         let _ = awaited;
     }
 
@@ -81,7 +81,7 @@ pub trait ChunkWriter: Send {
         WriterStats::default()
     }
 
-    /// Flushes until `by` at most, then gives up what is left, and accounts for it.
+    /// Flushes until `by` at most, then gives up the rest, and accounts for it.
     fn close(self: Box<Self>, by: Instant) -> CloseReport;
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 /// Stands between two ends of TCP connections: listens on a port of the loopback and forwards both
-/// ways, until told to misbehave. Every switch concerns all its connections.
+/// ways, until a switch makes it misbehave. Every switch concerns all its connections.
 ///
 /// After an idea of toxiproxy. Its threads end with their connections and with the proxy.
 #[derive(Debug)]
@@ -179,7 +179,7 @@ fn shut(streams: &mut Vec<TcpStream>) {
 
 /// What is to be done with a piece.
 enum Admitted {
-    /// Forward so many bytes after a pause.
+    /// Forward this number of bytes after a pause.
     Forward(usize, Duration),
     /// Forget it: the connection stands still for good.
     Forget,

@@ -235,7 +235,7 @@ impl RabbitMqNode {
         Some(pid.trim().to_owned())
     }
 
-    /// One of RabbitMQ's scripts, told where everything of this node is.
+    /// One of RabbitMQ's scripts, with the paths of this node in its environment.
     fn command(&self, script: &str) -> Result<Command, FaultError> {
         let mut command = Command::new(installed()?.join("sbin").join(script));
         let inner = |name: &str| self.folder.join(name);
@@ -270,7 +270,7 @@ impl RabbitMqNode {
 
     /// Ends the node and its port mapper, and removes its folder.
     fn end(&self) {
-        // There is nobody to tell; what is left of it shows in the list of processes.
+        // Nobody could handle the error; a process that is left shows in the list of processes.
         self.kill().ok();
         run(Command::new("epmd")
             .arg("-kill")

@@ -36,7 +36,7 @@ pub struct SpoolConfig {
     /// How long one attempt to open the medium may take. Default 2 s, as that of an outbox.
     pub reopen_timeout: Duration,
     /// The pauses between attempts to open the medium, or the disk after an error. Its limits are
-    /// not used: what is on disk is never given up.
+    /// not used: chunks on disk are never given up.
     pub retry: RetryPolicy,
 }
 

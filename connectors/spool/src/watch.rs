@@ -61,7 +61,7 @@ pub struct SpoolStatus {
     pub disk_failures: u64,
     /// The medium's last error, while it is away.
     pub medium_error: Option<Arc<TransportError>>,
-    /// Since when the medium is away, or takes nothing of what is on disk.
+    /// Since when the medium is away, or takes no chunk from disk.
     pub waiting: Waiting,
     /// The disk's last error, until it works again.
     pub disk_error: Option<Arc<TransportError>>,

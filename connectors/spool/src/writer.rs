@@ -15,10 +15,10 @@ use crate::watch::{SpoolRoute, SpoolStatus, SpoolWatch};
 use crate::worker::Worker;
 
 /// Puts the chunks for another writer on disk while its medium is away, and sends them on in order
-/// when it is back. README.md lists what is promised when.
+/// when it is back. README.md lists the promises.
 ///
 /// It starts closed, as every writer. A thread of its own drives the other writer and the disk.
-/// Dropping it without [`close`](ChunkWriter::close) is like a crash: what is on disk stays for the
+/// Dropping it without [`close`](ChunkWriter::close) is like a crash: chunks on disk stay for the
 /// next life.
 pub struct Spool {
     config: SpoolConfig,

@@ -11,7 +11,7 @@ pub trait Medium: Sized {
     /// A new, empty medium with nobody connected.
     fn fresh() -> Self;
 
-    /// Whether what is written can be read.
+    /// Whether written chunks can be read.
     fn is_readable(&self) -> bool {
         true
     }

@@ -139,7 +139,7 @@ fn greeted(address: SocketAddr, hello: Hello) -> TcpStream {
     stream
 }
 
-/// Connections that each announce a chunk of 16 MiB, send so many bytes of it, and then nothing,
+/// Connections that each announce a chunk of 16 MiB, send `sent` bytes of it, and then nothing,
 /// with the longest heartbeat that there is.
 pub fn stall_in_large_chunks(address: SocketAddr, senders: usize, sent: usize) -> Vec<TcpStream> {
     many(senders, || {
@@ -235,7 +235,7 @@ pub struct Header {
     pub kind: u8,
     /// 1 if an identity follows.
     pub flags: u8,
-    /// Which container; 0 for what is no chunk.
+    /// Which container; 0 for bytes that are no chunk.
     pub container: u8,
     /// How many bytes follow.
     pub length: u32,

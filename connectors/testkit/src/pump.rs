@@ -119,7 +119,7 @@ impl Pump {
     }
 
     /// Offers what the window takes and gathers confirmations; when the writer broke, reopens it
-    /// and puts what is in doubt in front again (go-back-N).
+    /// and puts unconfirmed chunks in front again (go-back-N).
     ///
     /// # Panics
     ///

@@ -13,8 +13,8 @@ const SEED: &str = "BALER_SCHEDULE_SEED";
 ///
 /// # Panics
 ///
-/// A history panicked; what is printed before names its seed.
-#[expect(clippy::print_stderr, reason = "a failed test tells how to repeat it")]
+/// A history panicked; the line printed before names its seed.
+#[expect(clippy::print_stderr, reason = "a failed test says how to repeat it")]
 pub fn each_schedule(few: u64, history: impl Fn(&mut Dice)) {
     let number = |name| {
         let text = std::env::var(name).ok()?;

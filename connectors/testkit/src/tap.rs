@@ -43,7 +43,7 @@ impl Tap {
         Self::with(reader, 1 << 20, true)
     }
 
-    /// Holds what it receives, up to `demand` chunks, until told what to do.
+    /// Holds what it receives, up to `demand` chunks, until the test settles them.
     pub fn holding(reader: Box<dyn ChunkReader>, demand: usize) -> Self {
         Self::with(reader, demand, false)
     }

@@ -93,7 +93,7 @@ impl ToTokens for Function {
     }
 }
 
-/// What comes instead of a function, if it can be told from the first token.
+/// The item in place of a function, if the first token shows it.
 fn other_item(input: ParseStream<'_>) -> Option<&'static str> {
     if input.peek(Token![struct]) || input.peek(Token![enum]) || input.peek(Token![union]) {
         Some("a type: put it on its impl block")

@@ -48,9 +48,9 @@ use proc_macro::TokenStream;
 ///
 /// - `name = "…"`: the operation's signature, in place of the one below.
 /// - `record = kind`: what is recorded of a call, see below; by default `operation`.
-/// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in so many.
-/// - `sample = 1/100`: one call in so many is recorded, whatever is recorded of it; the others are
-///   as if the probe were deactivated.
+/// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in 1,000.
+/// - `sample = 1/100`: one call in 100 is recorded, as any kind of record; for the others it is as if
+///   the probe were deactivated.
 /// - `histogram`: of an aggregation, see below.
 /// - `err`: an error that is returned fails the operation, see *Events*.
 /// - `busy`: of an asynchronous function also how long it was polled, see *Asynchronous functions*.

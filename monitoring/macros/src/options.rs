@@ -32,9 +32,9 @@ pub(crate) struct Options {
     /// The crate that is called, for those who re-export it.
     pub(crate) krate: Option<Path>,
     pub(crate) kind: Kind,
-    /// A full record of one in so many calls as well.
+    /// A full record of one in this number of calls as well.
     pub(crate) full: Option<u32>,
-    /// Only one in so many calls is recorded.
+    /// Only one in this number of calls is recorded.
     pub(crate) sample: Option<u32>,
     pub(crate) histogram: bool,
     /// How long asynchronous calls were polled as well.
@@ -241,7 +241,7 @@ fn one_in(key: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
     assign(key, input)?;
     let one = input.parse::<LitInt>()?;
     let wrong = |span| {
-        let message = format!("`{key}` is one call in so many: `{key} = 1/1000`");
+        let message = format!("`{key}` is a share of calls: `{key} = 1/1000`");
         syn::Error::new(span, message)
     };
     if one.base10_parse::<u32>()? != 1 || !input.peek(Token![/]) {

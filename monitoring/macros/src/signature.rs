@@ -16,8 +16,8 @@ pub(crate) fn modifiers_and_return(visibility: &Visibility, signature: &Signatur
         ReturnType::Default => "void".to_owned(),
         ReturnType::Type(_, returned) => type_text(returned),
     };
-    // What is visible in its module alone has no modifier, as in Java what is visible in its
-    // package alone.
+    // Functions that are visible in their module alone have no modifier, as Java methods that are
+    // visible in their package alone.
     match visibility {
         Visibility::Public(_) => format!("public {returned}"),
         _ => returned,
@@ -42,7 +42,7 @@ pub(crate) fn arguments(signature: &Signature) -> String {
     types.join(", ")
 }
 
-/// Whether the function returns what is called a result: `Result`, `io::Result`, `HttpResult`.
+/// Whether the function returns a type that is named like a result: `Result`, `io::Result`, `HttpResult`.
 pub(crate) fn returns_result(signature: &Signature) -> bool {
     match &signature.output {
         ReturnType::Type(_, returned) => type_text(returned).ends_with("Result"),

@@ -11,7 +11,7 @@ use baler_common::transport::{
 use baler_monitoring::{Controller, installed, shutdown_installed};
 use baler_off_test::{Beat, emitted};
 
-/// Counts what is asked for.
+/// Counts allocations.
 struct Counting;
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);

@@ -11,7 +11,7 @@ use baler_common::pattern::PatternList;
 /// A larger file is not read: it is no list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file and what is known of it.
+/// A file and its last known state.
 #[derive(Debug)]
 pub(super) struct PatternFile {
     path: Arc<Path>,
@@ -19,7 +19,7 @@ pub(super) struct PatternFile {
     text: Option<String>,
     /// What was found and may still be being written.
     candidate: Option<String>,
-    /// Why it could not be read, if that was told.
+    /// Why it could not be read, if that was reported.
     told: Option<(ErrorKind, String)>,
 }
 

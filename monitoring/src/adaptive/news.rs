@@ -19,7 +19,7 @@ pub enum PatternNews {
         /// How many lines were left out.
         bad_lines: usize,
     },
-    /// A line of it is wrong and was left out. The first hundred of a file are told.
+    /// A line of it is wrong and was left out. The first hundred of a file are reported.
     BadLine {
         /// The file.
         path: Arc<Path>,

@@ -17,7 +17,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 /// How long a file that changed is given to be complete.
 const SETTLING: Duration = Duration::from_millis(100);
 
-/// So many bad lines of a file are told of.
+/// At most this number of bad lines of a file is reported.
 const TOLD_LINES: usize = 100;
 
 /// The settings of adaptive monitoring.
@@ -43,8 +43,8 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file, so that its patterns are in force before the first probe; what is to be told
-    /// of it waits for the collector.
+    /// Reads the file, so that its patterns are in force before the first probe; news about it wait
+    /// for the collector.
     pub(crate) fn start(self) -> (Arc<Switch>, Upkeep) {
         let switch = Arc::new(Switch::new(self.dialect, self.patterns));
         let is_watched = self.file.is_some() && !self.read_interval.is_zero();
@@ -80,14 +80,14 @@ pub(crate) struct Upkeep {
 /// What came of a tick.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tick {
-    /// Whether the call sites have to be told anew.
+    /// Whether the states of the call sites have to be set anew.
     pub(crate) is_changed: bool,
     /// When to come again at the latest.
     pub(crate) next: Option<Instant>,
 }
 
 impl Upkeep {
-    /// Does what is due. Cheap if that is nothing.
+    /// Does the work that is due. Cheap if there is none.
     pub(crate) fn tick(&mut self, now: Instant) -> Tick {
         let mut is_changed = false;
         if self.seen.is_none() {
@@ -119,7 +119,7 @@ impl Upkeep {
         }
     }
 
-    /// What is to be told since the last time.
+    /// The news since the last call.
     pub(crate) fn take_news(&mut self) -> Vec<PatternNews> {
         std::mem::take(&mut self.news)
     }

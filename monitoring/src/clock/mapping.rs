@@ -20,7 +20,7 @@ const LEAST_RATE: Duration = Duration::from_millis(2);
 /// How often a reading is taken to find one that no preemption has blurred.
 const ATTEMPTS: usize = 4;
 
-/// So many ticks apart, two readings need no further attempt.
+/// At most this number of ticks apart, two readings need no further attempt.
 const SHARP_TICKS: u64 = 1_000;
 
 /// A rate is given in 2^-32 nanoseconds.
@@ -29,7 +29,7 @@ const SHIFT: u32 = 32;
 /// The multiplier that was found last, by any collector; 0 if none was yet.
 static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 
-/// How long so many ticks are, for the application's threads; as exact as the collector knows it.
+/// Converts ticks to nanoseconds for the application's threads, as exactly as the collector knows the rate.
 #[inline]
 pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
@@ -39,7 +39,7 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     scaled(ticks, multiplier)
 }
 
-/// So many ticks in nanoseconds. The product of two words never overflows.
+/// Ticks in nanoseconds. The product of two words never overflows.
 #[inline(always)]
 fn scaled(ticks: u64, multiplier: u64) -> u64 {
     let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
@@ -173,7 +173,7 @@ impl TickMapping {
         }
     }
 
-    /// How long so many ticks are.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub(crate) fn nanoseconds(&self, ticks: u64) -> u64 {
         scaled(ticks, self.multiplier)

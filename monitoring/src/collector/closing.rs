@@ -41,7 +41,7 @@ pub(super) struct ClosingRule {
     pub(super) bytes: usize,
     pub(super) wait: Duration,
     /// How many bytes of rows become 1,024 encoded bytes, learned from the chunks before: rows are
-    /// measured, but what is sent counts.
+    /// measured, but encoded bytes count.
     rows_of_1024: usize,
     most_rows_of_1024: usize,
     learned: bool,
@@ -69,7 +69,7 @@ impl ClosingRule {
         self
     }
 
-    /// Whether a batch of so many records and bytes of rows is a chunk.
+    /// Whether a batch with this number of records and bytes of rows is a chunk.
     pub(super) fn full(&self, records: usize, row_bytes: usize) -> Option<ClosedBy> {
         if records >= self.records {
             Some(ClosedBy::Records)
@@ -80,8 +80,8 @@ impl ClosingRule {
         }
     }
 
-    /// How many records, and bytes of rows, a batch of so many records and bytes of rows takes before it
-    /// is a chunk; at least one of each.
+    /// How many more records, and bytes of rows, a batch takes before it is a chunk; at least one of
+    /// each.
     pub(super) fn left(&self, records: usize, row_bytes: usize) -> (usize, usize) {
         let bytes = self.bytes.saturating_mul(self.rows_of_1024) / 1_024;
         (
@@ -95,7 +95,7 @@ impl ClosingRule {
         oldest.checked_add(self.wait)
     }
 
-    /// Learns how large a batch of so many bytes of rows became.
+    /// Learns how large a batch became that had `row_bytes` bytes of rows.
     pub(super) fn learn(&mut self, row_bytes: usize, encoded_bytes: usize) {
         let (least, most) = (ROWS_OF_1024.0, self.most_rows_of_1024);
         let found = row_bytes.saturating_mul(1_024) / encoded_bytes.max(1);
@@ -141,14 +141,14 @@ impl ClosingRule {
 /// Looks are no closer than this, however short the wait time is.
 const LEAST_TICK: Duration = Duration::from_millis(1);
 
-/// How often a collector looks that waits for chunks of so many records, where so many come a second.
+/// How often a collector looks that waits for chunks of `records` records, at `rate` records a second.
 pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
     let rule = ClosingRule::new(usize::MAX, usize::MAX, wait);
     let every = rule.look(time_for(records, rate), time_for(LOOK_RECORDS, rate));
     every.as_secs_f64().recip()
 }
 
-/// A look is made for so many records at least, unless that takes too long: waking the collector and
+/// A look is made for at least this number of records, unless that takes too long: waking the collector and
 /// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
 /// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
 pub(super) const LOOK_RECORDS: f64 = 1_024.0;

@@ -30,7 +30,7 @@ pub(crate) struct ControllerState {
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,
     orders: Mutex<Orders>,
-    /// What other threads of monitoring have to tell, on the collector's.
+    /// Events of other threads of monitoring, which the collector's thread passes on.
     #[cfg(feature = "samplers")]
     notices: Mutex<Vec<Event>>,
 }
@@ -93,7 +93,7 @@ impl ControllerState {
         self.waker.notify();
     }
 
-    /// Has the application told of something by the collector.
+    /// Lets the collector pass an event to the application.
     #[cfg(feature = "samplers")]
     pub(crate) fn post(&self, event: Event) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);

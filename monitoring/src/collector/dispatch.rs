@@ -33,10 +33,10 @@ pub(super) struct Dispatch {
     seen: ReportedEvents,
 }
 
-/// How often dropped records are told of at most.
+/// The shortest time between two reports of dropped records.
 const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
 
-/// What was told to the application's hooks.
+/// The reports already made to the application's hooks.
 #[derive(Debug, Default)]
 struct ReportedEvents {
     dropped: u64,
@@ -206,7 +206,7 @@ impl Dispatch {
     }
 }
 
-/// Enters what became of a chunk into the ledger, and tells of one that was given up.
+/// Enters the fate of a chunk into the ledger, and reports one that was given up.
 fn account(shared: &ControllerState, hooks: &mut Hooks, chunk: &Chunk, end: End) {
     let records = chunk.meta.records;
     let (reason, error) = match end {

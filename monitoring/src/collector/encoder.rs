@@ -56,7 +56,7 @@ pub(super) enum EncodeProblem {
 }
 
 impl Encoder {
-    /// An encoder for so many lanes; the first chunk of the first one has this identity.
+    /// An encoder for `lanes` lanes; the first chunk of the first one has this identity.
     pub(super) fn new(
         serializer: Box<dyn ChunkSerializer>,
         identity: ChunkIdentity,

@@ -50,7 +50,7 @@ impl FlushOrder {
 }
 
 impl FlushWait {
-    /// Waits so long at most; how many records the collector has lost meanwhile.
+    /// Waits for at most `timeout`; returns how many records the collector has lost meanwhile.
     ///
     /// # Errors
     ///

@@ -84,7 +84,7 @@ impl Ledger {
         self.enter(|stats| add(&mut stats.panics, 1));
     }
 
-    /// From now on chunks are to have so many records, and close when the oldest has waited so long.
+    /// From now on chunks close at this number of records, or when the oldest has waited for `wait_time`.
     pub(super) fn chosen(&self, chunk_records: usize, wait_time: Duration) {
         self.enter(|stats| {
             stats.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);

@@ -11,7 +11,7 @@ pub(super) struct Rate {
     since: (u64, Instant),
 }
 
-/// What was seen in so long a time counts as much as all that was before.
+/// An observation of this length counts as much as all before it.
 const MEMORY: Duration = Duration::from_millis(50);
 
 impl Rate {
@@ -31,8 +31,8 @@ impl Rate {
         time_for(records, self.per_second)
     }
 
-    /// So many records have come so far. It counts once it was so long since the time before, or so
-    /// many records: a look that finds three says nothing about a second.
+    /// `taken` records have come so far. That counts once `enough` time has passed since the last time,
+    /// or `many` records have come: a look that finds three says nothing about a second.
     pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
         let (before, since) = self.since;
         let time = now.saturating_duration_since(since);

@@ -188,7 +188,6 @@ impl Collector {
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
         let ticket = self.dispatch.encoder.next_ticket();
-        let is_only = self.dispatch.has_settled(ticket);
         match self
             .dispatch
             .ship(number, lane.builder.batch(), reason, last)
@@ -203,7 +202,6 @@ impl Collector {
                         bytes,
                         oldest,
                         ticket,
-                        is_only,
                     });
                 }
             }

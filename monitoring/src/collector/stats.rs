@@ -10,7 +10,7 @@ use super::closing::ClosedBy;
 
 /// What a controller and its collector have done so far.
 ///
-/// At any time `emitted` is `delivered`, `spooled`, `dropped` and what is on its way.
+/// At any time `emitted` is `delivered`, `spooled`, `dropped` and the records on their way.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stats {
@@ -55,7 +55,7 @@ pub struct Stats {
     pub chunk_records: u64,
     /// When a chunk's oldest record has waited long enough, as it was set or chosen.
     pub wait_time: Duration,
-    /// Retries, what is in flight, and the connection's state.
+    /// Retries, chunks in flight, and the connection's state.
     pub outbox: OutboxStats,
 }
 

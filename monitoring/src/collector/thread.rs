@@ -26,7 +26,7 @@ use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
 
-/// After so long a round is interrupted, so that orders are not kept waiting by a large backlog.
+/// After this time a round is interrupted, so that orders are not kept waiting by a large backlog.
 pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
 
 /// Chunks that are made in less time are given to the writer together: it is woken once for them, and
@@ -143,7 +143,7 @@ pub(super) struct Collector {
     pub(super) aggregation: Aggregation,
 }
 
-/// When to tell what calls have added up to.
+/// When to record the totals of aggregated calls.
 pub(super) struct Aggregation {
     interval: Duration,
     /// When it was done last.
@@ -241,21 +241,19 @@ impl Collector {
         self.stop.is_some() || !self.flushes.is_empty() || is_sampled
     }
 
-    /// Tells what calls have added up to, when it is time, at a flush and at the end.
+    /// Records the totals of aggregated calls, when it is time, at a flush and at the end.
     fn take_aggregates(&mut self, now: Instant, is_flush: bool) {
         let since = now.saturating_duration_since(self.aggregation.taken);
         let is_end = self.stop.is_some() && !self.dispatch.sent_last;
         // Not while a round is interrupted for want of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
-            {
-                self.calls.refresh(now);
-                self.calls.queue_aggregates(&self.shared.queues);
-            }
+            self.calls.refresh(now);
+            self.calls.queue_aggregates(&self.shared.queues);
             self.aggregation.taken = now;
         }
     }
 
-    /// Looks after the patterns and tells of news; when to do so again at the latest.
+    /// Looks after the patterns and reports news; returns when to do so again at the latest.
     fn adapt(&mut self, now: Instant) -> Option<Instant> {
         let tick = self.upkeep.tick(now);
         #[cfg(feature = "samplers")]
@@ -276,7 +274,7 @@ impl Collector {
         let now = monotonic();
         let has_room = self.dispatch.outbox.has_room();
         let tick = match &self.tuned {
-            // Without room the writer will tell; looking in between guards against one that forgets.
+            // Without room the writer will notify; looking in between guards against one that forgets.
             _ if !has_room => now.checked_add(self.rule.longest_tick()),
             // From the look before and not from now, or what came just after it would be late.
             Some(tuned) => self.drained_at.checked_add(tuned.look()),

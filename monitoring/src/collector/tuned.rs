@@ -6,13 +6,11 @@ use super::thread::Collector;
 use super::tuning::{Choice, Tuner, Tuning};
 use crate::clock::monotonic;
 
-/// A tuner, and what it is to be told.
+/// A tuner, and the observations for it.
 pub(super) struct Tuned {
     tuner: Tuner,
     /// The chunk whose fate is waited for, and when it was due.
     sample: Option<(u64, Instant)>,
-    /// When the last chunk was made.
-    made_at: Option<Instant>,
     /// What is set about the bytes of chunks.
     chunk_bytes: usize,
 }
@@ -25,8 +23,6 @@ pub(super) struct NewChunk {
     /// When its oldest record was emitted at the earliest.
     pub(super) oldest: Option<Instant>,
     pub(super) ticket: u64,
-    /// Whether all chunks before it had their fates.
-    pub(super) is_only: bool,
 }
 
 impl Tuned {
@@ -34,7 +30,6 @@ impl Tuned {
         Self {
             tuner: Tuner::new(tuning, now),
             sample: None,
-            made_at: None,
             chunk_bytes: tuning.chunk_bytes,
         }
     }
@@ -57,12 +52,6 @@ impl Tuned {
         self.tuner
             .encoded(chunk.records, chunk.row_bytes, chunk.bytes);
         let now = monotonic();
-        if let Some(before) = self.made_at.replace(now)
-            && !chunk.is_only
-        {
-            let ago = now.saturating_duration_since(before);
-            self.tuner.unsettled(ago);
-        }
         let wait = self.tuner.choice().wait;
         let due = chunk.oldest.and_then(|oldest| oldest.checked_add(wait));
         let due = due.map_or(now, |due| due.min(now));

@@ -59,10 +59,10 @@ impl ControllerBuilder {
         }
     }
 
-    /// How often what calls of probes with `record = aggregated` have added up to is told, as one
-    /// record a thread and call site that was called since. Default 1 s.
+    /// How often the totals of calls of probes with `record = aggregated` are recorded, as one record a
+    /// thread and call site that was called since. Default 1 s.
     ///
-    /// A flush and the shutdown tell it as well.
+    /// A flush and the shutdown record them as well.
     pub fn aggregation_interval(mut self, interval: Duration) -> Self {
         self.settings.aggregation_interval = interval;
         self
@@ -80,7 +80,7 @@ impl ControllerBuilder {
     /// its being confirmed. Takes the place of [`chunk_records`](Self::chunk_records); the later of
     /// the two counts.
     ///
-    /// [`wait_time`](Self::wait_time), where it is set, bounds what is chosen, and
+    /// [`wait_time`](Self::wait_time), where it is set, bounds the choice, and
     /// [`chunk_bytes`](Self::chunk_bytes) as always. A medium that takes more than half of the bound
     /// for itself breaks it, however small chunks are.
     pub fn auto_chunks(mut self, max_latency: Duration) -> Self {

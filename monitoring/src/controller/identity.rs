@@ -9,7 +9,7 @@ use baler_common::transport::{Epoch, ProducerId};
 use crate::clock::Clock;
 
 /// Random bits: the standard library seeds its hash maps from the operating system. The child of a fork
-/// inherits the seed; the number of its process tells the two apart.
+/// inherits the seed; the number of its process distinguishes the two.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }

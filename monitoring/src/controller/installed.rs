@@ -64,7 +64,7 @@ pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     }
 }
 
-/// Says what is recorded: to [`emit`], to calls that end, and to every call site.
+/// Publishes which calls are recorded: to [`emit`], to calls that end, and to every call site.
 fn tell(controller: &Controller) {
     let shared = controller.shared();
     if shared.is_forked() {
@@ -95,8 +95,8 @@ pub(crate) fn active_key() -> u64 {
 
 /// The process-wide controller if it is enabled. Takes a lock.
 ///
-/// It may be another one than the caller has found active: that was replaced since, and what is emitted
-/// belongs to its successor.
+/// It may be another one than the caller has found active: that was replaced since, and emitted records
+/// belong to its successor.
 pub(crate) fn active_shared() -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);

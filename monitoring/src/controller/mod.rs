@@ -74,8 +74,8 @@ const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 /// # Aborts
 ///
 /// A process that aborts, or ends by [`std::process::exit`]
-/// without a shutdown, loses what was not delivered: up to the wait time's records in the queues
-/// and what is unconfirmed.
+/// without a shutdown, loses undelivered records: up to the wait time's records in the queues
+/// and the unconfirmed chunks.
 #[derive(Debug, Clone)]
 pub struct Controller {
     handle: Arc<Handle>,
@@ -311,7 +311,7 @@ impl Controller {
         &self.shared().clock
     }
 
-    /// The machine's name, as it is told in records.
+    /// The machine's name, as records have it.
     pub fn hostname(&self) -> &str {
         &self.handle.hostname
     }

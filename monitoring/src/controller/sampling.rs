@@ -9,7 +9,7 @@ use crate::adaptive::Verdicts;
 use crate::collector::Event;
 use crate::samplers::{Sampler, SamplerStats, Task};
 
-/// A shutdown waits so long at most for a sample that is being taken.
+/// How long a shutdown waits at most for a sample that is being taken.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// # Samplers
@@ -73,7 +73,7 @@ impl Controller {
         self.switch().verdicts()
     }
 
-    /// Has the application told of something, on the collector's thread.
+    /// Lets the collector's thread pass an event to the application.
     pub(crate) fn tell(&self, event: Event) {
         self.shared().post(event);
     }

@@ -1,4 +1,4 @@
-//! Asynchronous calls of which it is told how long they were polled.
+//! Asynchronous calls whose records say how long they were polled.
 
 use std::task::Poll;
 use std::thread;

@@ -1,4 +1,4 @@
-//! Calls of which an event is told when they begin and another one when they end.
+//! Calls that record an event when they begin and another one when they end.
 //!
 //! Kieker's probes of the package `flow` do the same: `TraceMetadata` when a trace begins, a
 //! `BeforeOperationEvent`, and an `AfterOperationEvent` or `AfterOperationFailedEvent`.
@@ -28,7 +28,7 @@ const PANIC: &str = "panic";
 /// What is said to have ended a call whose future was dropped before it was done.
 const CANCELLED: &str = "cancelled";
 
-/// A synchronous call of which events are told; it ends when the guard is dropped.
+/// A synchronous call that records events; it ends when the guard is dropped.
 ///
 /// As with [`Guard`](crate::Guard), guards of a thread are dropped in the reverse order in which they
 /// were made, and never by another thread.
@@ -54,7 +54,7 @@ pub struct EventCall {
 }
 
 impl Site {
-    /// Begins a call of which events are told; it ends when the guard is dropped.
+    /// Begins a call that records events; it ends when the guard is dropped.
     #[inline]
     pub fn enter_events(&'static self) -> EventGuard {
         EventGuard {
@@ -66,7 +66,7 @@ impl Site {
         }
     }
 
-    /// Begins an asynchronous call of which events are told; it ends when the value is dropped.
+    /// Begins an asynchronous call that records events; it ends when the value is dropped.
     #[inline]
     pub fn enter_events_async(&'static self) -> AsyncCall<EventCall> {
         AsyncCall::begin(self, |site| begin(site, trace::enter_events_async))
@@ -89,7 +89,7 @@ impl EventGuard {
     }
 }
 
-/// Runs a body whose events the probe tells, if there is one: what a panic says becomes the cause of the
+/// Runs a body whose events the probe records, if there is one: the message of a panic becomes the cause of the
 /// failure, and the panic goes on.
 #[inline]
 pub fn run_events<T>(probe: Option<&mut EventGuard>, body: impl FnOnce() -> T) -> T {
@@ -183,7 +183,7 @@ impl EventCall {
                     Some(said) => format!("{PANIC}: {said}"),
                     None => PANIC.to_owned(),
                 });
-                // Without the panic hook, which was told of it when it began.
+                // Without the panic hook, which has run already.
                 panic::resume_unwind(payload)
             }
         }
@@ -194,7 +194,7 @@ impl EventCall {
         !self.was_panicking && thread::panicking()
     }
 
-    /// Ends the call in its trace, and tells its last event.
+    /// Ends the call in its trace, and records its last event.
     #[inline(never)]
     fn leave(&mut self) {
         let order = trace::leave_events(&mut self.entered);

@@ -13,7 +13,7 @@
 //! | `shop::Priced::discount::here` (a provided method) | `shop.Priced` |
 //!
 //! The standard library does not promise this form (`std::any::type_name` is for people to read);
-//! what is not understood is kept, without the characters that would confuse Kieker's tools.
+//! other forms are kept, without the characters that would confuse Kieker's tools.
 
 /// The class whose operation contains the function of this type name.
 pub(super) fn class_of(type_name: &str) -> String {

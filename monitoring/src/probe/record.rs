@@ -1,4 +1,4 @@
-//! Both ends of a call: what is known at its beginning, and the row made of it at its end.
+//! Both ends of a call: the data known at its beginning, and the row made of it at its end.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -169,7 +169,7 @@ pub(super) fn push(key: u64, call: [u64; queue::CALL_WORDS]) {
     }
 }
 
-/// Hands a record to the queue, which counts what is not taken.
+/// Passes a record to the queue, which counts dropped ones.
 pub(super) fn push_record(
     key: u64,
     schema: &Arc<Schema>,

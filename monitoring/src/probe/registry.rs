@@ -1,9 +1,9 @@
 //! All call sites that were ever entered, and whether calls of them are recorded.
 //!
-//! A site enters itself here at its first call, gets a number that it keeps, and is told whether it
+//! A site enters itself here at its first call, gets a number that it keeps, and learns whether it
 //! is active; from then on it looks at nothing but its own state.
 //! Whatever decides about that (the installed controller, whether it is enabled, its patterns) is
-//! told to the registry, which then sets the state of every site.
+//! passed to the registry, which then sets the state of every site.
 //! All states are set under one lock, so the last decision is the one that stays; a call that begins
 //! meanwhile may still see the one before, once.
 
@@ -77,7 +77,7 @@ fn action(site: &Site, verdicts: Option<&Verdicts>) -> Action {
     }
 }
 
-/// Enters a site and tells it its state; its number, if it is active.
+/// Enters a site and sets its state; returns its number, if it is active.
 ///
 /// A call made while the same thread is at work here is lost, and its site stays unknown.
 #[cold]
@@ -104,8 +104,8 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     })
 }
 
-/// Says into the queues with which key calls are recorded, 0 for none, and by which patterns, and
-/// tells every site.
+/// Sets the key of the queues that calls are recorded into, 0 for none, and the patterns, and with
+/// them the state of every site.
 ///
 /// To be called by one thread at a time: the patterns are tried without the lock, so that first
 /// calls of other sites need not wait for it.

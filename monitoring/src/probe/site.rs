@@ -15,7 +15,7 @@ use super::turns::Turns;
 use crate::clock::NOT_IN_TICKS;
 use crate::queue::KIND_CALL;
 
-/// In a row's first word the number of its site comes behind so many bits.
+/// In a row's first word the number of its site comes after this number of bits.
 pub(crate) const KIND_BITS: u32 = 8;
 
 /// [`KIND_CALL`] in those bits.
@@ -24,7 +24,7 @@ const HEADER_KIND: u32 = KIND_CALL as u32;
 
 /// Calls are not recorded.
 pub(super) const OFF: u32 = 0;
-/// Whether calls are recorded was not asked yet. Negative, as what is not in ticks.
+/// Whether calls are recorded was not asked yet. Negative, as every state that is not in ticks.
 const UNKNOWN: u32 = NOT_IN_TICKS;
 
 /// A place in the program where calls are recorded: one static a probe.

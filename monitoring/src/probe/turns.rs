@@ -1,10 +1,10 @@
-//! One call of so many.
+//! Sampling: one call of a given number.
 
 use std::cell::Cell;
 
 use crate::controller::random;
 
-/// A thread's count of the calls at one site: one call of so many has its turn.
+/// A thread's count of the calls at one site: one call of a given number has its turn.
 ///
 /// Each thread begins at random, so that threads of a few calls each are sampled as well, and as
 /// often in the long run.
@@ -42,7 +42,7 @@ impl Turns {
             return true;
         }
         let random = random() % u64::from(of.max(1));
-        // At least 1, and below what is drawn from.
+        // 1 to `of`.
         let first = u32::try_from(random).unwrap_or(0).saturating_add(1);
         self.left.set(first);
         self.next(of)
@@ -54,7 +54,7 @@ mod tests {
     use super::Turns;
 
     #[test]
-    fn one_call_of_so_many_has_its_turn_wherever_it_begins() {
+    fn the_same_share_of_calls_has_its_turn_wherever_it_begins() {
         for of in [1, 2, 7, 1_000] {
             let turns = Turns::new();
             let taken = (0..of * 3).filter(|_| turns.next(of)).count();

@@ -96,7 +96,7 @@ impl QueueRow<'_> {
     }
 }
 
-/// How many words of a block a record with so many bytes takes.
+/// How many words of a block a record of `bytes` bytes takes.
 pub(super) fn record_words(bytes: usize) -> usize {
     bytes.div_ceil(8).saturating_add(RECORD_HEADER_WORDS)
 }
@@ -133,7 +133,7 @@ impl Extent {
 }
 
 impl Block {
-    /// An empty block of so many words.
+    /// An empty block of `words` words.
     pub(super) fn new(words: usize) -> Self {
         let words: Box<[AtomicU64]> = std::iter::repeat_with(AtomicU64::default)
             .take(words)
@@ -184,7 +184,7 @@ impl Block {
 
     /// As [`Self::seal`], while the owner may be appending.
     ///
-    /// An owner that was just about to commit may still do so; what is said here does not change.
+    /// An owner that was just about to commit may still do so; the returned extent does not change.
     /// Only one may call it, once.
     pub(super) fn seal_from_afar(&self) -> Extent {
         let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() else {

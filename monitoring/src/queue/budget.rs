@@ -36,7 +36,7 @@ pub enum Overflow {
     /// The thread waits until there is room. It never waits for a collector that is gone or
     /// shutting down: the record is then dropped.
     Block,
-    /// The thread waits so long at most, then the record is dropped.
+    /// The thread waits for at most this time, then the record is dropped.
     BlockTimeout(Duration),
     /// The new record is dropped. The default: monitoring must not stall what it monitors, and
     /// nothing costs the thread less.
@@ -84,7 +84,7 @@ struct FreeBlocks {
     bytes: usize,
     /// How many threads wait for room.
     waiting: usize,
-    /// Whether one of them was not told of room that there is.
+    /// Whether one of them was not woken although there is room.
     untold: bool,
 }
 
@@ -107,7 +107,7 @@ impl Budget {
         self.charged.load(Ordering::Relaxed)
     }
 
-    /// Whether so many bytes can ever be had.
+    /// Whether this number of bytes is within the limit at all.
     pub(super) fn can_hold(&self, bytes: usize) -> bool {
         bytes <= self.limit
     }
@@ -117,7 +117,7 @@ impl Budget {
         self.most_words
     }
 
-    /// The words of the largest block of one of so many threads: their open blocks together shall
+    /// The words of the largest block of one of `threads` threads: their open blocks together shall
     /// leave most of the budget to those that are full.
     pub(super) fn most_words_of(&self, threads: usize) -> usize {
         let share = self.limit / 4 / WORD_BYTES / threads.max(1);
@@ -134,7 +134,7 @@ impl Budget {
         self.charged() >= self.limit / 2
     }
 
-    /// Takes so many bytes from the budget, if it has them.
+    /// Takes this number of bytes from the budget, if it has them.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let charge = |charged: usize| charged.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.charged
@@ -142,7 +142,7 @@ impl Budget {
             .is_ok()
     }
 
-    /// A block of so many words, a power of two, that were charged.
+    /// A block of `words` words, a power of two, that were charged.
     pub(super) fn block(&self, words: usize) -> Arc<Block> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(block) = free.of_size(words).and_then(Vec::pop) {
@@ -156,7 +156,7 @@ impl Budget {
         Arc::new(Block::new(words))
     }
 
-    /// Takes a block back that nobody else uses, and so many bytes.
+    /// Takes a block back that nobody else uses, and the bytes that were charged for it.
     pub(super) fn release_block(&self, block: Arc<Block>, charged: usize) {
         block.clear();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,7 +172,7 @@ impl Budget {
         self.release(charged);
     }
 
-    /// Gives so many bytes back, and tells those who wait for room once it is worth the while.
+    /// Gives bytes back, and wakes waiting threads once enough is free.
     ///
     /// A thread that is woken for each block fills it and waits again: that costs as much as the
     /// block's records. So it sleeps until a quarter is free, or until [`Self::tell`].
@@ -193,7 +193,7 @@ impl Budget {
         self.wake(free);
     }
 
-    /// Tells those who wait of the room that there is.
+    /// Wakes waiting threads that were not woken although there is room.
     pub(super) fn tell(&self) {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if free.untold {
@@ -237,7 +237,7 @@ impl Budget {
         }
     }
 
-    /// Wakes all who wait, so that they look whether to go on.
+    /// Wakes all waiting threads, so that they check whether to go on.
     pub(super) fn wake_waiters(&self) {
         drop(self.free.lock().unwrap_or_else(PoisonError::into_inner));
         self.room.notify_all();
@@ -245,7 +245,7 @@ impl Budget {
 }
 
 impl FreeBlocks {
-    /// The blocks of so many words; `None` if blocks of that size are not used again.
+    /// The blocks of `words` words; `None` if blocks of that size are not used again.
     fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
         if !words.is_power_of_two() {
             return None;
@@ -254,7 +254,7 @@ impl FreeBlocks {
         self.blocks.get_mut(usize::try_from(size).ok()?)
     }
 
-    /// Gives blocks back to the system until so many bytes are left at most.
+    /// Gives blocks back to the system until at most `keep` bytes are left.
     fn shrink(&mut self, keep: usize) {
         for blocks in &mut self.blocks {
             while self.bytes > keep

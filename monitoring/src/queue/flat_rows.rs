@@ -16,8 +16,8 @@ use super::block_reader::BlockReader;
 use super::sync::{AtomicU64, Ordering};
 use super::thread_block;
 
-/// How many rows are passed at once at most: enough that a column of them is worth the while, and so few
-/// that they stay in the processor's first cache.
+/// The most rows of one run: enough for a loop over a column to pay, and few enough to stay in the
+/// processor's first cache.
 pub(crate) const MAX_ROWS: usize = 128;
 
 /// Appends a record to the thread's block, if its type is flat.
@@ -193,7 +193,7 @@ impl BlockReader {
             && flat.starts.len() < max_rows.min(MAX_ROWS)
             && at < limit
         {
-            // No block of several rows has so many words that this fails.
+            // Cannot fail: a block of several rows has fewer words.
             flat.starts.extend(u32::try_from(at));
             at = at.saturating_add(length(header));
         }

@@ -63,7 +63,7 @@ thread_local! {
 /// Connectors know nothing of probes: whoever puts some into the code of a connector's own threads
 /// suppresses these.
 ///
-/// A signal handler may call it: it takes no lock and asks for no memory, nor does what is emitted
+/// A signal handler may call it: it takes no lock and asks for no memory, nor does `emit`
 /// until the guard is dropped.
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));

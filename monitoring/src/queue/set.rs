@@ -23,7 +23,7 @@ pub(crate) struct QueueSet {
     registry: Mutex<Registry>,
     /// Counts changes of the registry.
     changes: AtomicU64,
-    /// Takes what is emitted after its thread's storage is gone.
+    /// Takes records that a thread emits after its thread-local storage is gone.
     aside: Arc<ThreadQueue>,
     ages: AtomicU64,
     /// Threads that have a queue.
@@ -31,7 +31,7 @@ pub(crate) struct QueueSet {
     /// Bytes that were handed to the collector since it began its last round.
     unread: AtomicUsize,
     stopping: AtomicBool,
-    /// The process whose collector takes what is queued.
+    /// The process whose collector takes the queued records.
     process: Process,
     /// How many records were counted as reentrant by others of the same count before.
     reentrant_before: u64,
@@ -60,9 +60,9 @@ pub(crate) struct QueueCounts {
 }
 
 impl QueueSet {
-    /// Queues that together hold so many bytes; `collector` is told when much is in them.
+    /// Queues that together hold at most `bytes` bytes; `collector` is woken when much is in them.
     ///
-    /// The key is what threads know the set by: not 0, and another one for each set of a process.
+    /// Threads find the set by the key: not 0, and another one for each set of a process.
     pub(crate) fn new(
         key: u64,
         bytes: usize,
@@ -150,7 +150,7 @@ impl QueueSet {
         self.budget.wake_waiters();
     }
 
-    /// Takes nothing any more; what is queued can still be claimed.
+    /// Takes nothing any more; queued records can still be claimed.
     pub(crate) fn close(&self) {
         let _inside = Inside::enter();
         self.stop_waiting();
@@ -197,7 +197,7 @@ impl QueueSet {
         queue
     }
 
-    /// Takes back the queue of a thread that ends; what is in it will still be read.
+    /// Takes back the queue of a thread that ends; its records will still be read.
     pub(super) fn leave(&self, queue: Arc<ThreadQueue>) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
         let mut registry = self.registry();

@@ -146,8 +146,7 @@ impl ThreadQueue {
         Pushed::without_block(Outcome::Appended)
     }
 
-    /// Charges so many bytes to the budget as the set's policy says; if it says that the record is
-    /// lost, counts it.
+    /// Charges bytes to the budget as the set's policy says; counts the record if the policy drops it.
     fn make_room<'a>(
         &'a self,
         mut state: MutexGuard<'a, QueueState>,

@@ -73,7 +73,7 @@ impl Sensor for Disk {
     }
 }
 
-/// The counters of each device; what is in flight is none.
+/// The counters of each device; the number of requests in flight is none.
 fn parse(text: &str) -> io::Result<BTreeMap<String, [u64; 10]>> {
     let mut all = BTreeMap::new();
     for line in text.lines() {

@@ -42,8 +42,8 @@ struct Usage {
     swap_free: u64,
 }
 
-/// What can be had without swapping counts as free, as in Kieker; before Linux 3.14 that is what is
-/// free, buffers and cache.
+/// What can be had without swapping counts as free, as in Kieker; before Linux 3.14 that is
+/// free memory, buffers and cache.
 fn parse(text: &str) -> io::Result<Usage> {
     let field = |name: &str| -> io::Result<Option<u64>> {
         let found = text.lines().find_map(|line| {

@@ -181,7 +181,7 @@ mod tests {
         );
         // No time has passed.
         assert_eq!(rates(bench.sample_after(0).unwrap()), []);
-        // After a pause nothing is told of it.
+        // After a pause nothing is recorded of it.
         bench.sensor = Network::default();
         assert_eq!(rates(bench.sample_after(1_000).unwrap()), []);
     }

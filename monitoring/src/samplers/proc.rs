@@ -1,4 +1,4 @@
-//! What the kernel tells in files.
+//! Files of the kernel.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};

@@ -19,7 +19,7 @@ const TICKS_PER_SECOND: u64 = 100;
 
 /// What this process uses of the machine.
 ///
-/// Baler's own type: Kieker's `ThreadsStatusRecord` and `MemoryRecord` tell of a Java virtual
+/// Baler's own type: Kieker's `ThreadsStatusRecord` and `MemoryRecord` describe a Java virtual
 /// machine's daemon threads, peaks and heaps, which a native process does not have.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "baler.monitoring.ProcessRecord", rename_all = "camelCase")]
@@ -103,7 +103,7 @@ impl Sensor for Process {
 /// The name of the program stands in parentheses and may hold anything, parentheses included.
 fn parse_stat(text: &str) -> io::Result<([u64; 4], u64)> {
     let fields = text.rsplit_once(')').map(|(_, rest)| {
-        // state ppid pgrp session tty_nr tpgid flags, and then what is wanted; tty_nr and tpgid
+        // state ppid pgrp session tty_nr tpgid flags, and then the wanted ones; tty_nr and tpgid
         // may be negative.
         let words: Vec<_> = rest.split_ascii_whitespace().skip(7).collect();
         words.join(" ")

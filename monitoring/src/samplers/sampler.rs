@@ -1,4 +1,4 @@
-//! The samplers there are, and what one of them is told.
+//! The samplers, and the input of each.
 
 use std::fmt;
 use std::io;
@@ -28,7 +28,7 @@ pub enum Sampler {
     /// The shares of each processor's time, as `CPUUtilizationRecord` (Kieker's
     /// `CPUsDetailedPercSampler`); signatures `%CPU` and `%CPU::0`, `%CPU::1` and so on.
     ///
-    /// `totalUtilization` is what is neither idle nor waiting; `irq` holds software interrupts.
+    /// `totalUtilization` is the time neither idle nor waiting; `irq` holds software interrupts.
     Cpu,
     /// How busy each processor is, as `ResourceUtilizationRecord` of `cpu-0` and so on (Kieker's
     /// `CPUsCombinedPercSampler`); signatures as for [`Cpu`](Self::Cpu).

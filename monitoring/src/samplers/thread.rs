@@ -128,7 +128,7 @@ struct Running {
     sampler: Sampler,
     sensor: Box<dyn Sensor>,
     schedule: Schedule,
-    /// Whether its failure was told; until it works again.
+    /// Whether its failure was reported; until it works again.
     is_told: bool,
 }
 

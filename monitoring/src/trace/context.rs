@@ -56,7 +56,7 @@ impl TraceContext {
         }
     }
 
-    /// As [`Self::current`], for what is done in the same flow of control.
+    /// As [`Self::current`], for work in the same flow of control.
     fn of_task() -> Self {
         let mut active = Active::here();
         let parent = parent_here();
@@ -83,8 +83,8 @@ impl TraceContext {
         }
     }
 
-    /// No trace, but those that begin here come from another process: each of them is told by a
-    /// `TraceMetadata` record with its parent.
+    /// No trace, but traces that begin here come from another process: each has a `TraceMetadata`
+    /// record with its parent.
     pub fn continuing(parent: &TraceParent) -> Self {
         Self {
             active: Active::NONE,
@@ -96,7 +96,7 @@ impl TraceContext {
 
     /// What a request made here says of the trace to another process; `None` without a trace.
     ///
-    /// The call that it names is the last one of the trace that began; where only events are told,
+    /// The call that it names is the last one of the trace that began; where only events are recorded,
     /// it is the last event.
     pub fn traceparent(&self) -> Option<TraceParent> {
         if self.active.depth == 0 {
@@ -221,7 +221,7 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     (position, context)
 }
 
-/// Begins an asynchronous call of which events are told, and makes the context in which its body is
+/// Begins an asynchronous call that records events, and makes the context in which its body is
 /// to be polled.
 pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
     let (entered, events) = events::enter_events_async();

@@ -5,7 +5,7 @@
 //! before and one after each call.
 //! Whoever puts a trace together needs numbers without gaps, and each call to end before the one that
 //! called it.
-//! Calls that run at once cannot be told so: as in Kieker a branch, in another thread, in another task
+//! Calls that run at once cannot be recorded so: as in Kieker a branch, in another thread, in another task
 //! or beside a call that is still open, is a trace of its own, whose metadata name the trace that it
 //! comes from and its last event there.
 

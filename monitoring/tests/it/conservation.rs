@@ -13,7 +13,7 @@ use baler_monitoring::{Overflow, ShutdownReport};
 
 use super::support::{Medium, Mode, PATIENCE, assert_chunks_add_up, await_that, beat, plain};
 
-/// Emits from so many threads, of which at most 16 live at a time, into queues that are too small
+/// Emits from `threads` threads, of which at most 16 live at a time, into queues that are too small
 /// for a writer that confirms a chunk every millisecond.
 fn emit_over_slow_writer(
     overflow: Overflow,

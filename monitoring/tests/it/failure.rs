@@ -198,7 +198,7 @@ fn writer_that_panics_is_reopened_and_nothing_is_lost() {
     assert_eq!(medium.received().numbers(), [0, 1]);
 }
 
-/// Panics while it is told to.
+/// Panics while its switch is on.
 struct Panicking {
     panic: Arc<Mutex<bool>>,
     native: NativeSerializer,
@@ -322,8 +322,8 @@ fn records_that_the_queues_dropped_are_told() {
     await_that("the event", || *told.lock().unwrap() == dropped);
 }
 
-/// What a shutdown reports while nothing is confirmed, and how many records were told as lost and as
-/// dropped when it returned.
+/// What a shutdown reports while nothing is confirmed, and how many records were reported as lost and
+/// as dropped when it returned.
 fn told_by_a_shutdown() -> (ShutdownReport, u64, u64) {
     let medium = Medium::new(Mode::Held);
     let (lost, dropped) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
@@ -344,7 +344,7 @@ fn told_by_a_shutdown() -> (ShutdownReport, u64, u64) {
     for number in 0..10 {
         controller.emit(&beat(0, number));
     }
-    // The collector has looked at the queues a moment ago: what is dropped now it tells later.
+    // The collector has looked at the queues a moment ago: it reports later drops later.
     medium.await_chunks(1);
     for number in 0..1_000 {
         controller.emit(&beat(0, number));
@@ -368,7 +368,7 @@ fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
             assert_eq!(lost, 20);
             return;
         }
-        // The collector ends a moment before the deadline, tells, and reports. Where its thread did
+        // The collector ends a moment before the deadline, and reports. Where its thread did
         // not run in that moment the deadline came first, and the report with it.
         assert!(Instant::now() < by, "it never ends in time: {report}");
     }

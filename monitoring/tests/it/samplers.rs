@@ -177,7 +177,7 @@ fn nothing_is_sampled_while_disabled() {
     };
     let records = |controller: &Controller| controller.sampler_stats().records;
     let (controller, other) = (start(false), start(true));
-    // The other one tells that time passes.
+    // The records of the other one show that time passes.
     let pass = || {
         let before = records(&other);
         await_that("time to pass", || records(&other) >= before + 3);

@@ -39,7 +39,7 @@ pub(crate) enum Mode {
     /// Confirms at once.
     #[default]
     Prompt,
-    /// Takes chunks and confirms them only when told to.
+    /// Takes chunks and confirms them only on request.
     Held,
     /// Does not return from `offer`.
     Stuck,
@@ -51,7 +51,7 @@ pub(crate) enum Mode {
     Panicking,
     /// Refuses every chunk for good.
     Refusing,
-    /// Confirms, but tells nobody and hands nothing out unless its owner waits.
+    /// Confirms, but notifies nobody and hands nothing out unless its owner waits.
     Sleeping,
 }
 
@@ -111,7 +111,7 @@ impl Medium {
         result
     }
 
-    /// A writer with a window of so many chunks of 16 MiB.
+    /// A writer with a window of `window` chunks of 16 MiB.
     pub(crate) fn writer(&self, window: usize) -> Box<dyn ChunkWriter> {
         self.writer_with_limit(window, 16 << 20)
     }
@@ -139,7 +139,7 @@ impl Medium {
         });
     }
 
-    /// Takes chunks of so many bytes at most from now on, whatever its capability says.
+    /// Takes chunks of at most this number of bytes from now on, whatever its capability says.
     pub(crate) fn limit(&self, max_chunk_bytes: usize) {
         self.change(|state| state.limit = Some(max_chunk_bytes));
     }
@@ -149,7 +149,7 @@ impl Medium {
         self.change(State::break_off);
     }
 
-    /// Confirms so many chunks of those that are held.
+    /// Confirms this number of the held chunks.
     pub(crate) fn confirm(&self, chunks: usize) {
         self.change(|state| {
             let chunks = chunks.min(state.unconfirmed.len());
@@ -176,7 +176,7 @@ impl Medium {
         self.lock().taken.clone()
     }
 
-    /// Waits until the medium was given so many chunks.
+    /// Waits until the medium has this number of chunks.
     pub(crate) fn await_chunks(&self, chunks: usize) -> Vec<Chunk> {
         let state = self.lock();
         let enough = |state: &mut State| state.taken.len() < chunks;

@@ -2,7 +2,7 @@
 
 use super::args::OverheadArgs;
 use super::count;
-use super::row::{Row, chart, page_body, table};
+use super::row::{Row, chart, table};
 use super::run::{Origin, run};
 use super::variant::Variant;
 use crate::harness::{Failure, Outcome, Progress, Results};
@@ -38,9 +38,7 @@ pub fn command(
         rows: &rows,
     };
     let svg = chart(&rows)?;
-    let heading = "What a probe costs the application";
-    let page = report::page(heading, &page_body(&rows, &svg), &provenance);
-    let files = [("svg", &*svg), ("html", &page)];
+    let files = [("svg", &*svg)];
     let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
     let is_complete = |row: &Row| row.failure.is_none() && row.median_ns_per_call.is_some();
     Ok(Outcome {

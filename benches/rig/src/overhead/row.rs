@@ -7,7 +7,7 @@ use super::measure::Measured;
 use super::variant::Variant;
 use crate::chart::{self, Bar};
 use crate::harness::Failure;
-use crate::report::{self, Column, differ, escaped, figure, html_table, short, short_or_dash};
+use crate::report::{self, Column, differ, short, short_or_dash};
 use crate::statistics::{Distribution, Interval, to_f64};
 
 /// The figures of a case. The names are those in JSON; times are of one instrumented call, in
@@ -138,39 +138,26 @@ pub(super) fn compare(rows: &mut [Row]) {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column::text("variant", |row: &Row| row.variant.clone()).meaning("The probe; see `--list`."),
+    Column::text("variant", |row: &Row| row.variant.clone()),
     Column::number("thr", |row: &Row| row.threads.to_string())
-        .meaning("Threads that call.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
     Column::number("depth", |row: &Row| row.depth.to_string())
-        .meaning("Instrumented calls in a call from outside.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
-    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call))
-        .meaning("Nanoseconds an instrumented call: the median of all batches of 1,000 calls."),
-    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call))
-        .meaning("Nanoseconds an instrumented call: the mean of the repetitions."),
-    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns))
-        .meaning("The 95 % confidence interval of the mean, to each side."),
-    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call))
-        .meaning("99 % of the batches took less a call."),
-    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call))
-        .meaning("99.9 % of the batches took less a call."),
-    Column::number("x clock", |row: &Row| times(row.times_clock))
-        .meaning("The median by that of two clock reads and nothing else.")
-        .shown_for(has_clock),
-    Column::number("mean x", |row: &Row| times(row.mean_times_clock))
-        .meaning("The mean by that of two clock reads and nothing else.")
-        .shown_for(has_clock),
-    Column::number("lost %", lost).meaning("Calls whose record never arrived."),
+    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
+    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
+    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
+    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call)),
+    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call)),
+    Column::number("x clock", |row: &Row| times(row.times_clock)).shown_for(has_clock),
+    Column::number("mean x", |row: &Row| times(row.mean_times_clock)).shown_for(has_clock),
+    Column::number("lost %", lost),
     Column::number("bg CPU", |row: &Row| {
         short_or_dash(row.background_cpu_ns_per_call)
-    })
-    .meaning("CPU nanoseconds a call of all other threads of the process."),
+    }),
     Column::number("instr", |row: &Row| {
         let count = row.instructions_per_call;
         count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
     })
-    .meaning("Instructions a call of the calling thread.")
     .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
 ];
 
@@ -223,16 +210,6 @@ fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
 /// The rows as a table; below it the settings of rivals, and failures.
 pub(super) fn table(rows: &[Row]) -> String {
     report::table(rows, COLUMNS) + &notes(rows)
-}
-
-/// The chart and the rows as HTML; below them the settings of rivals, and failures.
-pub(super) fn page_body(rows: &[Row], svg: &str) -> String {
-    let chart = figure(
-        "Nanoseconds an instrumented call: median and quartiles",
-        svg,
-    );
-    let notes = escaped(&notes(rows));
-    format!("{chart}{}<pre>{notes}</pre>\n", html_table(rows, COLUMNS))
 }
 
 /// A line for each rival with settings and for each row that failed.

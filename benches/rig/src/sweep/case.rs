@@ -67,7 +67,7 @@ impl Case {
         }
     }
 
-    /// Whether what is sent is read: its arrival is checked and timed.
+    /// Whether a reader checks and times the arrival of the records.
     pub(super) fn is_read(&self) -> bool {
         self.way != Way::Pacing && self.consumers > 0
     }

@@ -54,7 +54,7 @@ pub(super) struct Sample {
     pub(super) confirmed: f64,
     /// By their names; a figure that could not be measured is missing.
     pub(super) figures: BTreeMap<String, f64>,
-    /// Records of the whole run that did not arrive, or arrived altered.
+    /// Records of the whole run that did not arrive.
     pub(super) lost: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct Cell {
     pub achieved_rate: Option<f64>,
     /// Whether fewer were confirmed than were due; never without a rate.
     pub saturated: bool,
-    /// Records of all runs that did not arrive, or arrived altered; by number and by hash.
+    /// Records of all runs that did not arrive.
     pub lost: u64,
     /// Why there are no more runs, if one failed.
     pub failure: Option<String>,

@@ -4,7 +4,7 @@
 //! args -> plan: (size x rate x compression x wait time) + client library alone, interleaved
 //!   +- writing process: load at its rate -> controller | client alone -> connector --+
 //!   |                                                                                +-> broker
-//!   +- reading process: connector -> decode -> count, hash, latency                --+
+//!   +- reading process: connector -> decode -> count, latency                      --+
 //!   -> a sample for each run, written at once -> cell -> model -> table, JSON, page
 //! ```
 //!

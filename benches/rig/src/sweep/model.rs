@@ -34,7 +34,7 @@ pub struct CostModel {
     pub cpu_seconds_per_message: f64,
     /// A record, beyond what the load costs by itself.
     pub cpu_seconds_per_record: f64,
-    /// A byte on the wire; 0 where too few sizes were measured to tell.
+    /// A byte on the wire; 0 where too few sizes were measured to fit it.
     pub cpu_seconds_per_byte: f64,
     /// Bytes on the wire a message, beside its payload.
     pub wire_bytes_per_message: f64,
@@ -122,8 +122,8 @@ pub(super) fn single_messages(messages: f64, looks: f64) -> f64 {
 /// A model needs this number of sizes.
 const LEAST_SIZES: usize = 3;
 
-/// The number of sizes that tell what a byte costs. With fewer it is part of the cost of a message and of
-/// a record.
+/// The cost of a byte is fitted from this number of sizes on. With fewer sizes it is part of the cost of a
+/// message and of a record.
 const SIZES_FOR_BYTES: usize = 6;
 
 impl Point {
@@ -212,7 +212,7 @@ impl CostModel {
             |it| it.bytes,
             |it| it.bytes,
         );
-        // Among small chunks records and wake-ups cannot be told apart: the records come first.
+        // Small chunks do not show whether records or wake-ups cost: the records come first.
         let cpu_of: [fn(&Point) -> f64; 4] = [
             |it| it.single_messages,
             |it| it.rate,

@@ -49,7 +49,7 @@ pub(super) fn problems(cells: &[Cell]) -> Vec<String> {
         let (label, lost) = (cell.case.label(), cell.lost);
         all.extend(cell.failure.iter().map(|why| format!("{label}: {why}")));
         if lost > 0 {
-            all.push(format!("{label}: {lost} records were lost or altered"));
+            all.push(format!("{label}: {lost} records were lost"));
         }
     }
     all
@@ -189,7 +189,7 @@ pub(super) const DELIVERIES: &[Column<Cell>] = &[
         .meaning("CPU seconds a second of the broker.")
         .shown_for(|cells: &[Cell]| any_has(cells, BROKER_CPU)),
     Column::number("lost", |cell: &Cell| cell.lost.to_string())
-        .meaning("Records that did not arrive, or arrived altered."),
+        .meaning("Records that did not arrive."),
 ];
 
 /// The errors of a model at sizes that were left out of its fit.

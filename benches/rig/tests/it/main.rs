@@ -1,4 +1,4 @@
-//! What can be told on any machine: how many instructions a probe is.
+//! Instructions a probe executes: the same on any machine.
 
 #![cfg(test)]
 

@@ -1,7 +1,7 @@
 //! Rival libraries on the work that Baler's probe has: two clock reads, and somewhere to put what
 //! was measured.
 //!
-//! Each is set up as its documentation tells, with an end that counts and discards.
+//! Each is set up as its documentation recommends, with an exporter that counts and discards.
 
 mod counter;
 mod fastrace;

@@ -33,7 +33,7 @@ pub(super) const VARIANTS: &[Variant] = &[Variant::new(
             .map_err(|_| Failure::new("there is a tracer already"))?;
         Ok(Box::new(Counted {
             outer: in_span,
-            // Exports what is queued. It reports dropped spans, or its timeout, as an error.
+            // Exports the queued spans. It reports dropped spans, or its timeout, as an error.
             flush: Box::new(move || provider.shutdown().unwrap_or_default()),
         }))
     },

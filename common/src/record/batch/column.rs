@@ -7,7 +7,7 @@ use crate::record::words::low_half;
 
 /// The values of one field, one after the other.
 ///
-/// Integers of every width are kept in 64 bits: the field's type tells the width.
+/// Integers of every width are kept in 64 bits: the field's type has the width.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Column {

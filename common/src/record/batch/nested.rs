@@ -9,7 +9,7 @@ use crate::record::intern::Interned;
 use crate::record::row::{INTERNED, RowReader};
 use crate::record::schema::FieldType;
 
-/// Adds a row to a table; what is refused leaves nothing in it.
+/// Adds a row to a table; a refused row leaves nothing in it.
 ///
 /// # Errors
 ///

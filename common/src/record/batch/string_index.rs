@@ -23,7 +23,7 @@ pub(super) struct StringIndex {
     keys: StringKeys,
     /// By number of the interned string: the batch that has it, and its id there.
     interned: Vec<(u32, u32)>,
-    /// By number of the interned string: what is known of it from any batch.
+    /// By number of the interned string: its text and hash, known from any batch.
     texts: Vec<Known>,
     /// Counts the batches, so that nothing has to be wiped between them; never 0.
     batch: u32,

@@ -79,7 +79,7 @@ fn schemas() -> impl Strategy<Value = Vec<Arc<Schema>>> {
     })
 }
 
-/// Which type, when, from what its values are made, and what is broken about it.
+/// The type, the timestamp, the seed of the values, and the defect.
 type Recipe = (usize, i64, u64, Option<(u8, usize)>);
 
 fn recipes() -> impl Strategy<Value = Vec<Recipe>> {

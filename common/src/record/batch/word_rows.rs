@@ -94,7 +94,7 @@ impl WordRun<'_> {
         let mut result = rows.check(&known.checks);
         let before = self.table.timestamps.len();
         let places = || known.layout.fields().iter();
-        // Field by field, so that what is known of a field is looked up once.
+        // Field by field, so that the properties of a field are looked up once.
         for (column, place) in self.table.columns.iter_mut().zip(places()) {
             if let Column::String(ids) = column {
                 let added = rows.add_strings(*place, ids, (self.strings, self.index));

@@ -69,7 +69,7 @@ impl FieldType {
         }
     }
 
-    /// An optional directly inside an optional could not be told from its absence.
+    /// An absent optional directly inside an optional would look like an absent outer one.
     pub(super) fn has_nested_optional(&self) -> bool {
         match self {
             Self::Optional(inner) => {

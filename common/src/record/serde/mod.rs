@@ -6,7 +6,7 @@
 //!
 //! # Where the schema comes from
 //!
-//! A schema cannot be taken from one value: a `None` or an empty list does not tell its type.
+//! A schema cannot be taken from one value: a `None` or an empty list does not show its type.
 //! So `T::deserialize` is run against a deserializer that has no data and notes what it is asked
 //! for, which is how `serde-reflection` and `serde_arrow` trace types too.
 //!

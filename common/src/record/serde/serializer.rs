@@ -1,6 +1,6 @@
 //! A value of serde's world becomes a value of a field's type.
 //!
-//! value -> the encoding of opaque fields, which keeps all that serde tells -> value of the type.
+//! value -> the encoding of opaque fields, which keeps everything serde passes -> value of the type.
 
 use ::serde::Serialize;
 use bytes::Bytes;

@@ -1,4 +1,4 @@
-//! How long operations take, told in less than one record a call with its place in a trace, or in
+//! How long operations take, in less detail than one record a call with its place in a trace, or in
 //! more.
 //!
 //! Kieker itself has no such types; the first one is that of KoPeMe
@@ -62,7 +62,7 @@ pub struct AsyncOperationExecutionRecord {
     /// Execution stack size: how many calls of the trace were open when it began.
     #[record(default = -1)]
     pub ess: i32,
-    /// How long it was being polled, in nanoseconds: what is left of the total time it waited.
+    /// How long it was being polled, in nanoseconds: it waited for the rest of the total time.
     pub busy: u64,
     /// How often it was polled.
     pub polls: u32,

@@ -31,7 +31,7 @@ use super::writer::{ChunkWriter, Confirmation, Outcome, RejectReason};
 /// has an order.
 ///
 /// A pure state machine: it has no thread and no clock, the owner calls [`drive`](Self::drive) when
-/// the writer's [`Notify`] was told or the returned time has come.
+/// the writer has called its [`Notify`] or the returned time has come.
 /// Only the writer's own calls may block, and of these only `reopen` and `close`.
 ///
 /// After a failure everything unconfirmed is offered again in order, before anything new
@@ -86,8 +86,8 @@ enum WriterState {
 const OVERDUE: Duration = Duration::from_secs(1);
 
 impl Outbox {
-    /// An outbox over a writer that is not open yet; `notify` is told when to call
-    /// [`drive`](Self::drive).
+    /// An outbox over a writer that is not open yet; `notify` is called when
+    /// [`drive`](Self::drive) should be.
     pub fn new(
         mut writer: Box<dyn ChunkWriter>,
         settings: OutboxSettings,
@@ -132,7 +132,7 @@ impl Outbox {
 
     fn tell_awaited(&mut self, is_overdue: bool) {
         let awaited = self.awaited
-            || self.is_held_up()
+            || self.held_up
             || !self.has_room()
             || self.failures > 0
             || is_overdue;
@@ -156,12 +156,6 @@ impl Outbox {
         self.unconfirmed.is_empty()
             || (self.unconfirmed.len() < self.settings.max_chunks
                 && self.bytes < self.settings.max_bytes)
-    }
-
-    /// Whether chunks wait that the writer did not take when they were last offered: the medium is
-    /// slower than the owner.
-    pub fn is_held_up(&self) -> bool {
-        self.held_up
     }
 
     /// Whether every chunk has its fate.
@@ -248,7 +242,7 @@ impl Outbox {
         since.and_then(|since| since.checked_add(OVERDUE))
     }
 
-    /// Flushes and closes the writer until `by` at most; what is then unconfirmed ends as
+    /// Flushes and closes the writer until `by` at most; chunks unconfirmed then end as
     /// undelivered.
     ///
     /// Returns what went wrong, if anything did.
@@ -437,7 +431,7 @@ impl Outbox {
             .skip(self.offered_to)
             .find(|entry| !entry.offered)
             .and_then(|entry| entry.not_before)
-            // If it was not taken although its time has come, the writer will tell.
+            // If it was not taken although its time has come, the writer will notify.
             .filter(|time| *time > now);
         // Tickets ascend, and with them the times of arrival.
         let expiry = self

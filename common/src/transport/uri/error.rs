@@ -10,7 +10,7 @@ use super::settings::nearest;
 pub struct UriError {
     /// How many bytes into the text; nothing where it is in no one place.
     pub offset: Option<usize>,
-    /// What is wrong, and what is right instead.
+    /// The mistake, and its correction.
     pub message: Box<str>,
 }
 

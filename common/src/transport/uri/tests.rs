@@ -1,4 +1,4 @@
-//! What is understood, what is not, and what never shows.
+//! Accepted URIs, refused URIs, and secrets that never show.
 
 use std::time::Duration;
 

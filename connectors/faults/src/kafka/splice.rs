@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::protocol::Other;
 
-/// Goes through a message and copies it, but for what is replaced.
+/// Goes through a message and copies it, except for the replaced parts.
 #[derive(Clone)]
 pub(super) struct Splice<'a> {
     left: &'a [u8],

@@ -58,7 +58,7 @@ impl RabbitMqNode {
     }
 
     /// Lets the node believe that it is short of memory, or not any more. While it is, it reads
-    /// nothing from connections that publish, and tells them (`connection.blocked`).
+    /// nothing from connections that publish, and notifies them (`connection.blocked`).
     ///
     /// # Errors
     ///

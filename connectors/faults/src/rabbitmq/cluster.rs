@@ -18,7 +18,7 @@ pub struct RabbitMqCluster {
 }
 
 impl RabbitMqCluster {
-    /// Starts so many nodes and waits until they are one broker.
+    /// Starts this number of nodes and waits until they are one broker.
     ///
     /// # Errors
     ///

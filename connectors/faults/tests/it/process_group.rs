@@ -118,7 +118,7 @@ fn node_ends_with_an_owner_that_is_killed() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// How many processes were started with this folder for what is temporary.
+/// How many processes were started with this folder for temporary files.
 fn processes_in(folder: &Path) -> usize {
     let setting = format!("TMPDIR={}", folder.display());
     let processes = fs::read_dir("/proc").unwrap();

@@ -50,7 +50,7 @@ pub(super) enum Phase {
 pub(super) enum StopRequest {
     /// End now.
     Abandon,
-    /// Write what is queued, then end.
+    /// Write all queued chunks, then end.
     Flush,
     #[default]
     No,

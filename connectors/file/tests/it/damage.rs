@@ -1,4 +1,4 @@
-//! Cut and altered segments: every sound chunk is read, and what is lost is told and kept.
+//! Cut and altered segments: every sound chunk is read, and lost bytes are reported and kept.
 
 use baler_connector_file::headers::{FrameHeader, SEGMENT_HEADER_BYTES};
 use baler_connector_file::{FileWriter, FileWriterConfig, segment_name};
@@ -188,7 +188,7 @@ struct Overwrite {
 fn chunk() -> impl Strategy<Value = Vec<u8>> {
     prop_oneof![
         8 => prop::collection::vec(any::<u8>(), 0..300),
-        // Larger than what is read at once.
+        // Larger than one read.
         1 => (any::<u8>(), 260_000..600_000_usize).prop_map(|(byte, length)| vec![byte; length]),
         // Holds frames of the same folder and of another, and markers.
         2 => (0..8_u64).prop_map(|first| {
@@ -203,7 +203,7 @@ fn chunk() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
-    /// Frames that nobody touched are all read, in order; every byte is read or told as damaged;
+    /// Frames that nobody touched are all read, in order; every byte is read or reported as damaged;
     /// after recovery it is the same, and a new chunk comes behind.
     #[test]
     fn untouched_chunks_survive_any_damage(

@@ -152,7 +152,7 @@ pub(crate) enum Front {
 }
 
 impl Store {
-    /// Whether what is there cannot be read.
+    /// Whether the next chunk cannot be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         self.unreadable
     }

@@ -16,8 +16,8 @@ impl Worker {
     /// them.
     fn is_spooling(&self, now: Instant) -> bool {
         match self.medium {
-            // While the medium takes what is on disk, new chunks go behind it. Once it has all of
-            // it they wait for its confirmation, which is one round trip: else a sender that is
+            // While the medium takes chunks from disk, new chunks go to disk after them. Once it has
+            // all, new chunks wait for its confirmation, which is one round trip: else a sender that is
             // never idle would go by way of the disk for ever.
             Medium::Open(_) => self.store.has_front() || self.next.is_some(),
             Medium::Away | Medium::Closed(..) => {

@@ -14,15 +14,15 @@ use crate::support::{assert_adds_up, config, receive, soon};
 enum Event {
     /// Chunks are offered in these lanes, round robin.
     Send { chunks: usize, lanes: u32 },
-    /// The owner takes what is known; a few times.
+    /// The owner takes the known confirmations; a few times.
     Step(u32),
     /// The medium goes away, or comes back.
     Reachable(bool),
     /// Connections break; the medium stays.
     Break,
-    /// Confirmations are held back, or told.
+    /// Confirmations are held back, or passed on.
     Hold(bool),
-    /// The process ends in order, within so many milliseconds, and another begins.
+    /// The process ends in order, within this number of milliseconds, and another begins.
     Restart(u64),
     /// The process is killed, and another begins.
     Crash,
@@ -55,7 +55,7 @@ struct World {
     config: SpoolConfig,
     life: Option<Life>,
     producer: u64,
-    /// What some life was told to be confirmed or spooled.
+    /// Chunks that some life has seen confirmed or spooled.
     promised: HashSet<Label>,
     offered: HashSet<Label>,
 }
@@ -93,7 +93,7 @@ impl World {
         }
     }
 
-    /// What of this life was told to be safe: all but what is pending or unconfirmed.
+    /// Notes the chunks of this life that are safe: all that are neither pending nor unconfirmed.
     fn note(&mut self, life: &Life) {
         let unsafe_tickets: HashSet<u64> = life.pump.unconfirmed().into_iter().collect();
         let pending = life.pump.pending();
@@ -184,7 +184,7 @@ proptest! {
         .. ProptestConfig::default()
     })]
 
-    /// Whatever happens: what was told to be confirmed or spooled arrives, first arrivals are in
+    /// Whatever happens: chunks reported as confirmed or spooled arrive, first arrivals are in
     /// the order of their lanes, and the figures add up.
     #[test]
     fn nothing_that_was_told_to_be_safe_is_lost(

@@ -72,7 +72,7 @@ pub(crate) fn soon() -> Instant {
     Instant::now() + PATIENCE
 }
 
-/// Takes what is in the medium.
+/// Takes all chunks of the medium.
 pub(crate) fn receive(tap: &mut Tap) {
     while tap.poll(Duration::ZERO) {}
 }

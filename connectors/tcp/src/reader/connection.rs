@@ -181,7 +181,7 @@ impl Receiving<'_> {
                     }
                     let waits = !self.state.has_room(self.connection, bytes.len());
                     if waits {
-                        // The owner needs what is there to make room.
+                        // The owner needs these chunks to make room.
                         self.state.push(&mut self.batch);
                         self.connection.set_heard(false);
                     }

@@ -46,7 +46,7 @@ struct State {
     stats: ReaderStats,
     /// Received and not handed out.
     ready: VecDeque<Pending>,
-    /// Given back, by arrival; they come before what is ready.
+    /// Given back, by arrival; they come before those in `ready`.
     again: BTreeMap<u64, Pending>,
     handed_out: HashMap<u64, Pending>,
     demand: usize,

@@ -67,7 +67,7 @@ async fn serve(
     }
 }
 
-/// Writes what is offered until the owner closes and everything is acknowledged.
+/// Writes offered chunks until the owner closes and everything is acknowledged.
 async fn send(
     mut write: WriteHalf<Box<dyn Stream>>,
     state: &WriterState,

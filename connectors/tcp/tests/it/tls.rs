@@ -100,7 +100,7 @@ fn peers_are_admitted_by_their_certificates() {
     let one_way = own(&mutual);
     let sender = |authority, certificate| secrets.tls(0, authority, certificate);
     let wrong_name = sender("authority", Some("two")).replace("127.0.0.1", "localhost");
-    // The receiver, the sender, what the sender is told, and what the receiver says.
+    // The receiver, the sender, the error of the sender, and the error of the receiver.
     let table = [
         (&mutual, sender("authority", Some("two")), None),
         (&one_way, sender("authority", None), None),

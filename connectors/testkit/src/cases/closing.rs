@@ -8,8 +8,8 @@ use crate::contract::Medium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
-/// Everything that was offered is confirmed, during the close if not before; what is confirmed
-/// arrives. A spool that closes before its medium is open keeps what it has for its next life.
+/// Everything that was offered is confirmed, during the close if not before; confirmed
+/// chunks arrive. A spool that closes before its medium is open keeps what it has for its next life.
 pub fn close_flushes_what_was_offered<M: Medium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
@@ -36,7 +36,7 @@ pub fn close_flushes_what_was_offered<M: Medium>() {
     });
 }
 
-/// A stuck peer: the writer gives up at its deadline and names what is in doubt.
+/// A stuck peer: the writer gives up at its deadline and names the chunks in doubt.
 pub fn close_accounts_for_what_a_stuck_peer_holds<M: Medium>() {
     let mut medium = M::fresh();
     let taps = drains(&mut medium);

@@ -80,7 +80,7 @@ pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
     );
 }
 
-/// A token that was settled, or never given, is told to be stale; that is no error.
+/// A token that was settled, or never given, counts as stale; that is no error.
 pub fn stale_token_is_told<M: Medium>() {
     let mut medium = M::fresh();
     let (pump, mut tap) = held(&mut medium);

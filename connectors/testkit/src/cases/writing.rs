@@ -159,7 +159,7 @@ pub fn window_counts_bytes<M: Medium>() {
     assert_eq!((pump.confirmed(), pump.breaks()), (fit + 2, 0));
 }
 
-/// An owner that does not wait for confirmations is told when a window that was full opens, and of
+/// An owner that does not wait for confirmations is notified when a window that was full opens, and of
 /// the rest once it waits again: it goes by notifications alone and gets every confirmation.
 pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: Medium>() {
     let mut medium = M::fresh();

@@ -155,14 +155,6 @@ impl MemoryMedium {
         self.len() == 0
     }
 
-    /// How many writers have an owner that waits for confirmations, as each does until it says
-    /// otherwise by [`set_awaited`](baler_common::transport::ChunkWriter::set_awaited).
-    pub fn awaited_writers(&self) -> usize {
-        let state = self.shared.lock();
-        let awaited = state.writers.values().filter(|writer| !writer.unawaited);
-        awaited.count()
-    }
-
     /// Lets readers end once everything is settled.
     pub fn end(&self) {
         self.shared.update(|state| state.ended = true);
@@ -208,7 +200,7 @@ impl MediumState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, moves what now has room, and tells whom it concerns.
+    /// Changes the state, moves chunks that now have room, and notifies waiting writers and readers.
     fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);

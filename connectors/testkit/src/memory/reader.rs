@@ -33,7 +33,7 @@ impl MemoryReader {
         }
     }
 
-    /// What can be told at once.
+    /// What can be returned at once.
     fn look(&self, state: &mut State) -> Option<Received> {
         let held = state
             .handed_out

@@ -35,7 +35,7 @@ impl Default for ChunkCost {
 }
 
 impl ChunkCost {
-    /// Seconds of CPU time for so many messages, records and bytes.
+    /// Seconds of CPU time for these numbers of messages, records and bytes.
     pub fn seconds(&self, messages: f64, records: f64, bytes: f64) -> f64 {
         messages * self.seconds_per_message
             + records * self.seconds_per_record
@@ -55,14 +55,14 @@ impl ChunkCost {
         }
     }
 
-    /// How many records a chunk has that closes at so many, or when its first one has waited so
-    /// long, where so many come a second; at least one.
+    /// How many records a chunk has that closes at `chunk_records`, or when its first one has waited for
+    /// `wait`, at `rate` records a second; at least one.
     pub fn records_per_chunk(chunk_records: f64, wait: Duration, rate: f64) -> f64 {
         chunk_records.min((rate * wait.as_secs_f64()).max(1.0))
     }
 
-    /// How often a collector whose settings are fixed wakes up to look for records, where chunks have
-    /// so many and so many come a second: small chunks are made several at a time.
+    /// How often a collector with fixed settings wakes up to look for records, at `rate` records a
+    /// second: small chunks are made several at a time.
     pub fn looks_per_second(records_per_chunk: f64, wait: Duration, rate: f64) -> f64 {
         looks_per_second(records_per_chunk, wait, rate)
     }

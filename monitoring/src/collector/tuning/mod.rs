@@ -22,7 +22,6 @@
 
 mod cost;
 mod reserve;
-mod samples;
 #[cfg(test)]
 mod tests;
 
@@ -30,7 +29,6 @@ use std::time::{Duration, Instant};
 
 pub use cost::ChunkCost;
 use reserve::Reserve;
-use samples::Samples;
 
 use super::rate::Rate;
 
@@ -52,11 +50,11 @@ pub(crate) struct Tuning {
 /// What it chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
-    /// A chunk closes at so many records.
+    /// A chunk closes at this number of records.
     pub(crate) records: usize,
-    /// A chunk closes when its oldest record has waited so long.
+    /// A chunk closes when its oldest record has waited for this time.
     pub(crate) wait: Duration,
-    /// The collector looks so long after it last looked.
+    /// The time between two looks of the collector.
     pub(crate) look: Duration,
     /// How many records chunks will have at the present rate.
     pub(crate) expected: usize,
@@ -75,22 +73,27 @@ const LEAST_LOOK: Duration = Duration::from_millis(1);
 /// ... nor more rarely: it has other things to look after.
 const MOST_LOOK: Duration = Duration::from_millis(500);
 
+/// How often the collector waits for the fate of a chunk, to know how long the medium takes. At low rates
+/// that costs a third of what a chunk costs.
+const SAMPLE: Duration = Duration::from_millis(400);
+
 /// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
 const UNREAD: f64 = 3.0 / 16.0;
 
-/// Before any chunk was made, a record is taken to have so many bytes in it, ...
+/// The assumed bytes of a record in a chunk, before any chunk was made, ...
 const BYTES_OF_RECORD: f64 = 32.0;
 
-/// ... and so many as a row.
+/// ... and as a row.
 const BYTES_OF_ROW: f64 = 64.0;
 
-/// Chooses from what it is told. It has no thread and no clock.
+/// Chooses from the observations passed to it. It has no thread and no clock.
 #[derive(Debug)]
 pub(crate) struct Tuner {
     tuning: Tuning,
     rate: Rate,
     reserve: Reserve,
-    samples: Samples,
+    /// When the fate of a chunk was last waited for.
+    sampled: Option<Instant>,
     /// What a record has in chunks.
     bytes_of_record: f64,
     /// What a record has in queues.
@@ -104,7 +107,7 @@ impl Tuner {
             tuning,
             rate: Rate::new(now),
             reserve: Reserve::new(tuning.max_latency),
-            samples: Samples::new(),
+            sampled: None,
             bytes_of_record: BYTES_OF_RECORD,
             bytes_of_row: BYTES_OF_ROW,
             choice: Choice {
@@ -123,8 +126,8 @@ impl Tuner {
         self.choice
     }
 
-    /// A chunk of so many records was made, which were so many bytes in the queues and are so many
-    /// in the chunk.
+    /// A chunk of `records` records was made, which were `row_bytes` bytes in the queues and are
+    /// `bytes` bytes in the chunk.
     pub(crate) fn encoded(&mut self, records: usize, row_bytes: usize, bytes: usize) {
         let records = as_f64(records);
         if records < 1.0 {
@@ -139,31 +142,29 @@ impl Tuner {
         learn(&mut self.bytes_of_row, row_bytes);
     }
 
-    /// A chunk was made so long after it should have been closed.
+    /// A chunk was made `late` after it should have been closed.
     pub(crate) fn made(&mut self, late: Duration, now: Instant) {
         self.reserve.made(late, now);
     }
 
-    /// Whether the fate of a chunk that was just made is to be waited for, and told.
+    /// Whether to wait for the fate of the chunk that was just made, and to call `settled` then.
     pub(crate) fn begin_sample(&mut self, now: Instant) -> bool {
-        self.samples.begin(now)
-    }
-
-    /// A chunk that was made so long ago still had no fate when the next one was made.
-    pub(crate) fn unsettled(&mut self, made_ago: Duration) {
-        if made_ago > self.reserve.time() {
-            self.samples.hurry();
+        let is_due = self
+            .sampled
+            .is_none_or(|before| now.saturating_duration_since(before) >= SAMPLE);
+        if is_due {
+            self.sampled = Some(now);
         }
+        is_due
     }
 
-    /// A record was confirmed, or given up, so long after its chunk should have been closed.
+    /// A record was confirmed, or given up, `late` after its chunk should have been closed.
     pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
-        self.samples.end(late, self.reserve.time());
         self.reserve.settled(late, now);
     }
 
-    /// So many records were taken from the queues so far. Chooses anew; whether something changed
-    /// that others are told of.
+    /// `taken` records were taken from the queues so far. Chooses anew; returns whether the published
+    /// choice changed.
     pub(crate) fn looked(&mut self, taken: u64, now: Instant) -> bool {
         let enough = (self.choice.look / 2).max(LEAST_LOOK);
         self.rate.observe(taken, now, enough, self.choice.records);
@@ -203,7 +204,7 @@ impl Tuner {
     }
 }
 
-/// A number that is small enough to be told exactly.
+/// A number that is small enough to be exact.
 #[expect(
     clippy::cast_precision_loss,
     reason = "bytes and records of a chunk are far below 2^53"

@@ -33,8 +33,8 @@ impl Reserve {
         self.seen.max(self.guess).clamp(self.least, self.most)
     }
 
-    /// So long after it was due a chunk was made, which is told of every one: what is late is known
-    /// before its medium has confirmed it.
+    /// A chunk was made `late` after it was due. Called for every chunk: its lateness is known before its
+    /// medium has confirmed it.
     pub(super) fn made(&mut self, late: Duration, now: Instant) {
         let since = self.at.replace(now);
         let since = since.map_or(Duration::ZERO, |at| now.saturating_duration_since(at));
@@ -42,7 +42,7 @@ impl Reserve {
         self.seen = self.seen.mul_f64(left).max(late.min(self.most));
     }
 
-    /// So long after it was due everything was done with a chunk, which is told of few: half as much
+    /// A chunk was confirmed, or given up, `late` after it was due. Called for few chunks: half as much
     /// more is kept, since others may be later. The guess counts the less the more of them there were.
     pub(super) fn settled(&mut self, late: Duration, now: Instant) {
         self.made(late.saturating_add(late / 2), now);
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(reserve.time(), MS * 20);
         reserve.settled(MS * 2, now);
         assert_eq!(reserve.time(), MS * 10);
-        // And what is late is known at once.
+        // And lateness is known at once.
         reserve.made(MS * 12, now);
         assert_eq!(reserve.time(), MS * 12);
         reserve.settled(MS * 20, now);

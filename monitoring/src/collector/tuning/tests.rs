@@ -34,8 +34,6 @@ struct Played {
     most_queued: usize,
     /// How long the medium takes for a chunk.
     medium: Duration,
-    /// When the chunk was made that was made last.
-    made: Option<Instant>,
     /// When the chunk that is a sample is confirmed, and when it was due.
     sample: Option<(Instant, Instant)>,
     samples: u64,
@@ -62,7 +60,6 @@ impl Played {
             longest: Duration::ZERO,
             most_queued: 0,
             medium: Duration::ZERO,
-            made: None,
             sample: None,
             samples: 0,
             broken: Vec::new(),
@@ -84,11 +81,6 @@ impl Played {
         }
         self.tuner.encoded(records, records * 64, 200 + records * 6);
         self.sizes.push(records);
-        if let Some(before) = self.made.replace(self.now)
-            && before + self.medium > self.now
-        {
-            self.tuner.unsettled(self.now - before);
-        }
         let wait = self.tuner.choice().wait;
         let due = oldest.map_or(self.now, |oldest| self.now.min(oldest + wait));
         self.tuner.made(self.now - due, self.now);
@@ -171,7 +163,7 @@ fn wait_time_closes_chunks_at_low_rates_with_one_look_each() {
     assert!(played.looks <= most + 2, "{} {most}", played.looks);
     // A sixteenth of the bound is kept once the medium is known, and few samples are taken of it.
     assert_eq!(wait, MS * 100 * 15 / 16);
-    assert!(played.samples <= 15, "{}", played.samples);
+    assert!(played.samples <= 26, "{}", played.samples);
     assert!(played.sizes[8..].iter().all(|size| (9..=10).contains(size)));
     assert!((9..=10).contains(&played.tuner.choice().expected));
     assert_eq!(played.tuner.choice().look, wait);
@@ -194,31 +186,13 @@ fn medium_that_becomes_slow_is_noticed_within_a_second() {
         assert!((MS * 140..MS * 145).contains(&wait), "{wait:?}");
         let broken = played.broken.iter().map(|at| *at - since);
         longest = longest.max(broken.max().unwrap());
-        // As long as it stays so slow, that is no news.
-        assert!(played.samples <= 30, "{}", played.samples);
+        assert!(played.samples <= 42, "{}", played.samples);
         // As it is faster again, what was kept is given back.
         played.medium = MS;
         played.at_rate(1_000, 60_000);
         assert_eq!(played.tuner.choice().wait, bound * 15 / 16);
     }
-    assert!((MS * 500..MS * 1_100).contains(&longest), "{longest:?}");
-}
-
-#[test]
-fn chunk_without_a_fate_when_the_next_is_made_is_noticed_at_once() {
-    let bound = MS * 100;
-    let mut played = Played::new(tuning(bound));
-    played.at_rate(1_000, 5_000);
-    // The next sample would be due in 0.8 s.
-    let samples = played.samples;
-    while played.samples == samples {
-        played.at_rate(1_000, 10);
-    }
-    assert_eq!(played.tuner.choice().wait, bound * 15 / 16);
-    played.medium = MS * 120;
-    played.at_rate(1_000, 500);
-    assert!(played.samples > samples + 1);
-    assert!(played.tuner.choice().wait < bound * 51 / 100);
+    assert!((MS * 300..MS * 1_000).contains(&longest), "{longest:?}");
 }
 
 #[test]

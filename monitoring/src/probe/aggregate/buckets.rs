@@ -19,10 +19,10 @@ pub(super) const ZERO_BUCKET: usize = 62 << 4;
 /// nanosecond, a few ticks, for of the exponent there are only the lowest bits.
 const FRACTION: usize = 61;
 
-/// Longer calls count as one of so many nanoseconds.
+/// Longer calls count as one of this number of nanoseconds.
 pub(super) const LONGEST: u64 = 1 << (FRACTION - 1);
 
-/// The number of the bucket for so many nanoseconds, more than 0, in a cell: the lowest bits of the
+/// The number of the bucket for a number of nanoseconds above 0 in a cell: the lowest bits of the
 /// exponent and the leading bits of the number, which a processor finds in the floating-point number
 /// by a shift.
 ///

@@ -321,7 +321,7 @@ impl Cell {
         }
     }
 
-    /// Replaces what is in it, as the owner and with its accounts.
+    /// Replaces its contents, as the owner and with its accounts.
     fn store(&self, content: &CallTotals) {
         self.sum.store(content.sum, Ordering::Relaxed);
         self.min.store(content.min, Ordering::Relaxed);

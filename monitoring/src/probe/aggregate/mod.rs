@@ -9,7 +9,7 @@
 //! The collector takes what was added since the last time, at each interval, at a flush and at the
 //! end, whether the thread goes on, sleeps or has ended; the cells of ended threads are given to new
 //! ones with all that is in them ([`cells`]).
-//! What is taken is told by [`AggregatedDurationRecord`](baler_common::record::timing::AggregatedDurationRecord).
+//! The totals become records: [`AggregatedDurationRecord`](baler_common::record::timing::AggregatedDurationRecord).
 
 mod buckets;
 mod cell;

@@ -31,7 +31,7 @@ pub(super) struct QueueState {
     pub(super) lost: Losses,
     /// Records whose threads have let go of the lock to make room.
     pub(super) waiting: u64,
-    /// Whether the collector was told that there is no room; until there is again.
+    /// Whether the collector was woken because there is no room; until there is again.
     pub(super) told: bool,
     /// Nothing is taken or counted any more.
     pub(super) closed: bool,
@@ -76,7 +76,7 @@ impl QueueState {
         last.map(|queued| &queued.block)
     }
 
-    /// Adds a block, open, for which so many bytes were charged.
+    /// Adds an open block, for which `charged` bytes were charged.
     pub(super) fn push(&mut self, set: &QueueSet, block: Arc<Block>, charged: usize) {
         self.is_open = true;
         self.blocks.push_back(QueuedBlock {

@@ -163,7 +163,7 @@ fn the_patterns_of_the_installed_controller_count() {
     assert_eq!(operations, [""; 0]);
 }
 
-/// What was told about patterns.
+/// The news about patterns.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<String>>>);
 

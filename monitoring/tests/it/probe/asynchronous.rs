@@ -25,7 +25,7 @@ pub(crate) fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Outp
     future.poll(&mut Context::from_waker(Waker::noop()))
 }
 
-/// Is pending so many times.
+/// Is pending `times` times.
 pub(crate) async fn yield_times(mut times: u32) {
     poll_fn(|_| {
         times = times.wrapping_sub(1);

@@ -1,4 +1,4 @@
-//! Probes that record durations, and one call of so many.
+//! Probes that record durations, and sampled calls.
 
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::DurationRecord;
@@ -130,7 +130,7 @@ async fn sampled_later() {
 }
 
 #[test]
-fn one_call_of_so_many_is_recorded_on_every_thread() {
+fn the_same_share_of_calls_is_sampled_on_every_thread() {
     let recording = Recording::start();
     let threads: Vec<_> = (0..4)
         .map(|_| {

@@ -1,4 +1,4 @@
-//! Probes that tell an event before a call and one after it.
+//! Probes that record an event before a call and one after it.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -561,7 +561,7 @@ fn a_cancelled_call_and_those_that_it_waits_for_fail() {
 }
 
 #[test]
-fn one_call_of_so_many_tells_its_events() {
+fn a_sampled_call_records_its_events() {
     #[probe(record = events, sample = 1/4, err)]
     fn sampled() -> Result<(), Sold> {
         Err(Sold("hat"))

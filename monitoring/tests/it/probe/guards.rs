@@ -54,7 +54,7 @@ fn a_block_can_have_two_kinds_of_records() {
 }
 
 #[test]
-fn one_block_of_so_many_is_recorded() {
+fn a_share_of_blocks_is_sampled() {
     let recording = Recording::start();
     for _ in 0..100 {
         let _probe = enter!("guards.seldom()", sample = 1 / 10);

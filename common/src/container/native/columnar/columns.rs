@@ -267,7 +267,7 @@ pub(super) fn signed(lanes: Vec<u64>) -> Vec<i64> {
 pub(super) fn outside(values: &[i64], smallest: i64, largest: i64) -> Option<u64> {
     let range = largest.wrapping_sub(smallest).cast_unsigned();
     let above = |value: &i64| value.wrapping_sub(smallest).cast_unsigned();
-    // All bits of the range are set: what is above it has another one.
+    // All bits of the range are set: a larger value has another bit.
     if values.iter().fold(0, |seen, value| seen | above(value)) <= range {
         return None;
     }

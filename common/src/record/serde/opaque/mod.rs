@@ -1,6 +1,6 @@
 //! Values that no schema can hold, in an encoding that describes itself.
 //!
-//! JSON would lose what serde tells apart: NaN, bytes, 32-bit floats, maps whose keys are not
+//! JSON would lose distinctions of serde: NaN, bytes, 32-bit floats, maps whose keys are not
 //! strings, an option inside an option. So serde's data model is written as it is:
 //!
 //! | tag | value | followed by |

@@ -178,7 +178,7 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// Reads what is inside the present value.
+    /// Reads the contents of the present value.
     fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, SerdeError>,
@@ -233,7 +233,7 @@ macro_rules! like_any {
             $(_: $argument,)*
             visitor: V,
         ) -> Result<V::Value, SerdeError> {
-            // A type that became one that is no option reads what is there.
+            // A type that was an option and is none any more reads the value inside.
             self.skip(tag::SOME);
             self.deserialize_any(visitor)
         }
@@ -290,7 +290,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
         match self.peek() {
             Some(tag::NONE | tag::SOME) => self.deserialize_any(visitor),
-            // A type that became an option reads what is there. Nothing is taken off, so a type
+            // A type that became an option reads the value itself. Nothing is taken off, so a type
             // that is an option of itself would ask forever: hence the bound.
             _ => self.nested(|reader| visitor.visit_some(reader)),
         }

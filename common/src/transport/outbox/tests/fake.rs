@@ -56,7 +56,7 @@ pub(super) enum Deed {
     RefuseNewest,
     /// Breaks; the chunks in flight have arrived, or not.
     Break { arrived: bool },
-    /// Breaks, and cannot be opened so many times.
+    /// Breaks, and fails to open for this number of attempts.
     BreakFor { attempts: u32 },
     /// Panics when it is next offered a chunk.
     PanicOnOffer,

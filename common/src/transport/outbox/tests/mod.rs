@@ -330,7 +330,7 @@ fn any_deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// Pushes so many chunks between the deeds, then lets the medium behave until all have their fate
+/// Pushes this number of chunks between the deeds, then lets the medium behave until all have their fate
 /// or, if `close` says so, closes in the middle.
 fn run(
     fake: &Fake,
@@ -451,7 +451,7 @@ fn chunk_that_a_full_writer_does_not_take_again_waits_for_its_notification() {
     fake.with(|script| script.full = true);
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(again > now);
-    // Its time has come, but there is no room: nothing is to be done before the writer tells.
+    // Its time has come, but there is no room: nothing is to be done before the writer notifies.
     assert_eq!(outbox.drive(again, None, &mut fates), None);
     fake.with(|script| script.full = false);
     outbox.drive(again, None, &mut fates);

@@ -12,7 +12,7 @@ enum Act {
     Push,
     Drive,
     Deed(Deed),
-    /// The process is gone: a new outbox gets again what its source was not told of.
+    /// The process is gone: a new outbox gets the chunks again whose fate its source does not know.
     Kill,
 }
 

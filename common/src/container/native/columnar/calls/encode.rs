@@ -37,7 +37,7 @@ impl Default for CallEncoder {
     }
 }
 
-/// The place of a row, and how the row differs from what is expected there.
+/// The place of a row, and how the row differs from the expected one.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowDifference {
     place: usize,
@@ -153,7 +153,7 @@ impl CallEncoder {
         true
     }
 
-    /// Finds the place of each row and how it differs from what is expected there. Returns whether
+    /// Finds the place of each row and its difference from the expected row. Returns whether
     /// each trace has one session; `None` where the layout is not worth it.
     fn follow(&mut self, calls: &Calls<'_>) -> Option<bool> {
         let rows = calls.ends.len();

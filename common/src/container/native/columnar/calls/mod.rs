@@ -5,8 +5,8 @@
 //! before it, or has none beneath it. So the depth says what the order index is, and times lie near
 //! those of neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
-//! - `place`: what is expected of the next row of a trace; the encoder writes how a row differs from
-//!   that, and the decoder adds it again.
+//! - `place`: the expected next row of a trace; the encoder writes the difference of the real row from
+//!   it, and the decoder adds the difference again.
 //! - `encode`, `decode`: the table.
 
 mod decode;

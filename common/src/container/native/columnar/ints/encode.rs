@@ -27,10 +27,10 @@ const MAX_ENTRIES: usize = 1_024;
 const MAX_EARLY: usize = 48;
 const EARLY: usize = 64;
 
-/// How many numbers of a column tell which widths are frequent.
+/// How many numbers of a column are examined to find the frequent widths.
 const SAMPLE: usize = 128;
 
-/// How many pairs of neighbours tell whether lanes repeat or rise.
+/// How many pairs of neighbours are examined to see whether lanes repeat or rise.
 const SAMPLED_PAIRS: usize = 32;
 
 /// Writes columns of integers; keeps its memory from column to column.
@@ -194,7 +194,7 @@ impl Packing {
         1 + varint::size(to_u64(payload)) + payload
     }
 
-    /// Fills `numbers` with what is packed.
+    /// Fills `numbers` with the numbers to pack.
     fn numbers(self, lanes: &[u64], numbers: &mut Vec<u64>) {
         let smallest = self.span.smallest;
         numbers.clear();

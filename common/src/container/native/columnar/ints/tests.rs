@@ -48,7 +48,7 @@ fn check(lanes: &[u64], sign: Sign, encodings: &[&str]) {
     }
 }
 
-/// Lanes up to a limit are read in half the width, and the first one above it is told.
+/// Lanes up to a limit are read in half the width, and the first one above it is reported.
 #[track_caller]
 fn check_narrow(column: &[u8], lanes: &[u64]) {
     let mut memory = IntScratch::default();

@@ -33,7 +33,7 @@ impl Kind {
 /// A word keeps the separators after it. It ends before a capital, between letters and digits, and
 /// between the digits of a short number: most digits have a number in the chunk when most numbers
 /// are new.
-/// Between parentheses only parameters are told apart: their paths are the same again and again.
+/// Between parentheses the cuts are between parameters only: their paths recur again and again.
 /// A reader does not care where the cuts are.
 pub(super) fn words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
     let mut start = 0;

@@ -1,4 +1,4 @@
-//! Steps are found where there are some, divided out, and told back.
+//! Steps are found where there are some, divided out, and multiplied in again.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
