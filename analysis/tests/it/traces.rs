@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use baler_analysis::Parcel;
 use baler_analysis::traces::{
@@ -14,8 +15,9 @@ use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
 };
 use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
-use baler_common::record::{BatchBuilder, RecordBatch};
-use baler_connector_kieker::log::{LogReader, LogSettings};
+use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch};
+use baler_common::transport::{ChunkReader as _, Received};
+use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
 use proptest::prelude::*;
 
 use crate::support::identity;
@@ -63,8 +65,12 @@ fn parcel_of(batch: &RecordBatch, sequence: u64) -> Parcel {
 
 /// The records of a log in chunks, in their order or, with a seed, in a random one.
 pub(crate) fn log(folder: &str, seed: Option<u64>) -> Vec<Parcel> {
-    let reader = LogReader::open(data(folder), LogSettings::default()).unwrap();
-    let mut records: Vec<_> = reader.map(Result::unwrap).collect();
+    let mut reader = KiekerLogReader::open(KiekerLogConfig::new(data(folder))).unwrap();
+    let mut records = Vec::new();
+    while let Received::Chunk(delivery) = reader.receive(Instant::now()).unwrap() {
+        let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+        records.extend(decoded.batch.records().map(DynamicRecord::from));
+    }
     if let Some(seed) = seed {
         Dice(seed | 1).shuffle(&mut records);
     }

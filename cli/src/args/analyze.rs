@@ -17,8 +17,7 @@ pub(crate) struct AnalyzeArgs {
         hide_env_values = true,
         required_unless_present = "merge",
         help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines, kieker-log:DIR is a text log of \
-             Kieker; {}",
+            "Where the records come from: jsonl:FILE has JSON lines; {}",
             media::sources()
         )
     )]

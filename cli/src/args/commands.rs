@@ -145,20 +145,22 @@ pub(crate) struct SendArgs {
         value_name = "URI",
         env = "BALER_FROM", hide_env_values = true,
         help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input), \
-             kieker-log:DIR is a text log of Kieker; {}",
+            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input); \
+             {}",
             media::sources()
         ),
         long_help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input), \
-             kieker-log:DIR is a text log of Kieker; {}\n\n\
+            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input); \
+             {}\n\n\
              With jsonl:FILE?follow, a file is read while it is written, also when it is rotated. \
              FILE.position says up to where its lines are confirmed, and the next run goes on \
              there; position=FILE names another file. Lines that are not JSON objects go to the \
              quarantine. A line's field `type` names the type of its record; type=NAME chooses \
              another field.\n\n\
-             Lines of a log that are not records are counted and skipped. With \
-             kieker-log:DIR?on_bad_line=stop, the first such line ends the command.",
+             With kieker-log:DIR?follow, a log of Kieker is read while it is written, and \
+             DIR.position says up to where its records are settled. Records that cannot be read go \
+             to the quarantine; with kieker-log:DIR?on_bad_line=stop, the first one ends the \
+             command.",
             media::sources()
         )
     )]

@@ -12,6 +12,8 @@ pub(super) fn sources() -> String {
         "amqp://host:port/vhost?queue=name (amqps: with TLS) reads a queue",
         #[cfg(feature = "kieker")]
         "kieker+tcp://host:port listens for socket writers of Kieker",
+        #[cfg(feature = "kieker")]
+        "kieker-log:DIR reads a log of Kieker, text or binary",
         "file:///folder reads a folder or a file",
         "null: has no chunks",
     ])
@@ -42,6 +44,8 @@ pub(super) fn tapped() -> String {
         "kafka://host:port/topic",
         #[cfg(feature = "amqp")]
         "amqp://host:port/vhost?exchange=name",
+        #[cfg(feature = "kieker")]
+        "kieker-log:DIR",
         "file:///folder",
     ])
 }

@@ -1,4 +1,4 @@
-//! URIs to the ends of connectors, and to logs: the only place that names every medium.
+//! URIs to the ends of connectors, and to JSON lines: the only place that names every medium.
 
 mod plain;
 mod reader;
@@ -11,7 +11,7 @@ use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, open_reader, open_readers, open_tap};
-pub(crate) use source::{LogLines, RecordSource, check_source, open_source, open_source_by};
+pub(crate) use source::{RecordSource, check_source, open_source, open_source_by};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;
@@ -22,7 +22,7 @@ fn media() -> Media {
         .with(baler_connector_file::MEDIUM)
         .with(baler_connector_null::MEDIUM)
         .with(baler_connector_tcp::MEDIUM)
-        .with(source::LOGS);
+        .with(source::LINES);
     #[cfg(not(feature = "tls"))]
     let media = media.without(&["tcp+tls"], &lacks("tls"));
     #[cfg(feature = "amqp")]
@@ -36,7 +36,9 @@ fn media() -> Media {
     #[cfg(not(feature = "kafka"))]
     let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
     #[cfg(feature = "kieker")]
-    let media = media.with(baler_connector_kieker::MEDIUM);
+    let media = media
+        .with(baler_connector_kieker::MEDIUM)
+        .with(baler_connector_kieker::LOG_MEDIUM);
     #[cfg(not(feature = "kieker"))]
     let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
     media

@@ -1,94 +1,41 @@
-//! Where records come from: a text log, JSON lines, or a medium.
+//! Where records come from: JSON lines, or a medium.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
+use baler_analysis::json_lines::{JsonLinesReader, JsonLinesSettings};
 use baler_common::transport::Medium;
 use baler_common::transport::uri::{Uri, UriError};
-#[cfg(feature = "kieker")]
-use baler_connector_kieker::log::{LogError, LogReader, LogSettings, OnBadLine};
-#[cfg(feature = "kieker")]
-use baler_connector_kieker::{KiekerLogWriter, KiekerLogWriterConfig};
 
 use super::reader::receiver;
 use super::{OpenReader, open_reader, parse, wrong};
-use crate::exit::{Code, Failure};
-
-/// The scheme of text logs.
-#[cfg(feature = "kieker")]
-const KIEKER_LOG: &str = baler_connector_kieker::LOG_SCHEME;
+use crate::exit::Failure;
 
 /// The scheme of JSON lines.
 const JSON_LINES: &str = "jsonl";
 
-/// Logs in the list of media: the program knows their schemes, and only `send` reads them. Kieker's
-/// can be written, too.
-pub(super) const LOGS: Medium = Medium {
-    schemes: &[
-        JSON_LINES,
-        #[cfg(feature = "kieker")]
-        KIEKER_LOG,
-    ],
-    writer: |uri| match uri.scheme() {
-        #[cfg(feature = "kieker")]
-        KIEKER_LOG => {
-            let config = KiekerLogWriterConfig::from_uri(uri)?;
-            Ok(Box::new(KiekerLogWriter::new(config)))
-        }
-        _ => Err(no_medium(&uri)),
-    },
-    receiver: |uri, _follow| Err(no_medium(&uri)),
-    browser: Some(|uri, _browse| Err(no_medium(&uri))),
+/// JSON lines in the list of media: the program knows their scheme, and only `send` and `analyze`
+/// read them.
+pub(super) const LINES: Medium = Medium {
+    schemes: &[JSON_LINES],
+    writer: |_| Err(no_medium()),
+    receiver: |_, _follow| Err(no_medium()),
+    browser: Some(|_, _browse| Err(no_medium())),
 };
 
-fn no_medium(uri: &Uri) -> UriError {
-    let scheme = uri.scheme();
-    UriError::refused(format!(
-        "a log has no chunks; send it to a medium with send --from {scheme}:PATH"
-    ))
+fn no_medium() -> UriError {
+    UriError::refused("lines are no chunks; send them to a medium with send --from jsonl:FILE")
 }
 
 /// Where records come from.
 pub(crate) enum RecordSource {
-    /// A log: its lines, and its name.
-    Log(LogLines, String),
+    /// JSON lines, and their name.
+    Lines(Box<JsonLinesReader>, String),
     /// A medium with chunks.
     Medium(OpenReader),
 }
 
-/// The lines of a log.
-pub(crate) enum LogLines {
-    /// JSON lines.
-    Json(Box<JsonLinesReader>),
-    /// A text log of Kieker.
-    #[cfg(feature = "kieker")]
-    Kieker(Box<LogReader>),
-}
-
-impl LogLines {
-    /// The next line of the log with this name.
-    ///
-    /// # Errors
-    ///
-    /// The log cannot be read, or ends with a wrong line as its URI says.
-    pub(crate) fn next(&mut self, endpoint: &str) -> Result<Next, Failure> {
-        match self {
-            Self::Json(lines) => lines.read().map_err(|error| {
-                let message = format!("cannot read {endpoint}: {error}");
-                Failure::new(Code::Unavailable, message)
-            }),
-            #[cfg(feature = "kieker")]
-            Self::Kieker(log) => match log.next_record() {
-                Ok(record) => Ok(record.map_or(Next::End, Next::Record)),
-                Err(error @ LogError::Line(_)) => Err(Failure::new(Code::Data, error.to_string())),
-                Err(error) => Err(Failure::new(Code::Unavailable, error.to_string())),
-            },
-        }
-    }
-}
-
-/// Opens a log, or the receiving end of a medium.
+/// Opens JSON lines, or the receiving end of a medium.
 ///
 /// # Errors
 ///
@@ -107,39 +54,26 @@ pub(crate) fn open_source_by(
     open_medium: impl FnOnce(&str) -> Result<OpenReader, Failure>,
 ) -> Result<RecordSource, Failure> {
     let (uri, endpoint) = parse(text)?;
-    let lines = match uri.scheme() {
-        JSON_LINES => {
-            let (path, settings) = lines_settings(uri).map_err(wrong(&endpoint))?;
-            let reader = JsonLinesReader::open(&path, settings)
-                .map_err(|error| Failure::unavailable(&endpoint, error))?;
-            LogLines::Json(Box::new(reader))
-        }
-        #[cfg(feature = "kieker")]
-        KIEKER_LOG => {
-            let (folder, settings) = log_settings(uri).map_err(wrong(&endpoint))?;
-            let reader = LogReader::open(folder, settings)
-                .map_err(|error| Failure::new(Code::Unavailable, error.to_string()))?;
-            LogLines::Kieker(Box::new(reader))
-        }
-        _ => return open_medium(text).map(RecordSource::Medium),
-    };
-    Ok(RecordSource::Log(lines, endpoint))
+    if uri.scheme() != JSON_LINES {
+        return open_medium(text).map(RecordSource::Medium);
+    }
+    let (path, settings) = lines_settings(uri).map_err(wrong(&endpoint))?;
+    let lines = JsonLinesReader::open(&path, settings)
+        .map_err(|error| Failure::unavailable(&endpoint, error))?;
+    Ok(RecordSource::Lines(Box::new(lines), endpoint))
 }
 
-/// Checks the URI of a log or of a medium's receiving end; nothing is opened.
+/// Checks the URI of JSON lines or of a medium's receiving end; nothing is opened.
 ///
 /// # Errors
 ///
 /// The URI is wrong.
 pub(crate) fn check_source(text: &str) -> Result<(), Failure> {
     let (uri, endpoint) = parse(text)?;
-    match uri.scheme() {
-        #[cfg(feature = "kieker")]
-        KIEKER_LOG => log_settings(uri).map(drop),
-        JSON_LINES => lines_settings(uri).map(drop),
-        _ => return receiver(text, false).map(drop),
+    if uri.scheme() != JSON_LINES {
+        return receiver(text, false).map(drop);
     }
-    .map_err(wrong(&endpoint))
+    lines_settings(uri).map(drop).map_err(wrong(&endpoint))
 }
 
 fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError> {
@@ -175,20 +109,4 @@ fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError
     };
     settings.position_file = given.or_else(beside);
     Ok((path, settings))
-}
-
-#[cfg(feature = "kieker")]
-fn log_settings(mut uri: Uri) -> Result<(PathBuf, LogSettings), UriError> {
-    uri.no_host()?;
-    let mut settings = LogSettings::default();
-    let choices = [("skip", OnBadLine::Skip), ("stop", OnBadLine::Stop)];
-    if let Some(on_bad_line) = uri.take_choice("on_bad_line", &choices)? {
-        settings.on_bad_line = on_bad_line;
-    }
-    let folder = PathBuf::from(uri.path());
-    if folder.as_os_str().is_empty() {
-        return Err(uri.missing_in_path("the folder of the log"));
-    }
-    uri.finish()?;
-    Ok((folder, settings))
 }

@@ -53,28 +53,6 @@ fn socket_writer_of_kieker_is_named_once_without_a_quarantine_and_counted() {
     }
 }
 
-#[test]
-fn compressed_log_is_refused_with_the_command_that_decompresses_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::write(
-        path("kieker.map"),
-        "$1=kieker.common.record.misc.EmptyRecord\n",
-    )
-    .unwrap();
-    fs::write(path("kieker-1.gz"), b"BZh91AY&SY").unwrap();
-    let from = format!("kieker-log:{}", folder.path().display());
-    let refused = baler(&["send", "--from", &from, "--to", "null:"]);
-    let refused = refused.code(69);
-    let stderr = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    let advice = format!(
-        "bzip2 -dc < {:?} > {:?}",
-        path("kieker-1.gz"),
-        path("kieker-1.dat")
-    );
-    assert!(stderr.contains(&advice), "{stderr}");
-}
-
 /// A recorded stream of Kieker, and its records.
 fn recorded() -> (Vec<u8>, Vec<Value>) {
     let data = |name: &str| fs::read(workspace("connectors/kieker/tests/data").join(name)).unwrap();
@@ -204,4 +182,107 @@ fn chunks_are_relayed_into_a_log_of_kieker_which_is_sent_on_unaltered() {
     let from = format!("kieker-log:{}", log.display());
     output(&["send", "--from", &from, "--to", &again]);
     assert_eq!(received(&again), expected);
+}
+
+fn append(path: &Path, text: &str) {
+    let file = fs::OpenOptions::new().append(true).create(true).open(path);
+    file.unwrap().write_all(text.as_bytes()).unwrap();
+}
+
+#[test]
+fn binary_log_goes_to_every_command_as_any_other_medium() {
+    let log = workspace("connectors/kieker/tests/data/logs/binary-BZip2");
+    let expected = fs::read_to_string(workspace("connectors/kieker/tests/data/logs.jsonl"));
+    let expected: Vec<_> = json_lines(&expected.unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let to = file_uri(&folder.path().join("chunks"));
+    let from = format!("kieker-log:{}", log.display());
+    output(&["relay", "--from", &from, "--to", &to]);
+    for uri in [&from, &to] {
+        let received = json_lines(&output(&["receive", "--from", uri, "--format", "json"]));
+        let heads = |lines: &[Value]| -> Vec<_> {
+            let heads = lines
+                .iter()
+                .map(|it| (it["type"].clone(), it["timestamp"].clone()));
+            heads.collect()
+        };
+        // The connector's tests compare the fields.
+        assert_eq!(heads(&received), heads(&expected), "{uri}");
+    }
+    let inspected: Value =
+        serde_json::from_str(&output(&["inspect", &from, "--format", "json"])).unwrap();
+    assert_eq!(inspected["broken"], serde_json::json!([]));
+    assert_eq!(inspected["chunks"].as_array().unwrap().len(), 1);
+}
+
+/// A relay that is killed at any time and started again hands on every record of a log that is
+/// written and rotated meanwhile, and none twice but those that were not settled.
+#[test]
+fn a_killed_follower_of_a_log_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    fs::create_dir(&log).unwrap();
+    let class = "kieker.common.record.misc.TimestampRecord";
+    append(&log.join("kieker.map"), &format!("$1={class}\n"));
+    let position = folder.path().join("log.position");
+    let from = format!("kieker-log:{}?follow", log.display());
+    let mut next = 0;
+    let mut write = |file: u32, records: u64| {
+        let text: String = (next..next + records)
+            .map(|n| format!("$1;-1;{n}\n"))
+            .collect();
+        append(&log.join(format!("kieker-{file}.dat")), &text);
+        next += records;
+        next
+    };
+    write(0, 100);
+    for run in 0..6 {
+        let to = file_uri(&folder.path().join(format!("out-{run}")));
+        let before = fs::read_to_string(&position).unwrap_or_default();
+        let mut relay = Background::start(&["relay", "--from", &from, "--to", &to]);
+        write(run / 2, 300);
+        wait_for("a position", || {
+            let now = fs::read_to_string(&position).ok()?;
+            (now != before).then_some(())
+        });
+        write(run / 2 + run % 2, 3_000);
+        assert!(relay.is_running());
+        relay.signal("KILL");
+        relay.end();
+    }
+    let written = write(3, 50);
+    let to = file_uri(&folder.path().join("out-last"));
+    output(&[
+        "relay",
+        "--from",
+        &from,
+        "--to",
+        &to,
+        "--idle-timeout",
+        "2s",
+    ]);
+    let mut received = Vec::new();
+    for run in ["0", "1", "2", "3", "4", "5", "last"] {
+        let from = file_uri(&folder.path().join(format!("out-{run}")));
+        let lines = json_lines(&output(&["receive", "--from", &from, "--format", "json"]));
+        let numbers = lines
+            .iter()
+            .map(|line| line["fields"]["timestamp"].as_u64());
+        received.extend(numbers.map(Option::unwrap));
+    }
+    received.sort_unstable();
+    received.dedup();
+    assert_eq!(received, (0..written).collect::<Vec<_>>());
+
+    // When nothing is in flight, nothing comes twice.
+    let again = output(&[
+        "receive",
+        "--from",
+        &from,
+        "--idle-timeout",
+        "1s",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(again, "");
 }

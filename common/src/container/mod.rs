@@ -6,7 +6,7 @@
 //!
 //! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT;
 //! [`ChunkDecoder`] tells them apart by their magic.
-//! [`KiekerStream`] makes chunks of what Kieker's socket writers send; [`KiekerStreamEncoder`]
+//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs; [`KiekerStreamEncoder`]
 //! writes such streams, and binary logs.
 
 mod codec;
@@ -34,7 +34,10 @@ pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use extent::ChunkExtent;
 pub use format::{BodyFormat, FIRST_ADDED_FORMAT};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
-pub use kieker::{KiekerSerializer, KiekerStream, KiekerStreamEncoder, StreamChunk, StreamStep};
+pub use kieker::{
+    ChunkString, KiekerChunk, KiekerSerializer, KiekerStream, KiekerStreamEncoder, StreamChunk,
+    StreamStep,
+};
 pub use limits::Limits;
 pub use native::NativeSerializer;
 pub use serializer::ChunkSerializer;

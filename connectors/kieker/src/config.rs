@@ -50,12 +50,8 @@ impl KiekerTcpConfig {
     ///
     /// The URI has no host or port, has a path, or a setting that is unknown or wrong.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
-        let host = uri.host()?.clone();
-        let port = host
-            .port
-            .ok_or_else(|| uri.missing_after_hosts("the port"))?;
-        uri.no_path()?;
-        let mut config = Self::new(host.name, port);
+        let host = uri.address()?;
+        let mut config = Self::new(host.name, host.port.unwrap_or(0));
         config.registry_port = uri.take_number("registry_port")?;
         set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
         set(

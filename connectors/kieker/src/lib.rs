@@ -1,13 +1,15 @@
 #![doc = include_str!("../README.md")]
 
 mod config;
+mod headers;
 pub mod log;
 mod reader;
 mod schema;
 mod writer;
 
-use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
+use baler_common::transport::{Browse, Medium, OpenReader, Readership, Receiver};
 pub use config::KiekerTcpConfig;
+pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
 pub use writer::{
     KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter,
@@ -44,4 +46,29 @@ pub const MEDIUM: Medium = Medium {
         }))
     },
     browser: None,
+};
+
+/// Logs, for programs that open media by URI.
+pub const LOG_MEDIUM: Medium = Medium {
+    schemes: &[LOG_SCHEME],
+    writer: |uri| {
+        let config = KiekerLogWriterConfig::from_uri(uri)?;
+        Ok(Box::new(KiekerLogWriter::new(config)))
+    },
+    receiver: |uri, follow| {
+        let config = KiekerLogConfig::from_uri(uri, follow)?;
+        Ok(Receiver::new(Readership::OneProcess, move || {
+            KiekerLogReader::open(config.clone())
+        }))
+    },
+    browser: Some(|uri, browse| {
+        let mut config = KiekerLogConfig::from_uri(uri, browse != Browse::UntilNow)?;
+        config.follow = browse != Browse::UntilNow;
+        config.from_now = browse == Browse::FromNow;
+        // Who looks leaves no trace.
+        config.position_file = None;
+        Ok(Receiver::browser(move || {
+            KiekerLogReader::open(config.clone())
+        }))
+    }),
 };

@@ -1,4 +1,4 @@
-//! `baler analyze`: traces of a log or a medium, and what they show.
+//! `baler analyze`: traces of JSON lines or a medium, and what they show.
 //!
 //! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
 
@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use baler_analysis::filters::{ByTime, ByType, TypePattern};
-use baler_analysis::json_lines::Next;
+use baler_analysis::json_lines::{JsonLinesReader, Next};
 use baler_analysis::traces::{TraceSettings, TraceStage};
 use baler_analysis::{Parcel, Source, Stage, Stop};
 use baler_common::record::{BatchBuilder, DynamicRecord};
@@ -20,14 +20,14 @@ use serde_json::{Value, json};
 use crate::args::AnalyzeArgs;
 use crate::condition::{Condition, Failures, Where};
 use crate::decoding;
-use crate::endpoint::{self, LogLines, OpenReader, RecordSource};
+use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 use partial::PartialFile;
 
-/// How many records of a log are analysed at a time.
+/// How many records of JSON lines are analysed at a time.
 const RECORDS_AT_ONCE: usize = 4_096;
 
 /// How many operations the table shows.
@@ -94,8 +94,8 @@ fn read(
     let opened = endpoint::open_source_by(from, |text| open_medium(text, args.follow))?;
     let progress = Progress::spinner(quiet);
     let read = match opened {
-        RecordSource::Log(mut lines, endpoint) => {
-            read_log(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
+        RecordSource::Lines(mut lines, endpoint) => {
+            read_lines(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
         }
         RecordSource::Medium(open) => {
             read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
@@ -179,9 +179,9 @@ fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     Ok(open)
 }
 
-/// Analyses the records of a log.
-fn read_log(
-    lines: &mut LogLines,
+/// Analyses the records of JSON lines.
+fn read_lines(
+    lines: &mut JsonLinesReader,
     endpoint: String,
     stage: &mut dyn Stage,
     (progress, shutdown): (&Progress, &Shutdown),
@@ -198,7 +198,11 @@ fn read_log(
     };
     let mut refused = 0_u64;
     while !shutdown.is_requested() {
-        match lines.next(&endpoint)? {
+        let next = lines.read().map_err(|error| {
+            let message = format!("cannot read {endpoint}: {error}");
+            Failure::new(Code::Unavailable, message)
+        })?;
+        match next {
             Next::End | Next::Waiting => break,
             Next::Record(record) => push(&mut batch, &record)?,
             _ => refused = refused.saturating_add(1),
@@ -211,10 +215,6 @@ fn read_log(
         stage.accept(Parcel::of_batch(batch.take()))?;
     }
     stage.finish()?;
-    #[cfg(feature = "kieker")]
-    if let LogLines::Kieker(log) = lines {
-        refused = refused.saturating_add(log.bad_lines().total());
-    }
     Ok(ReadFigures {
         endpoint,
         records,

@@ -1,15 +1,15 @@
-//! `baler send`: the records of a log, of JSON lines or of a medium to another medium.
+//! `baler send`: the records of JSON lines or of a medium to another medium.
 //!
-//! log, lines, or reader -> source -> where -> fields -> [`Forward`] -> controller -> writer; settled
+//! lines, or reader -> source -> where -> fields -> [`Forward`] -> controller -> writer; settled
 //! when confirmed
 
-mod log;
+mod lines;
 
 use std::num::NonZeroUsize;
 
 use baler_analysis::{AnalysisError, Held, Parcel, Source, Stage};
 use baler_common::container::ChunkDecoder;
-use log::LogSender;
+use lines::LinesSender;
 use serde_json::{Value, json};
 
 use crate::args::SendArgs;
@@ -46,9 +46,9 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let left_out = condition.as_ref().map(Condition::failures);
     let (mut figures, sent) = match source {
-        RecordSource::Log(lines, endpoint) => {
+        RecordSource::Lines(lines, endpoint) => {
             observation.observed().endpoint("source", &endpoint);
-            let sender = LogSender {
+            let sender = LinesSender {
                 lines,
                 endpoint,
                 quarantine: poison.quarantine,
@@ -57,7 +57,6 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
                 narrower: fields.clone().map(Narrower::new),
                 shipper: &shipper,
                 shutdown,
-                quiet,
             };
             sender.send(&progress)
         }
@@ -92,7 +91,7 @@ struct SourceFigures {
     document: Value,
     /// Whether lines were skipped, or chunks put aside or missing.
     is_incomplete: bool,
-    /// Whether a signal or the other medium ended it before a log's end.
+    /// Whether a signal or the other medium ended it before the end of the lines.
     stopped_early: bool,
 }
 

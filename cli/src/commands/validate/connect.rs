@@ -44,12 +44,11 @@ pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &
 /// Opens the reader, takes nothing, and closes it again.
 pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
     findings.connecting = true;
-    let log = end.uri.starts_with("kieker-log:");
-    if log || listens(&end.uri) || reachable(end, args, findings) {
+    if listens(&end.uri) || reachable(end, args, findings) {
         let started = Instant::now();
         match endpoint::open_source(&end.uri) {
             Err(failure) => findings.failed(&end.named, failure.message, "see what it names"),
-            Ok(endpoint::RecordSource::Log(..)) => findings.ok(&end.named, "the log is there"),
+            Ok(endpoint::RecordSource::Lines(..)) => findings.ok(&end.named, "the lines are there"),
             Ok(endpoint::RecordSource::Medium(open)) => {
                 let (reader, error) = wait(open.reader, started + args.timeout);
                 match error {

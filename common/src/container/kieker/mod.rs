@@ -21,6 +21,7 @@
 //! `SerializerStringRegistry.java` and `BinaryValueSerializer.java`; the container is introduced
 //! in Knoche, section 3.
 
+mod chunk;
 mod decode;
 mod encode;
 mod frame;
@@ -30,9 +31,11 @@ mod registry;
 mod stream;
 mod stream_chunk;
 mod stream_encoder;
+mod strings;
 #[cfg(test)]
 mod tests;
 
+pub use chunk::{ChunkString, KiekerChunk};
 pub(super) use decode::{decode, summarize};
 pub use encode::KiekerSerializer;
 pub use stream::{KiekerStream, StreamStep};

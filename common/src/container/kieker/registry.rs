@@ -1,17 +1,15 @@
 //! The strings that a sender registered, and their limits.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::decode::{CLASS, check_fields, invalid};
+use super::least_bytes;
 use super::stream::KiekerStream;
+use super::strings::{NumberedString, NumberedStrings};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::num::{to_u64, to_usize};
-use crate::record::{Catalog, Schema};
-
-/// The memory that a string takes beside its bytes.
-pub(super) const STRING_OVERHEAD: usize = 96;
+use crate::record::{Catalog, FieldType, Schema};
 
 pub(super) const STRING: &str = "a registered string";
 pub(super) const STRING_ID: &str = "a string id";
@@ -19,31 +17,30 @@ pub(super) const STRING_ID: &str = "a string id";
 /// The strings of a sender by their ids.
 #[derive(Debug, Default)]
 pub(super) struct Registry {
-    strings: HashMap<i32, StreamString>,
-    /// The memory of the strings.
-    memory: usize,
+    pub(super) strings: NumberedStrings,
     /// In messages of AMQP: the number of the sender's registry, which stands before each item.
     message_id: Option<[u8; 8]>,
     /// Of messages: what is new since it was asked for.
     new: Vec<(i32, Arc<str>)>,
 }
 
-/// A string that was registered.
-#[derive(Debug)]
-pub(super) struct StreamString {
-    pub(super) text: Arc<str>,
-    /// Its id in the chunk, if the chunk has it.
-    pub(super) chunk_id: u32,
-    /// The type of that name, once a record had it.
-    pub(super) class: Option<StreamClass>,
-}
-
 /// A record class of a stream.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct StreamClass {
     pub(super) schema: Arc<Schema>,
     /// It is one of Kieker's own types, which every consumer knows.
     pub(super) is_kiekers: bool,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of a record, after the id of its class.
+#[derive(Debug)]
+pub(super) enum Part {
+    Bool,
+    /// This number of bytes of neighbouring fields, copied at once.
+    Bytes(usize),
+    List(FieldType),
+    String,
 }
 
 impl Registry {
@@ -60,25 +57,17 @@ impl Registry {
         self.message_id
     }
 
-    pub(super) fn get(&self, id: i32) -> Option<&StreamString> {
-        self.strings.get(&id)
-    }
-
     /// The string with an id.
+    #[inline]
     pub(super) fn find(
         &mut self,
         at: &Cursor<'_>,
         reading: &'static str,
         id: i32,
-    ) -> Result<&mut StreamString, Stop> {
+    ) -> Result<&mut NumberedString, Stop> {
         self.strings
-            .get_mut(&id)
+            .get_mut(id)
             .ok_or_else(|| unregistered(at, reading, id))
-    }
-
-    /// The memory of the strings.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
     }
 
     /// What is new since the last call, of messages.
@@ -93,34 +82,22 @@ impl Registry {
         id: i32,
         text: &str,
     ) -> Result<(), DecodeError> {
-        let old = self.strings.get(&id);
-        if old.is_some_and(|old| &*old.text == text) {
+        if self.strings.text(id) == Some(text) {
             return Ok(());
         }
-        let old = old.map_or(0, StreamString::memory);
-        let strings = self.strings.len().saturating_add(usize::from(old == 0));
+        let (strings, memory) = self.strings.sizes_with(id, text);
         if strings > KiekerStream::MAX_STRINGS {
             let limit = KiekerStream::MAX_STRINGS;
             return Err(at.over_limit("the number of strings", to_u64(strings), limit));
         }
-        let string = StreamString {
-            text: text.into(),
-            chunk_id: u32::MAX,
-            class: None,
-        };
-        let memory = self
-            .memory
-            .saturating_add(string.memory())
-            .saturating_sub(old);
         if memory > KiekerStream::MAX_STRING_MEMORY {
             let limit = KiekerStream::MAX_STRING_MEMORY;
             return Err(at.over_limit("the memory of the strings", to_u64(memory), limit));
         }
-        self.memory = memory;
+        let text = self.strings.insert(id, text);
         if self.message_id.is_some() {
-            self.new.push((id, Arc::clone(&string.text)));
+            self.new.push((id, text));
         }
-        self.strings.insert(id, string);
         Ok(())
     }
 
@@ -158,16 +135,12 @@ pub(super) const MESSAGE_REGISTRATION: u8 = 0xff;
 /// The first byte of a record in a message.
 pub(super) const MESSAGE_RECORD: u8 = 0x01;
 
-impl StreamString {
-    fn memory(&self) -> usize {
-        self.text.len().saturating_add(STRING_OVERHEAD)
-    }
-}
-
 /// Why an item was not taken.
 pub(super) enum Stop {
+    /// The record's logging timestamp is after the one given.
+    Later(i64),
     /// No string has an id: an error, unless registrations come apart.
-    Unregistered(DecodeError),
+    Unregistered(i32, DecodeError),
     Broken(DecodeError),
 }
 
@@ -192,7 +165,30 @@ pub(super) fn class(
     Ok(StreamClass {
         is_kiekers: kieker.get(name) == Some(schema),
         schema: Arc::clone(schema),
+        parts: parts(schema),
     })
+}
+
+fn parts(schema: &Schema) -> Vec<Part> {
+    // The logging timestamp.
+    let mut parts = vec![Part::Bytes(8)];
+    for field in schema.fields() {
+        let part = match field.field_type() {
+            FieldType::Bool => Part::Bool,
+            FieldType::List(inner) => Part::List((**inner).clone()),
+            FieldType::String => Part::String,
+            other => {
+                let bytes = least_bytes(other).unwrap_or(0);
+                if let Some(Part::Bytes(before)) = parts.last_mut() {
+                    *before = before.saturating_add(bytes);
+                    continue;
+                }
+                Part::Bytes(bytes)
+            }
+        };
+        parts.push(part);
+    }
+    parts
 }
 
 /// Reads the id and the length of a registration.
@@ -217,7 +213,7 @@ fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
     if id < 0 {
         return Stop::Broken(error);
     }
-    Stop::Unregistered(error)
+    Stop::Unregistered(id, error)
 }
 
 fn bits(id: i32) -> u32 {

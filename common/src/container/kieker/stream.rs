@@ -1,4 +1,4 @@
-//! Kieker's streams over TCP, cut into self-contained chunks.
+//! Kieker's streams over TCP and its binary logs, cut into self-contained chunks.
 //!
 //! A stream has two kinds of items, without a length in front:
 //!
@@ -9,19 +9,22 @@
 //!
 //! String ids are those of the sender: neither dense nor from 0, and one may be given anew.
 //! A sender with two sockets sends registrations, without the -1, over the second one.
+//! A binary log has records alone; its strings are in the map beside it.
 //!
 //! Sources: Kieker's `SingleSocketTcpWriter.java`, `DualSocketTcpWriter.java` and `WriterRegistry.java`.
 
 use std::sync::Arc;
 
+use super::chunk::KiekerChunk;
 use super::decode::{CLASS, invalid};
-use super::registry::{MESSAGE_RECORD, MESSAGE_REGISTRATION, Registry, STRING, Stop, class, head};
-use super::stream_chunk::{OpenChunk, StreamChunk};
-use super::{FORMAT, MAGIC};
+use super::registry::{
+    MESSAGE_RECORD, MESSAGE_REGISTRATION, Registry, STRING, Stop, StreamClass, class, head,
+};
+use super::stream_chunk::{StreamChunk, copy_parts};
+use super::strings::NO_TYPE;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::to_u64;
-use crate::container::varint;
+use crate::container::num::{to_u64, to_usize};
 use crate::record::Catalog;
 
 /// The first word of a registration.
@@ -51,14 +54,16 @@ pub(super) const REGISTRATION: i32 = -1;
 pub struct KiekerStream {
     catalog: Arc<Catalog>,
     registry: Registry,
+    /// The classes that records had so far.
+    classes: Vec<StreamClass>,
     lengths: Lengths,
-    /// Registrations come over a socket of their own.
+    /// Registrations do not come among the records.
     is_apart: bool,
     /// How many bytes of the stream were taken.
     offset: usize,
     /// How many bytes of the registrations that come apart were taken.
     registry_offset: usize,
-    chunk: OpenChunk,
+    chunk: KiekerChunk,
 }
 
 /// How a sender counts the length of a string.
@@ -77,10 +82,13 @@ enum Lengths {
 pub enum StreamStep {
     /// The chunk is full: take it.
     Full,
+    /// The next record has this logging timestamp, which is after the one given.
+    Later(i64),
     /// At least this many bytes are needed, counted from those that were not taken.
     More(usize),
-    /// A record has a string that is not registered yet, and registrations come apart.
-    Registration,
+    /// A record has a string with this number, which is not registered yet, and registrations come
+    /// apart.
+    Registration(i32),
 }
 
 impl KiekerStream {
@@ -94,21 +102,18 @@ impl KiekerStream {
     pub const MAX_RECORD_BYTES: usize = 1 << 20;
     /// The most bytes that the strings of one record may add to a chunk.
     pub const MAX_RECORD_STRING_BYTES: usize = 8 << 20;
-    /// A chunk with this many records is full.
-    pub const CHUNK_RECORDS: u32 = 1_024;
-    /// A chunk with this many bytes is full. The last record may go beyond.
-    pub const CHUNK_BYTES: usize = 256 << 10;
 
     /// A stream that begins, with registrations among the records.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
             registry: Registry::default(),
+            classes: Vec::new(),
             lengths: Lengths::Undecided,
             is_apart: false,
             offset: 0,
             registry_offset: 0,
-            chunk: OpenChunk::default(),
+            chunk: KiekerChunk::default(),
         }
     }
 
@@ -175,13 +180,31 @@ impl KiekerStream {
     /// The item after those bytes cannot be. The stream cannot go on: nothing in it says where
     /// the next item begins.
     pub fn cut(&mut self, input: &[u8]) -> (usize, Result<StreamStep, DecodeError>) {
+        let mut chunk = std::mem::take(&mut self.chunk);
+        let cut = self.cut_into(&mut chunk, input, i64::MAX);
+        self.chunk = chunk;
+        cut
+    }
+
+    /// As [`cut`](Self::cut), into a chunk that several streams fill, and at most to the first
+    /// record whose logging timestamp is after `until`.
+    ///
+    /// # Errors
+    ///
+    /// As [`cut`](Self::cut).
+    pub fn cut_into(
+        &mut self,
+        chunk: &mut KiekerChunk,
+        input: &[u8],
+        until: i64,
+    ) -> (usize, Result<StreamStep, DecodeError>) {
         let mut cursor = Cursor::at(input, self.offset);
         let step = loop {
-            if self.chunk.is_full() {
+            if chunk.is_full() {
                 break Ok(StreamStep::Full);
             }
             let before = cursor.clone();
-            if let Err(stop) = self.item(&mut cursor) {
+            if let Err(stop) = self.item(chunk, &mut cursor, until) {
                 cursor = before;
                 break self.waiting(stop, &cursor);
             }
@@ -211,9 +234,40 @@ impl KiekerStream {
         (taken, step)
     }
 
+    /// Adds a string that stands beside the stream, in the map of a log; or gives a number anew.
+    ///
+    /// # Errors
+    ///
+    /// The limit that the string goes beyond.
+    pub fn add_string(&mut self, id: i32, text: &str) -> Result<(), DecodeErrorKind> {
+        let at = Cursor::new(&[]);
+        if text.len() > Self::MAX_STRING_BYTES {
+            let limit = Self::MAX_STRING_BYTES;
+            return Err(at.over_limit(STRING, to_u64(text.len()), limit).kind);
+        }
+        self.registry
+            .insert(&at, id, text)
+            .map_err(|error| error.kind)
+    }
+
+    /// The string with this number.
+    pub fn string(&self, id: i32) -> Option<&str> {
+        self.registry.strings.text(id)
+    }
+
+    /// The types that records may have.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// Goes on at this offset of another part of the stream, which errors then name.
+    pub fn seek(&mut self, offset: usize) {
+        self.offset = offset;
+    }
+
     /// How many records the chunk has that is being filled.
     pub fn records(&self) -> u32 {
-        self.chunk.records
+        self.chunk.records()
     }
 
     /// How many bytes of the stream were taken.
@@ -223,42 +277,23 @@ impl KiekerStream {
 
     /// The memory of what is kept between calls, about.
     pub fn memory(&self) -> usize {
-        let chunk = self.chunk.bytes.capacity();
-        self.registry.memory().saturating_add(chunk)
+        let strings = self.registry.strings.memory();
+        strings.saturating_add(self.chunk.memory())
     }
 
     /// The chunk so far; `None` where it has no record.
     pub fn take_chunk(&mut self) -> Option<StreamChunk> {
-        if self.chunk.records == 0 {
-            return None;
-        }
-        let OpenChunk {
-            mut bytes,
-            records,
-            strings,
-            has_own_types,
-            ..
-        } = std::mem::take(&mut self.chunk);
-        let head = MAGIC.len().saturating_add(FORMAT.len());
-        let record_bytes = bytes.len().saturating_sub(head);
-        varint::write(&mut bytes, to_u64(strings.len()));
-        for string in strings {
-            varint::write(&mut bytes, to_u64(string.len()));
-            bytes.extend_from_slice(string.as_bytes());
-        }
-        // A chunk is far below 4 GiB.
-        let trailer = u32::try_from(record_bytes).unwrap_or(u32::MAX);
-        bytes.extend_from_slice(&trailer.to_be_bytes());
-        Some(StreamChunk {
-            bytes,
-            records,
-            has_only_kiekers_types: !has_own_types,
-        })
+        self.chunk.take()
     }
 
-    fn item(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn item(
+        &mut self,
+        chunk: &mut KiekerChunk,
+        input: &mut Cursor<'_>,
+        until: i64,
+    ) -> Result<(), Stop> {
         if let Some(own) = self.registry.message_id() {
-            return self.message_item(own, input);
+            return self.message_item(chunk, own, input);
         }
         let mut after = input.clone();
         let first = i32::from_be_bytes(after.array(CLASS)?);
@@ -266,10 +301,21 @@ impl KiekerStream {
             *input = after;
             return self.registration(input);
         }
-        self.record(input)
+        if until < i64::MAX {
+            let timestamp = i64::from_be_bytes(after.array("a logging timestamp")?);
+            if timestamp > until {
+                return Err(Stop::Later(timestamp));
+            }
+        }
+        self.record(chunk, input)
     }
 
-    fn message_item(&mut self, own: [u8; 8], input: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn message_item(
+        &mut self,
+        chunk: &mut KiekerChunk,
+        own: [u8; 8],
+        input: &mut Cursor<'_>,
+    ) -> Result<(), Stop> {
         const KIND: &str = "the kind of an item";
         let at = input.clone();
         let kind = input.u8(KIND)?;
@@ -280,7 +326,7 @@ impl KiekerStream {
                 Err(at.error("the number of a registry", kind).into())
             }
             MESSAGE_REGISTRATION => Ok(self.registry.take_string(input)?),
-            MESSAGE_RECORD => self.record(input),
+            MESSAGE_RECORD => self.record(chunk, input),
             other => Err(at.error(KIND, invalid(other)).into()),
         }
     }
@@ -320,8 +366,8 @@ impl KiekerStream {
     fn makes_sense(&self, mut next: Cursor<'_>) -> Result<bool, DecodeError> {
         let first = i32::from_be_bytes(next.array(CLASS)?);
         if first != REGISTRATION {
-            let class = self.registry.get(first);
-            return Ok(class.is_some_and(|class| self.catalog.get(&class.text).is_some()));
+            let class = self.registry.strings.text(first);
+            return Ok(class.is_some_and(|class| self.catalog.get(class).is_some()));
         }
         match head(&mut next) {
             Ok(_) => Ok(true),
@@ -330,56 +376,63 @@ impl KiekerStream {
         }
     }
 
-    fn record(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
+    fn record(&mut self, chunk: &mut KiekerChunk, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = input.clone();
         let id = i32::from_be_bytes(input.array(CLASS)?);
-        let name = self.registry.find(&at, CLASS, id)?;
-        let class = match &name.class {
-            Some(class) => class.clone(),
-            None => {
-                let class = class(&self.catalog, &name.text, &at)?;
-                name.class.insert(class).clone()
+        let Self {
+            catalog,
+            classes,
+            registry,
+            ..
+        } = self;
+        let name = registry.find(&at, CLASS, id)?;
+        if name.record_type == NO_TYPE {
+            let class = class(catalog, name.string.text(), &at)?;
+            let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
+            let known = classes.iter().position(is_it);
+            let number = known.unwrap_or(classes.len());
+            if known.is_none() {
+                classes.push(class);
             }
-        };
-        let chunk = &mut self.chunk;
-        let before = (chunk.bytes.len(), chunk.strings.len(), chunk.string_bytes);
-        if chunk.records == 0 {
-            chunk.bytes.clear();
-            chunk.bytes.extend_from_slice(&MAGIC);
-            chunk.bytes.extend_from_slice(&FORMAT);
+            name.record_type = u32::try_from(number).unwrap_or(NO_TYPE);
         }
-        let id = chunk.string_id(name);
-        chunk.bytes.extend_from_slice(&id.to_be_bytes());
-        let written = chunk.record(&mut self.registry, &class.schema, input);
-        let bytes = chunk.bytes.len().saturating_sub(before.0);
-        let string_bytes = chunk.string_bytes.saturating_sub(before.2);
-        let stop = match written {
-            Err(stop) => stop,
-            Ok(()) if bytes > Self::MAX_RECORD_BYTES => at
-                .over_limit("a record", to_u64(bytes), Self::MAX_RECORD_BYTES)
-                .into(),
-            Ok(()) if string_bytes > Self::MAX_RECORD_STRING_BYTES => {
-                let limit = Self::MAX_RECORD_STRING_BYTES;
-                at.over_limit("the strings of a record", to_u64(string_bytes), limit)
-                    .into()
-            }
-            Ok(()) => {
-                chunk.records = chunk.records.saturating_add(1);
-                chunk.has_own_types |= !class.is_kiekers;
-                return Ok(());
-            }
+        let number = name.record_type;
+        let Some(class) = classes.get(to_usize(number.into())) else {
+            return Err(at.error(CLASS, invalid(number)).into());
         };
-        chunk.bytes.truncate(before.0);
-        chunk.strings.truncate(before.1);
-        chunk.string_bytes = before.2;
-        Err(stop)
+        let (bytes_before, string_bytes_before) = chunk.sizes();
+        chunk.record(|chunk| {
+            let name = registry.find(&at, CLASS, id)?;
+            chunk.put_string(&mut name.string);
+            copy_parts(chunk, registry, &class.parts, input)?;
+            let (bytes, string_bytes) = chunk.sizes();
+            let bytes = bytes.saturating_sub(bytes_before);
+            if bytes > Self::MAX_RECORD_BYTES {
+                let limit = Self::MAX_RECORD_BYTES;
+                return Err(Stop::from(at.over_limit("a record", to_u64(bytes), limit)));
+            }
+            let bytes = string_bytes.saturating_sub(string_bytes_before);
+            if bytes > Self::MAX_RECORD_STRING_BYTES {
+                let limit = Self::MAX_RECORD_STRING_BYTES;
+                let error = at.over_limit("the strings of a record", to_u64(bytes), limit);
+                return Err(error.into());
+            }
+            Ok(())
+        })?;
+        if !class.is_kiekers {
+            chunk.set_has_own_types();
+        }
+        Ok(())
     }
 
     /// Tells an item that is not complete yet from one that cannot be.
     fn waiting(&self, stop: Stop, item: &Cursor<'_>) -> Result<StreamStep, DecodeError> {
         let error = match stop {
-            Stop::Unregistered(_) if self.is_apart => return Ok(StreamStep::Registration),
-            Stop::Unregistered(error) | Stop::Broken(error) => error,
+            Stop::Later(timestamp) => return Ok(StreamStep::Later(timestamp)),
+            Stop::Unregistered(id, _) if self.is_apart => {
+                return Ok(StreamStep::Registration(id));
+            }
+            Stop::Unregistered(_, error) | Stop::Broken(error) => error,
         };
         match error.kind {
             DecodeErrorKind::Ends { needed, .. } => {

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::chunk::KiekerChunk;
 use super::decode::invalid;
 use super::least_bytes;
-use super::registry::{Registry, STRING_ID, Stop, StreamString};
+use super::registry::{Part, Registry, STRING_ID, Stop};
 use super::stream::KiekerStream;
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
@@ -13,7 +14,7 @@ use crate::container::header::ChunkHeader;
 use crate::container::native::NativeSerializer;
 use crate::container::num::{to_u64, to_usize};
 use crate::container::serializer::ChunkSerializer as _;
-use crate::record::{Catalog, FieldType, Schema};
+use crate::record::{Catalog, FieldType};
 use crate::transport::{ChunkIdentity, ContainerKind};
 
 /// A chunk, complete.
@@ -56,93 +57,71 @@ impl StreamChunk {
     }
 }
 
-/// The chunk that is being filled.
-#[derive(Debug, Default)]
-pub(super) struct OpenChunk {
-    /// Magic, format and records.
-    pub(super) bytes: Vec<u8>,
-    pub(super) records: u32,
-    /// By id of the chunk.
-    pub(super) strings: Vec<Arc<str>>,
-    pub(super) string_bytes: usize,
-    /// A record is of a type that is not Kieker's own.
-    pub(super) has_own_types: bool,
+/// Copies the parts of a record, with the chunk's ids.
+pub(super) fn copy_parts(
+    chunk: &mut KiekerChunk,
+    registry: &mut Registry,
+    parts: &[Part],
+    input: &mut Cursor<'_>,
+) -> Result<(), Stop> {
+    for part in parts {
+        match part {
+            Part::Bool => put_bool(chunk, input)?,
+            Part::Bytes(bytes) => chunk.put(input.take(*bytes, "a field")?),
+            Part::List(inner) => put_list(chunk, registry, inner, input)?,
+            Part::String => put_string(chunk, registry, input)?,
+        }
+    }
+    Ok(())
 }
 
-impl OpenChunk {
-    pub(super) fn is_full(&self) -> bool {
-        let bytes = self.bytes.len().saturating_add(self.string_bytes);
-        self.records >= KiekerStream::CHUNK_RECORDS || bytes >= KiekerStream::CHUNK_BYTES
+fn put_bool(chunk: &mut KiekerChunk, input: &mut Cursor<'_>) -> Result<(), Stop> {
+    let at = input.clone();
+    match input.array("a bool")? {
+        [byte @ (0 | 1)] => chunk.put(&[byte]),
+        [byte] => return Err(at.error("a bool", invalid(byte)).into()),
     }
+    Ok(())
+}
 
-    /// The chunk's id of a string, which is added if the chunk does not have it.
-    pub(super) fn string_id(&mut self, string: &mut StreamString) -> u32 {
-        let id = usize::try_from(string.chunk_id).unwrap_or(usize::MAX);
-        let there = self.strings.get(id);
-        if !there.is_some_and(|there| Arc::ptr_eq(there, &string.text)) {
-            string.chunk_id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-            let bytes = string.text.len().saturating_add(5);
-            self.string_bytes = self.string_bytes.saturating_add(bytes);
-            self.strings.push(Arc::clone(&string.text));
-        }
-        string.chunk_id
+fn put_string(
+    chunk: &mut KiekerChunk,
+    registry: &mut Registry,
+    input: &mut Cursor<'_>,
+) -> Result<(), Stop> {
+    let at = input.clone();
+    registry.take_nested(input)?;
+    let id = i32::from_be_bytes(input.array(STRING_ID)?);
+    let string = registry.find(&at, STRING_ID, id)?;
+    chunk.put_string(&mut string.string);
+    Ok(())
+}
+
+fn put_list(
+    chunk: &mut KiekerChunk,
+    registry: &mut Registry,
+    inner: &FieldType,
+    input: &mut Cursor<'_>,
+) -> Result<(), Stop> {
+    const LENGTH: &str = "the length of a list";
+    let at = input.clone();
+    let length: [u8; 4] = input.array(LENGTH)?;
+    let items = to_usize(u32::from_be_bytes(length).into());
+    let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
+    let limit = KiekerStream::MAX_RECORD_BYTES;
+    if needed > limit {
+        return Err(at.over_limit(LENGTH, to_u64(needed), limit).into());
     }
-
-    /// Copies timestamp and fields, with the chunk's ids.
-    pub(super) fn record(
-        &mut self,
-        registry: &mut Registry,
-        schema: &Schema,
-        input: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
-        self.bytes
-            .extend_from_slice(input.take(8, "a logging timestamp")?);
-        for field in schema.fields() {
-            self.value(registry, field.field_type(), input)?;
+    // All items at once, lest a list that comes in pieces is read again with each.
+    let bytes = input.clone().take(needed, LENGTH)?;
+    chunk.put(&length);
+    match inner {
+        FieldType::Bool => (0..items).try_for_each(|_| put_bool(chunk, input)),
+        FieldType::String => (0..items).try_for_each(|_| put_string(chunk, registry, input)),
+        _ => {
+            input.take(needed, LENGTH)?;
+            chunk.put(bytes);
+            Ok(())
         }
-        Ok(())
-    }
-
-    fn value(
-        &mut self,
-        registry: &mut Registry,
-        field_type: &FieldType,
-        input: &mut Cursor<'_>,
-    ) -> Result<(), Stop> {
-        let at = input.clone();
-        match field_type {
-            FieldType::Bool => match input.array("a bool")? {
-                [byte @ (0 | 1)] => self.bytes.push(byte),
-                [byte] => return Err(at.error("a bool", invalid(byte)).into()),
-            },
-            FieldType::String => {
-                registry.take_nested(input)?;
-                let id = i32::from_be_bytes(input.array(STRING_ID)?);
-                let string = registry.find(&at, STRING_ID, id)?;
-                let id = self.string_id(string);
-                self.bytes.extend_from_slice(&id.to_be_bytes());
-            }
-            FieldType::List(inner) => {
-                const LENGTH: &str = "the length of a list";
-                let length: [u8; 4] = input.array(LENGTH)?;
-                let items = to_usize(u32::from_be_bytes(length).into());
-                let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
-                let limit = KiekerStream::MAX_RECORD_BYTES;
-                if needed > limit {
-                    return Err(at.over_limit(LENGTH, to_u64(needed), limit).into());
-                }
-                // All items at once, lest a list that comes in pieces is read again with each.
-                input.clone().take(needed, LENGTH)?;
-                self.bytes.extend_from_slice(&length);
-                for _ in 0..items {
-                    self.value(registry, inner, input)?;
-                }
-            }
-            _ => {
-                let bytes = least_bytes(field_type).unwrap_or(0);
-                self.bytes.extend_from_slice(input.take(bytes, "a field")?);
-            }
-        }
-        Ok(())
     }
 }

@@ -131,11 +131,8 @@ impl Outbox {
     }
 
     fn tell_awaited(&mut self, is_overdue: bool) {
-        let awaited = self.awaited
-            || self.held_up
-            || !self.has_room()
-            || self.failures > 0
-            || is_overdue;
+        let awaited =
+            self.awaited || self.held_up || !self.has_room() || self.failures > 0 || is_overdue;
         if awaited != std::mem::replace(&mut self.told_awaited, awaited) {
             let medium = self.writer.capability().medium;
             // A writer that panics here does so again where that is noticed.

@@ -125,6 +125,20 @@ impl Uri {
         }
     }
 
+    /// The only host, which has a port and nothing after it.
+    ///
+    /// # Errors
+    ///
+    /// There is not one host, it has no port, or a path follows.
+    pub fn address(&self) -> Result<Host, UriError> {
+        let host = self.host()?;
+        if host.port.is_none() {
+            return Err(self.missing_after_hosts("the port"));
+        }
+        self.no_path()?;
+        Ok(host.clone())
+    }
+
     /// Checks that no host is given.
     ///
     /// # Errors

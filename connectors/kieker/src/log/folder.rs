@@ -1,11 +1,19 @@
-//! The files of a log.
+//! One folder that Kieker's `FileWriter` made: a map, and files in the order of their names.
 
-use std::fmt;
-use std::fs::{self, File};
-use std::io::Read as _;
+use std::collections::VecDeque;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::error::LogError;
+use baler_common::container::{KiekerChunk, KiekerStream};
+use baler_common::record::Catalog;
+use bytes::Bytes;
+
+use super::file::{BadPart, FileContext, FileStep, LogFile};
+use super::map::LogMap;
+use super::position::FilePosition;
+use super::text::TextParser;
 
 /// The names of the map; the second one is that of Kieker's predecessor.
 const MAPS: [&str; 2] = ["kieker.map", "tpmon.map"];
@@ -14,201 +22,295 @@ const MAPS: [&str; 2] = ["kieker.map", "tpmon.map"];
 const PREFIXES: [&str; 2] = ["kieker", "tpmon"];
 
 /// The extensions of logs: text, binary, and compressed ones (`monitoring/writer/compression` in
-/// Kieker). Kieker replaces `.dat` and `.bin` by that of the compression, and calls bzip2 `.gz`: the
-/// content decides.
+/// Kieker).
 const EXTENSIONS: [&str; 8] = ["bin", "bz2", "dat", "df", "gz", "lzma", "xz", "zip"];
 
-/// How much of a map is read to find out whether it belongs to a binary log.
-const MAP_HEAD_BYTES: u64 = 64 << 10;
-
-/// The files of a log: those that can be read, and others.
+/// A folder of a log.
 #[derive(Debug)]
 pub(super) struct LogFolder {
-    pub(super) map: PathBuf,
-    /// Text logs, in order of their names.
-    pub(super) logs: Vec<PathBuf>,
-    /// Compressed and binary logs, in order of their names.
-    pub(super) unread: Vec<UnreadLog>,
+    path: PathBuf,
+    name: Box<str>,
+    map: Option<LogMap>,
+    strings: KiekerStream,
+    parser: TextParser,
+    current: Option<LogFile>,
+    /// The files after the current one, from old to new.
+    files: VecDeque<Box<str>>,
+    /// Where reading goes on when no file is open: in this file, or in the next one.
+    position: FilePosition,
+    /// The position is that of an earlier reader, or the beginning.
+    is_resuming: bool,
+    /// What cannot be read and was not reported yet.
+    bad: VecDeque<BadPart>,
+}
+
+/// Why no more records are taken from a folder, for now.
+pub(super) enum FolderStep {
+    /// Part of it cannot be read, and was skipped.
+    Bad(BadPart),
+    /// Nothing more is there now.
+    End,
+    /// The chunk is full.
+    Full,
+    /// The next record has this logging timestamp.
+    Later(i64),
 }
 
 impl LogFolder {
-    pub(super) fn open(folder: &Path) -> Result<Self, LogError> {
-        let map = map_of(folder);
-        // Unlike that of a text log, the map of a binary log has all its strings.
-        let is_binary = map.as_deref().is_some_and(has_more_than_classes);
-        let mut logs = Vec::new();
-        let mut unread = Vec::new();
-        for path in entries(folder)? {
-            let name = path
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            let extension = path.extension().and_then(|extension| extension.to_str());
-            if !PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-                || !extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
-                || path.is_dir()
-            {
-                continue;
-            }
-            let head = head(&path, 8)?;
-            let compression = Compressor::of(&head);
-            let is_text = match head.first() {
-                Some(b'$') => true,
-                // The number of a class has a zero byte in front.
-                Some(0) => false,
-                _ => compression.is_none() && extension == Some("dat"),
-            };
-            if is_text {
-                logs.push(path);
-            } else {
-                unread.push(UnreadLog {
-                    path,
-                    is_binary: is_binary || compression.is_none(),
-                    compression,
-                });
-            }
+    /// A folder that is read from a position.
+    pub(super) fn new(
+        path: PathBuf,
+        name: &str,
+        catalog: &Arc<Catalog>,
+        position: Option<&FilePosition>,
+    ) -> Self {
+        Self {
+            path,
+            name: name.into(),
+            map: None,
+            strings: KiekerStream::with_registry_apart(Arc::clone(catalog)),
+            parser: TextParser::default(),
+            current: None,
+            files: VecDeque::new(),
+            position: position.cloned().unwrap_or_default(),
+            is_resuming: true,
+            bad: VecDeque::new(),
         }
-        if logs.is_empty()
-            && let Some(first) = unread.first()
-        {
-            return Err(LogError::NoTextLog {
-                folder: folder.to_owned(),
-                files: unread.len(),
-                first: first.clone(),
-            });
-        }
-        let Some(map) = map else {
-            let near = entries(folder)?
-                .into_iter()
-                .find(|path| map_of(path).is_some());
-            return Err(LogError::NoMap {
-                folder: folder.to_owned(),
-                near,
-            });
-        };
-        if logs.is_empty() {
-            return Err(LogError::NoLog {
-                folder: folder.to_owned(),
-            });
-        }
-        Ok(Self { map, logs, unread })
     }
-}
 
-/// A log that is not read; its text says why, and gives advice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct UnreadLog {
-    path: PathBuf,
-    is_binary: bool,
-    compression: Option<Compressor>,
-}
-
-impl UnreadLog {
-    /// The file.
-    pub fn path(&self) -> &Path {
+    pub(super) fn path(&self) -> &Path {
         &self.path
     }
-}
 
-impl fmt::Display for UnreadLog {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path, compression, ..
-        } = self;
-        write!(f, "{path:?} is ")?;
-        match compression {
-            Some(compression) if !self.is_binary => {
-                let (name, command) = compression.advice();
-                let is_double = path.with_extension("").extension() == Some("dat".as_ref());
-                let extension = match path.extension() {
-                    // Not the file itself.
-                    Some(extension) if extension == "dat" => "text.dat",
-                    _ if is_double => "",
-                    _ => "dat",
-                };
-                let to = path.with_extension(extension);
-                write!(
-                    f,
-                    "compressed with {name}; decompress it first: {command} {path:?} > {to:?}"
-                )
+    /// The name in positions, unique in its log.
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The file that is read now.
+    pub(super) fn file(&self) -> &str {
+        &self.position.file
+    }
+
+    /// Where the next record begins.
+    pub(super) fn position(&self) -> FilePosition {
+        match &self.current {
+            Some(file) => file.position(),
+            None => self.position.clone(),
+        }
+    }
+
+    /// Adds records to the chunk until it is full, a record is later than `until`, or nothing more
+    /// is there. `follows`: the folder is still written to.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub(super) fn cut(
+        &mut self,
+        chunk: &mut KiekerChunk,
+        until: i64,
+        follows: bool,
+    ) -> io::Result<FolderStep> {
+        let mut map_is_complete = false;
+        loop {
+            if let Some(bad) = self.bad.pop_front() {
+                return Ok(FolderStep::Bad(bad));
             }
-            _ => {
-                f.write_str("a binary log")?;
-                if let Some(compression) = compression {
-                    write!(f, ", compressed with {}", compression.advice().0)?;
+            let Some(file) = &mut self.current else {
+                if !self.next_file(follows)? {
+                    return Ok(FolderStep::End);
                 }
-                f.write_str(
-                    ", and Baler reads text logs only: start Kieker with \
-                     -Dkieker.monitoring.writer.filesystem.FileWriter.logStreamHandler=\
-                     kieker.monitoring.writer.filesystem.TextLogStreamHandler",
-                )
+                continue;
+            };
+            let mut context = FileContext {
+                strings: &mut self.strings,
+                parser: &mut self.parser,
+                chunk,
+                until,
+                map_is_complete,
+            };
+            match file.cut(&mut context)? {
+                FileStep::Bad(bad) => return Ok(FolderStep::Bad(bad)),
+                FileStep::Full => return Ok(FolderStep::Full),
+                FileStep::Later(timestamp) => return Ok(FolderStep::Later(timestamp)),
+                FileStep::Unregistered(id) => {
+                    let is_closed = file.is_closed();
+                    self.read_map(!follows)?;
+                    if self.strings.string(id).is_none() {
+                        if follows && !is_closed && !self.has_newer()? {
+                            return Ok(FolderStep::End);
+                        }
+                        map_is_complete = true;
+                    }
+                }
+                FileStep::End if file.is_closed() => {
+                    self.position = file.position();
+                    self.current = None;
+                }
+                FileStep::End => {
+                    // What was written before the next file was made is read after that.
+                    if follows && !self.has_newer()? {
+                        return Ok(FolderStep::End);
+                    }
+                    if let Some(file) = &mut self.current {
+                        file.close();
+                    }
+                }
             }
         }
     }
-}
 
-/// The program that compressed a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Compressor {
-    Bzip2,
-    Gzip,
-    Xz,
-    Zip,
-    Zlib,
-}
-
-impl Compressor {
-    /// Recognises it by the first bytes of a file.
-    fn of(head: &[u8]) -> Option<Self> {
-        match head {
-            [0x1f, 0x8b, ..] => Some(Self::Gzip),
-            [0x42, 0x5a, 0x68, ..] => Some(Self::Bzip2),
-            [0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00, ..] => Some(Self::Xz),
-            [0x50, 0x4b, 0x03, 0x04, ..] => Some(Self::Zip),
-            // RFC 1950: both bytes as one number are a multiple of 31.
-            [0x78, second, ..] if (0x7800 + u16::from(*second)).is_multiple_of(31) => {
-                Some(Self::Zlib)
+    /// Opens the file after the last one, or that of the position; whether there is one.
+    fn next_file(&mut self, follows: bool) -> io::Result<bool> {
+        let resumes = self.is_resuming && !self.position.file.is_empty();
+        self.files.clear();
+        if !self.has_newer()? && !resumes {
+            return Ok(false);
+        }
+        if self.map.is_none() {
+            let Some(map) = map_of(&self.path) else {
+                return Ok(false);
+            };
+            // A file of 1.13 or later ends in a number (`RotatingLogFile.java`), one before that in
+            // the name of a thread.
+            let names = self.files.iter().map(|name| &**name);
+            let names = names.chain(resumes.then_some(&*self.position.file));
+            let has_escapes = names.into_iter().any(|name| !ends_in_number(name));
+            self.map = Some(LogMap::new(map, has_escapes));
+            self.read_map(!follows)?;
+        }
+        self.is_resuming = false;
+        if resumes {
+            let mut path = self.path.join(&*self.position.file);
+            if !path.is_file()
+                && let Some(compressed) = self.compressed_copy()?
+            {
+                self.position.file = compressed;
+                path = self.path.join(&*self.position.file);
             }
-            _ => None,
+            if path.is_file() {
+                let file = LogFile::open(path, &self.position)?;
+                if file.offset() < self.position.offset
+                    && self.position.offset != FilePosition::LOST
+                {
+                    let reason = "the file is shorter than what was read of it before: it is read \
+                                  from its beginning, and what else it had is lost";
+                    self.report(&self.position.file.clone(), reason);
+                    self.position.offset = 0;
+                    self.is_resuming = true;
+                    return Ok(true);
+                }
+                self.current = Some(file);
+                return Ok(true);
+            }
+            let reason = "the file that was read last is gone, with what else it had; reading goes \
+                          on with the next one";
+            self.report(&self.position.file.clone(), reason);
         }
+        let Some(name) = self.files.pop_front() else {
+            // The loss is reported.
+            return Ok(true);
+        };
+        self.position = FilePosition {
+            file: name,
+            ..FilePosition::default()
+        };
+        let path = self.path.join(&*self.position.file);
+        self.current = Some(LogFile::open(path, &self.position)?);
+        Ok(true)
     }
 
-    /// Its name, and the command that writes the content of a file to standard output.
-    const fn advice(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Bzip2 => ("bzip2", "bzip2 -dc <"),
-            Self::Gzip => ("gzip", "gzip -dc <"),
-            Self::Xz => ("xz", "xz -dc <"),
-            Self::Zip => ("zip", "unzip -p"),
-            Self::Zlib => ("zlib", "pigz -dc <"),
+    /// Whether there are files after that of the position. Looks for them in the folder, if none is
+    /// known.
+    fn has_newer(&mut self) -> io::Result<bool> {
+        if self.files.is_empty() {
+            let last = &self.position.file;
+            let names = log_names(&self.path)?.into_iter();
+            let is_newer = |name: &Box<str>| name > last && !is_compressed_copy(name, last);
+            self.files = names.filter(is_newer).collect();
         }
+        Ok(!self.files.is_empty())
+    }
+
+    /// The file of the position, compressed since.
+    fn compressed_copy(&self) -> io::Result<Option<Box<str>>> {
+        let mut names = log_names(&self.path)?.into_iter();
+        Ok(names.find(|name| is_compressed_copy(name, &self.position.file)))
+    }
+
+    fn read_map(&mut self, is_closed: bool) -> io::Result<()> {
+        let Some(map) = &mut self.map else {
+            return Ok(());
+        };
+        let problems = map.read(&mut self.strings, is_closed)?;
+        self.bad.extend(problems.into_iter().map(|reason| BadPart {
+            bytes: Bytes::new(),
+            offset: 0,
+            reason,
+        }));
+        Ok(())
+    }
+
+    fn report(&mut self, file: &str, reason: &str) {
+        let path = self.path.join(file);
+        self.bad.push_back(BadPart {
+            bytes: Bytes::new(),
+            offset: self.position.offset,
+            reason: format!("{}: {reason}", path.display()).into(),
+        });
     }
 }
 
-/// Whether a map has a string that is no name of a class.
-fn has_more_than_classes(map: &Path) -> bool {
-    let head = head(map, MAP_HEAD_BYTES).unwrap_or_default();
-    let text = String::from_utf8_lossy(&head);
-    // The last line may be cut.
-    let mut lines = text
-        .split_inclusive('\n')
-        .filter(|line| line.ends_with('\n'));
-    lines.any(|line| {
-        let name = line.split_once('=').map_or("", |(_, name)| name.trim_end());
-        let is_plain = |char: char| char.is_alphanumeric() || matches!(char, '.' | '_' | '$');
-        let is_class = name.contains('.') && name.chars().all(is_plain);
-        !is_class && !name.is_empty()
-    })
+/// Whether a file is what a writer made of a complete file: `x.dat.gz` of `x.dat`.
+fn is_compressed_copy(name: &str, plain: &str) -> bool {
+    let rest = name.strip_prefix(plain);
+    !plain.is_empty() && rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The first bytes of a file.
-fn head(path: &Path, bytes: u64) -> Result<Vec<u8>, LogError> {
-    let mut head = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(bytes).read_to_end(&mut head));
-    match read {
-        Ok(_) => Ok(head),
-        Err(source) => Err(LogError::io(path, source)),
+/// The folders of a log, in order of their names: the folder itself if it has a map, and otherwise
+/// its folders that have one.
+///
+/// # Errors
+///
+/// The operating system refuses.
+pub(super) fn folders(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
+    if map_of(path).is_some() {
+        return Ok(vec![(path.to_owned(), String::new())]);
     }
+    let names = names(path)?.into_iter();
+    let folders = names.map(|name| (path.join(&*name), String::from(name)));
+    Ok(folders
+        .filter(|(folder, _)| map_of(folder).is_some())
+        .collect())
+}
+
+/// The names of a folder's logs, from old to new.
+///
+/// # Errors
+///
+/// The operating system refuses.
+pub(super) fn log_names(folder: &Path) -> io::Result<Vec<Box<str>>> {
+    let mut names = names(folder)?;
+    names.retain(|name| {
+        let path = Path::new(&**name);
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+            && folder.join(path).is_file()
+    });
+    Ok(names)
+}
+
+/// The names in a folder, in order.
+fn names(folder: &Path) -> io::Result<Vec<Box<str>>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        // Kieker gives no other names than those of UTF-8.
+        names.extend(entry?.file_name().to_str().map(Box::from));
+    }
+    names.sort();
+    Ok(names)
 }
 
 fn map_of(folder: &Path) -> Option<PathBuf> {
@@ -216,14 +318,9 @@ fn map_of(folder: &Path) -> Option<PathBuf> {
     maps.into_iter().find(|path| path.is_file())
 }
 
-/// The entries of the folder, in order of their names.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, LogError> {
-    let entries = fs::read_dir(folder).and_then(|entries| {
-        entries
-            .map(|entry| entry.map(|entry| entry.path()))
-            .collect::<Result<Vec<_>, _>>()
-    });
-    let mut entries = entries.map_err(|source| LogError::io(folder, source))?;
-    entries.sort();
-    Ok(entries)
+/// Whether a name is `...-UTC-NUMBER.EXTENSION`.
+fn ends_in_number(name: &str) -> bool {
+    let (stem, _) = name.split_once('.').unwrap_or((name, ""));
+    let number = stem.rsplit_once("-UTC-").map_or("", |(_, number)| number);
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }

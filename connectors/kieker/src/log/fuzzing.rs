@@ -1,14 +1,15 @@
 //! The body of the fuzz target, also used by the test that replays its corpus.
 
+use std::error::Error;
+use std::fs;
 use std::path::Path;
-use std::sync::Arc;
+use std::time::Instant;
 
-use baler_common::container::{ChunkDecoder, ChunkHeader, ChunkSerializer, KiekerSerializer};
-use baler_common::record::{BatchBuilder, Catalog};
-use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_common::container::ChunkDecoder;
+use baler_common::record::Catalog;
+use baler_common::transport::{ChunkReader as _, Received};
 
-use super::dat::DatReader;
-use super::{LogError, LogMap};
+use super::{KiekerLogConfig, KiekerLogReader};
 
 /// The result of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -16,67 +17,45 @@ use super::{LogError, LogMap};
 pub struct Outcome {
     /// Records that were read.
     pub records: usize,
-    /// Lines that were refused, lines of the map included.
-    pub bad_lines: usize,
+    /// Parts that were refused, entries of the map included.
+    pub damaged: usize,
 }
 
-/// Reads a map and a file of a log, parted by the first zero byte, and sends the records through
-/// Kieker's container.
+/// Reads a map and a file of a log, parted by the first 0xff byte, from a folder that it makes
+/// anew. Decodes every chunk.
 ///
 /// # Errors
 ///
 /// A finding: something that no input should cause.
-pub fn read(input: &[u8]) -> Result<Outcome, Box<dyn std::error::Error>> {
-    const LINE_BYTES: usize = 4_096;
-    let mut parts = input.splitn(2, |byte| *byte == 0);
-    let (map, log) = (
-        parts.next().unwrap_or_default(),
-        parts.next().unwrap_or_default(),
-    );
+pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
+    let mut parts = input.splitn(2, |byte| *byte == 0xff);
+    let (map, log) = (parts.next().unwrap_or_default(), parts.next());
+    fs::create_dir_all(folder)?;
+    fs::write(folder.join("kieker.map"), map)?;
+    fs::write(folder.join("kieker-1.dat"), log.unwrap_or_default())?;
+    let mut reader = KiekerLogReader::open(KiekerLogConfig::new(folder))?;
+    let mut decoder = ChunkDecoder::default().with_catalog(Catalog::shared_kieker());
     let mut outcome = Outcome::default();
-    let file: Arc<Path> = Arc::from(Path::new("kieker"));
-    let map = LogMap::read(&file, map, LINE_BYTES, &Catalog::shared_kieker(), |line| {
-        outcome.bad_lines = outcome.bad_lines.saturating_add(1);
-        shown(&line)
-    })?;
-    let mut reader = DatReader::new(file, log, Arc::new(map), LINE_BYTES);
-    let mut builder = BatchBuilder::new();
+    let mut tokens = Vec::new();
     loop {
-        match reader.next_record() {
-            Ok(Some(record)) => builder.push_dynamic(&record)?,
-            Ok(None) => break,
-            Err(LogError::Line(line)) => {
-                outcome.bad_lines = outcome.bad_lines.saturating_add(1);
-                shown(&line)?;
+        match reader.receive(Instant::now())? {
+            Received::Chunk(delivery) => {
+                let records = decoder.decode(&delivery.bytes)?.batch.len();
+                let announced = delivery.meta.map(|meta| meta.records);
+                if announced != u32::try_from(records).ok() {
+                    return Err("the number of records is wrong".into());
+                }
+                outcome.records = outcome.records.saturating_add(records);
+                tokens.push(delivery.token);
             }
-            Err(error) => return Err(error.into()),
+            Received::Damaged(damaged) => {
+                if damaged.reason.len() > 4_000 {
+                    return Err("the message is too long".into());
+                }
+                outcome.damaged = outcome.damaged.saturating_add(1);
+            }
+            _ => break,
         }
     }
-    outcome.records = builder.len();
-    let header = ChunkHeader::new(ChunkIdentity {
-        producer: ProducerId::new(0),
-        epoch: Epoch {
-            start_unix_ns: 0,
-            random: 0,
-        },
-        lane: 0,
-        sequence: 0,
-    });
-    let mut chunk = Vec::new();
-    KiekerSerializer::new().serialize(builder.batch(), &header, &mut chunk)?;
-    let decoded = ChunkDecoder::default().decode(&chunk)?;
-    if decoded.batch == *builder.batch() {
-        Ok(outcome)
-    } else {
-        Err("the records changed on their way through the container".into())
-    }
-}
-
-/// Checks that a message is short, whatever the line.
-fn shown(line: &super::BadLine) -> Result<(), LogError> {
-    if line.to_string().len() > 4_000 {
-        let error = std::io::Error::other("the message is too long");
-        return Err(LogError::io(&line.file, error));
-    }
-    Ok(())
+    Ok(outcome)
 }

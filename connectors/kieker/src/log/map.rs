@@ -1,175 +1,154 @@
-//! The map of a log: numbers to class names.
+//! The map of a log: numbers to the names of classes and, in a binary log, to all other strings.
 
-use std::collections::BTreeMap;
-use std::io::BufRead;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::PathBuf;
 
-use baler_common::record::{Catalog, Schema};
+use baler_common::container::KiekerStream;
 
-use super::error::{BadLine, LogError, Problem};
-use super::line::check_fields;
-use super::lines::{LineReader, LogLine};
-use super::number::integer;
+use super::number::{integer, shown};
+use super::text::{End, Found, find};
 
-/// Which class has which number in the lines of a log.
-#[derive(Debug, Clone, Default)]
-pub struct LogMap {
-    classes: BTreeMap<i32, MapClass>,
-    catalog: Arc<Catalog>,
-}
+/// How much is read at a time.
+const PART: u64 = 64 << 10;
 
-/// A class that a log names.
-#[derive(Debug, Clone)]
-struct MapClass {
-    name: Box<str>,
-    /// Its schema; `None` when the catalog does not have it.
-    schema: Option<Arc<Schema>>,
-    /// The class of the catalog that is most like it, looked for when it is needed.
-    near: OnceLock<Option<Box<str>>>,
+/// The longest entry: a string, and its number before it.
+const MAX_ENTRY_BYTES: usize = KiekerStream::MAX_STRING_BYTES + 64;
+
+/// Reads `kieker.map`, and what is appended to it.
+///
+/// An entry is `$NUMBER=STRING`. A line without a `$` continues the string before it, unless the map
+/// has none at all, as that of Kieker's predecessor.
+#[derive(Debug)]
+pub(super) struct LogMap {
+    path: PathBuf,
+    /// Whether `\\`, `\r` and `\n` stand for a backslash and line ends. Kieker up to 1.12 writes
+    /// so; later ones write strings as they are.
+    has_escapes: bool,
+    /// Up to where the map was read.
+    offset: u64,
+    /// What was read and is no entry yet.
+    rest: Vec<u8>,
+    line: u64,
 }
 
 impl LogMap {
-    /// How many classes a map may have. Kieker has 72.
-    pub const MAX_CLASSES: usize = 65_536;
+    pub(super) fn new(path: PathBuf, has_escapes: bool) -> Self {
+        Self {
+            path,
+            has_escapes,
+            offset: 0,
+            rest: Vec::new(),
+            line: 0,
+        }
+    }
 
-    /// Reads `kieker.map`: a line is `$NUMBER=CLASS`; the `$` may be missing, empty lines may be
-    /// there, and `\\`, `\r` and `\n` stand for backslash and line ends, as in Kieker up to 1.12.
+    /// Adds the entries that were not read yet to the strings; returns what is wrong with the others.
     ///
-    /// Wrong lines are passed to `bad_line`; when it returns an error, reading stops with it.
+    /// An entry without a line end may be cut. It counts if it names a record type, and it is wrong
+    /// if `is_closed` says that nothing is appended any more.
     ///
     /// # Errors
     ///
-    /// The errors of `input` and of `bad_line`.
+    /// The operating system refuses.
     pub(super) fn read(
-        file: &Arc<Path>,
-        input: impl BufRead,
-        line_bytes: usize,
-        catalog: &Arc<Catalog>,
-        mut bad_line: impl FnMut(BadLine) -> Result<(), LogError>,
-    ) -> Result<Self, LogError> {
-        let mut map = Self {
-            classes: BTreeMap::new(),
-            catalog: Arc::clone(catalog),
-        };
-        let mut lines = LineReader::new(input, line_bytes);
-        let mut number = 0_u64;
-        while let Some(line) = lines
-            .next_line()
-            .map_err(|source| LogError::io(file, source))?
+        &mut self,
+        strings: &mut KiekerStream,
+        is_closed: bool,
+    ) -> io::Result<Vec<Box<str>>> {
+        let mut problems = Vec::new();
+        let mut file = File::open(&self.path)?;
+        file.seek(SeekFrom::Start(self.offset))?;
+        loop {
+            let read = (&mut file).take(PART).read_to_end(&mut self.rest)?;
+            self.offset = self.offset.saturating_add(u64::try_from(read).unwrap_or(0));
+            let end = if read > 0 { End::Open } else { End::Quiet };
+            self.entries(strings, end, &mut problems);
+            if self.rest.len() > MAX_ENTRY_BYTES {
+                let message = format!("an entry is longer than {MAX_ENTRY_BYTES} bytes");
+                problems.push(self.problem(&message));
+                self.rest.clear();
+            }
+            if read == 0 {
+                break;
+            }
+        }
+        if !self.rest.is_empty() {
+            let entry = std::mem::take(&mut self.rest);
+            let name = std::str::from_utf8(&entry)
+                .ok()
+                .and_then(|it| it.split_once('='));
+            let is_type = name.is_some_and(|(_, name)| strings.catalog().get(name).is_some());
+            if is_type {
+                problems.extend(self.add(&entry, strings));
+            } else if is_closed {
+                problems.push(self.problem("the last entry is cut: it has no line end"));
+            } else {
+                self.rest = entry;
+            }
+        }
+        Ok(problems)
+    }
+
+    fn entries(&mut self, strings: &mut KiekerStream, end: End, problems: &mut Vec<Box<str>>) {
+        let rest = std::mem::take(&mut self.rest);
+        let mut left = rest.as_slice();
+        // Of a map that has `$`, every part that is read begins with one.
+        let joins = left.first() == Some(&b'$');
+        while let Found::Record {
+            bytes,
+            with_end,
+            lines,
+        } = find(left, joins, end)
         {
-            number = number.saturating_add(1);
-            let result = match line {
-                LogLine::Whole(bytes) => map.add_line(bytes),
-                LogLine::TooLong => Err(Problem::too_long(line_bytes)),
-            };
-            if let Err(problem) = result {
-                bad_line(BadLine {
-                    file: Arc::clone(file),
-                    line: number,
-                    column: 1,
-                    field: None,
-                    problem,
-                })?;
-            }
+            let entry = left.get(..bytes).unwrap_or_default();
+            problems.extend(self.add(entry, strings));
+            self.line = self.line.saturating_add(lines);
+            left = left.get(with_end..).unwrap_or_default();
         }
-        Ok(map)
+        self.rest = left.to_vec();
     }
 
-    /// The numbers and the names of their classes, in order of the numbers.
-    pub fn classes(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.classes
-            .iter()
-            .map(|(number, class)| (*number, &*class.name))
-    }
-
-    /// The type of the records with this class number.
-    pub(super) fn schema(&self, number: i32) -> Result<&Arc<Schema>, Problem> {
-        let Some(class) = self.classes.get(&number) else {
-            let mut message = format!("the map has no class {number}");
-            if let Some((near, class)) = self.nearest(number) {
-                message.push_str(&format!("; the nearest is {near}, {}", class.name));
-            }
-            return Err(Problem::new("unknown_class", message));
+    /// Adds an entry; returns what is wrong with it.
+    fn add(&self, entry: &[u8], strings: &mut KiekerStream) -> Option<Box<str>> {
+        let Ok(entry) = std::str::from_utf8(entry) else {
+            return Some(self.problem("the entry is not UTF-8"));
         };
-        class.schema.as_ref().ok_or_else(|| {
-            let mut message = format!("the record type {} is not in the catalog", class.name);
-            let near = class
-                .near
-                .get_or_init(|| similar(&class.name, &self.catalog));
-            if let Some(near) = near {
-                message.push_str(&format!("; did you mean {near}?"));
-            }
-            Problem::new("unknown_record_type", message)
-        })
-    }
-
-    fn nearest(&self, number: i32) -> Option<(i32, &MapClass)> {
-        let below = self.classes.range(..number).next_back();
-        let above = self.classes.range(number..).next();
-        let near = below.into_iter().chain(above);
-        let (found, class) = near.min_by_key(|(found, _)| found.abs_diff(number))?;
-        Some((*found, class))
-    }
-
-    fn add_line(&mut self, line: &[u8]) -> Result<(), Problem> {
-        let line = std::str::from_utf8(line).map_err(|_| Problem::not_utf8())?;
-        if line.is_empty() {
-            return Ok(());
+        if entry.trim_end_matches(['\n', '\r']).is_empty() {
+            return None;
         }
-        let no_equals = || Problem::new("no_equals", "a line of the map is $NUMBER=CLASS");
-        let (number, name) = line.split_once('=').ok_or_else(no_equals)?;
+        let Some((number, text)) = entry.split_once('=') else {
+            return Some(self.problem("an entry of the map is $NUMBER=STRING"));
+        };
         let number = number.strip_prefix('$').unwrap_or(number);
-        let number = integer(number, "i32").map_err(|_| Problem::class_number(number))?;
-        let name = unescape(name);
-        let schema = self.catalog.get(&name).cloned();
-        if let Some(schema) = &schema {
-            check_fields(schema)?;
-        }
-        // A name that is no class may have any length.
-        let name = Problem::shown(&name);
-        match self.classes.get(&number) {
-            Some(first) if first.name != name || first.schema != schema => {
-                let message = format!("the number {number} stands for {} already", first.name);
-                Err(Problem::new("class_twice", message))
-            }
-            Some(_) => Ok(()),
-            None if self.classes.len() >= Self::MAX_CLASSES => {
-                let message = format!("the map has more than {} classes", Self::MAX_CLASSES);
-                Err(Problem::new("too_many_classes", message))
+        let Ok(id) = integer::<i32>(number, "i32") else {
+            let message = format!("{:?} is not the number of a string", shown(number));
+            return Some(self.problem(&message));
+        };
+        let text = match self.has_escapes {
+            true => unescape(text),
+            false => text.to_owned(),
+        };
+        match strings.string(id) {
+            Some(known) if *known == text => None,
+            Some(known) => {
+                let message = format!("the number {id} stands for {:?} already", shown(known));
+                Some(self.problem(&message))
             }
             None => {
-                let near = OnceLock::new();
-                self.classes.insert(number, MapClass { name, schema, near });
-                Ok(())
+                let added = strings.add_string(id, &text);
+                added.err().map(|error| self.problem(&error.to_string()))
             }
         }
     }
-}
 
-/// The class of the catalog whose name is most like this one, if there is one.
-///
-/// Names of the same package are alike: only the part after the package is compared.
-fn similar(name: &str, catalog: &Catalog) -> Option<Box<str>> {
-    fn class(name: &str) -> &str {
-        name.rsplit('.').next().unwrap_or_default()
+    fn problem(&self, message: &str) -> Box<str> {
+        let line = self.line.saturating_add(1);
+        format!("{}:{line}: {message}", self.path.display()).into()
     }
-    let name = class(name);
-    catalog
-        .schemas()
-        .into_iter()
-        .map(|schema| {
-            (
-                strsim::jaro_winkler(name, class(schema.name())),
-                schema.name(),
-            )
-        })
-        .max_by(|(a, _), (b, _)| a.total_cmp(b))
-        .filter(|(likeness, _)| *likeness > 0.8)
-        .map(|(_, name)| name.into())
 }
 
-/// A backslash that stands before nothing it could escape means itself.
+/// A backslash before another character means itself.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

@@ -1,240 +1,406 @@
-//! All files of a log, one after the other.
+//! All folders of a log as one sequence of chunks.
 
-use std::collections::BTreeMap;
-use std::fmt;
-use std::fs::File;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::collections::VecDeque;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use baler_common::record::{Catalog, DynamicRecord};
+use baler_common::container::KiekerChunk;
+use baler_common::record::Catalog;
+use baler_common::transport::{
+    ChunkIdentity, ChunkMeta, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId,
+    ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
+    Verdict,
+};
 
-use super::dat::DatReader;
-use super::error::{BadLine, LogError};
-use super::folder::{LogFolder, UnreadLog};
-use super::map::LogMap;
+use super::config::KiekerLogConfig;
+use super::file::BadPart;
+use super::folder::{FolderStep, LogFolder, folders, log_names};
+use super::position::LogPosition;
+use crate::headers::first_identity;
+use crate::{LOG_SCHEME, schema};
 
-/// The reaction to a wrong line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum OnBadLine {
-    /// The line or record is counted and skipped.
-    #[default]
-    Skip,
-    /// Reading ends with an error that names the line.
-    Stop,
-}
+/// How soon a log that is followed is looked at again.
+const POLL: Duration = Duration::from_millis(100);
 
-impl OnBadLine {
-    /// Counts a line that is skipped, or returns it as the error that ends reading.
-    fn handle(self, skipped: &mut BadLines, line: BadLine) -> Result<(), LogError> {
-        match self {
-            Self::Skip => {
-                skipped.add(line);
-                Ok(())
-            }
-            Self::Stop => Err(line.into()),
-        }
-    }
-}
+/// How often the position is saved while records come.
+const SAVE_EVERY: Duration = Duration::from_millis(100);
 
-impl fmt::Display for OnBadLine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Skip => "skip",
-            Self::Stop => "stop",
-        })
-    }
-}
-
-/// The text is no setting for wrong lines.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?} says nothing about wrong lines; use skip or stop")]
-pub struct ParseOnBadLineError {
-    text: Box<str>,
-}
-
-impl FromStr for OnBadLine {
-    type Err = ParseOnBadLineError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "skip" => Ok(Self::Skip),
-            "stop" => Ok(Self::Stop),
-            _ => Err(ParseOnBadLineError { text: text.into() }),
-        }
-    }
-}
-
-/// How a log is read.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct LogSettings {
-    /// The reaction to a wrong line. Default: skip.
-    pub on_bad_line: OnBadLine,
-    /// The longest line of the map, and the longest record with the lines that continue it, in
-    /// bytes. Default 1 MiB.
-    pub line_bytes: usize,
-    /// The types that the map may name. Default: Kieker's.
-    pub catalog: Arc<Catalog>,
-}
-
-impl Default for LogSettings {
-    fn default() -> Self {
-        Self {
-            on_bad_line: OnBadLine::default(),
-            line_bytes: 1 << 20,
-            catalog: Catalog::shared_kieker(),
-        }
-    }
-}
-
-/// The records, and lines of the map, that were skipped.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BadLines {
-    reasons: BTreeMap<&'static str, u64>,
-    first: Vec<BadLine>,
-}
-
-impl BadLines {
-    /// How many of them are kept to be shown.
-    pub const KEPT: usize = 10;
-
-    /// How many there were.
-    pub fn total(&self) -> u64 {
-        self.reasons.values().sum()
-    }
-
-    /// How many there were, by [`super::Problem::reason`].
-    pub fn reasons(&self) -> &BTreeMap<&'static str, u64> {
-        &self.reasons
-    }
-
-    /// The first ones.
-    pub fn first(&self) -> &[BadLine] {
-        &self.first
-    }
-
-    fn add(&mut self, line: BadLine) {
-        let count = self.reasons.entry(line.problem.reason()).or_default();
-        *count = count.saturating_add(1);
-        if self.first.len() < Self::KEPT {
-            self.first.push(line);
-        }
-    }
-}
-
-/// Reads the records of a folder that Kieker's `FileWriter` wrote, oldest file first.
+/// Reads the records of a log, oldest first, text or binary.
 ///
-/// It blocks while it reads files, and keeps one record and one buffer in memory.
-/// The records have the logging timestamps of the log.
+/// It starts no thread; `receive` and `settle` do the work, and block on the disk as long as that
+/// takes.
 #[derive(Debug)]
-pub struct LogReader {
-    settings: LogSettings,
-    map: Arc<LogMap>,
-    files: std::vec::IntoIter<PathBuf>,
-    current: Option<DatReader<BufReader<File>>>,
-    unread: Vec<UnreadLog>,
-    records: u64,
-    bad_lines: BadLines,
+pub struct KiekerLogReader {
+    config: KiekerLogConfig,
+    capability: ReaderCapability,
+    endpoint: Box<str>,
+    catalog: Arc<Catalog>,
+    folders: Vec<Source>,
+    /// The chunk that is being filled.
+    chunk: KiekerChunk,
+    /// The identity of the next chunk.
+    next: ChunkIdentity,
+    demand: usize,
+    /// Chunks that are not settled, or that follow such a one; in order.
+    pending: VecDeque<Pending>,
+    /// The position that was saved last, and the one that is to be saved.
+    saved: LogPosition,
+    settled: LogPosition,
+    last_save: Instant,
+    /// The records that are there are passed over.
+    is_skipping: bool,
+    stopped: Option<TransportError>,
 }
 
-impl LogReader {
-    /// Opens the folder and reads its map.
+#[derive(Debug)]
+struct Source {
+    folder: LogFolder,
+    head: Head,
+}
+
+/// What is known of the next record of a folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Head {
+    Unknown,
+    /// Its logging timestamp.
+    At(i64),
+    /// There is none now.
+    Missing,
+}
+
+#[derive(Debug)]
+struct Pending {
+    delivery: Delivery,
+    state: PendingState,
+    /// The position after the chunk.
+    after: LogPosition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PendingState {
+    /// To be delivered again.
+    GivenBack,
+    HandedOut,
+    Settled,
+}
+
+impl KiekerLogReader {
+    /// Opens a log.
     ///
     /// # Errors
     ///
-    /// A [`LogError`] when the folder has no map or no text log, when the operating system refuses,
-    /// or when a line of the map is wrong and the settings say so.
-    pub fn open(folder: impl AsRef<Path>, settings: LogSettings) -> Result<Self, LogError> {
-        let LogFolder { map, logs, unread } = LogFolder::open(folder.as_ref())?;
-        let mut bad_lines = BadLines::default();
-        let file = Arc::from(map.as_path());
-        let input = open(&map)?;
-        let skip = |line| settings.on_bad_line.handle(&mut bad_lines, line);
-        let map = LogMap::read(&file, input, settings.line_bytes, &settings.catalog, skip)?;
-        Ok(Self {
-            settings,
-            map: Arc::new(map),
-            files: logs.into_iter(),
-            current: None,
-            unread,
-            records: 0,
-            bad_lines,
-        })
-    }
-
-    /// The classes that the log names.
-    pub fn log_map(&self) -> &LogMap {
-        &self.map
-    }
-
-    /// Compressed and binary logs in the folder, which are left out.
-    pub fn unread_files(&self) -> &[UnreadLog] {
-        &self.unread
-    }
-
-    /// How many records were read so far.
-    pub fn records(&self) -> u64 {
-        self.records
-    }
-
-    /// The records and lines of the map that were skipped so far.
-    pub fn bad_lines(&self) -> &BadLines {
-        &self.bad_lines
-    }
-
-    /// The next record; `None` at the end of the last file, and after an error.
-    ///
-    /// # Errors
-    ///
-    /// A [`LogError`] when a file cannot be read, or when a line is wrong and the settings say so.
-    pub fn next_record(&mut self) -> Result<Option<DynamicRecord>, LogError> {
-        let result = self.read();
-        if result.is_err() {
-            self.files = Vec::new().into_iter();
-            self.current = None;
+    /// The folder cannot be read, or it has no log and is not followed; or the position cannot be
+    /// read.
+    pub fn open(config: KiekerLogConfig) -> Result<Self, TransportError> {
+        let endpoint: Box<str> = format!("{LOG_SCHEME}:{}", config.folder.display()).into();
+        let catalog = schema::catalog(config.schema.as_deref());
+        let catalog = catalog.map_err(|failure| failure.at(&endpoint))?;
+        let mut saved = LogPosition::default();
+        if let Some(file) = &config.position_file {
+            saved = LogPosition::load(file).map_err(|error| failed("read", file, error))?;
         }
-        result
+        let mut capability = ReaderCapability::new(LOG_SCHEME, Order::PerLane);
+        capability.ends = !config.follow;
+        let mut hasher = DefaultHasher::new();
+        config.folder.hash(&mut hasher);
+        let producer = ProducerId::new(hasher.finish().into());
+        let mut reader = Self {
+            capability,
+            catalog,
+            folders: Vec::new(),
+            chunk: KiekerChunk::default(),
+            next: first_identity(producer),
+            demand: usize::MAX,
+            pending: VecDeque::new(),
+            settled: saved.clone(),
+            saved,
+            last_save: Instant::now(),
+            is_skipping: config.from_now,
+            stopped: None,
+            endpoint,
+            config,
+        };
+        reader.look_for_folders()?;
+        if !reader.config.follow {
+            reader.check()?;
+        }
+        Ok(reader)
     }
 
-    fn read(&mut self) -> Result<Option<DynamicRecord>, LogError> {
-        loop {
-            let Some(reader) = &mut self.current else {
-                let Some(path) = self.files.next() else {
-                    return Ok(None);
-                };
-                let (file, map) = (Arc::from(path.as_path()), Arc::clone(&self.map));
-                let reader = DatReader::new(file, open(&path)?, map, self.settings.line_bytes);
-                self.current = Some(reader);
-                continue;
+    /// Refuses a log that has no file.
+    fn check(&self) -> Result<(), TransportError> {
+        let folder = &self.config.folder;
+        if self.folders.is_empty() {
+            let message = "there is no kieker.map in this folder, nor in one of its folders";
+            let message = io::Error::new(io::ErrorKind::NotFound, message);
+            return Err(failed("read", folder, message));
+        }
+        for source in &self.folders {
+            let names = log_names(source.folder.path());
+            if !names
+                .map_err(|error| failed("read", folder, error))?
+                .is_empty()
+            {
+                return Ok(());
+            }
+        }
+        let message = "there is no file of a log (kieker*.dat, kieker*.bin) beside the map";
+        let message = io::Error::new(io::ErrorKind::NotFound, message);
+        Err(failed("read", folder, message))
+    }
+
+    fn look_for_folders(&mut self) -> Result<(), TransportError> {
+        let found = folders(&self.config.folder);
+        for (path, name) in found.map_err(|error| failed("read", &self.config.folder, error))? {
+            let place = self
+                .folders
+                .binary_search_by(|it| it.folder.name().cmp(&name));
+            if let Err(place) = place {
+                let position = self.settled.folders.get(&*name);
+                let folder = LogFolder::new(path, &name, &self.catalog, position);
+                let head = Head::Unknown;
+                self.folders.insert(place, Source { folder, head });
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills the chunk, and returns it when it is full or nothing more is there now, or damage
+    /// before that. `None`: nothing.
+    fn next(&mut self) -> Result<Option<Received>, TransportError> {
+        let follows = self.config.follow;
+        while let Some((place, until)) = self.earliest() {
+            let Some(source) = self.folders.get_mut(place) else {
+                break;
             };
-            match reader.next_record() {
-                Ok(Some(record)) => {
-                    self.records = self.records.saturating_add(1);
-                    return Ok(Some(record));
+            let step = source.folder.cut(&mut self.chunk, until, follows);
+            match step.map_err(|error| failed("read", source.folder.path(), error))? {
+                FolderStep::Later(timestamp) => source.head = Head::At(timestamp),
+                FolderStep::End => source.head = Head::Missing,
+                FolderStep::Full => {
+                    if let Some(delivery) = self.hand_out() {
+                        return Ok(Some(Received::Chunk(delivery)));
+                    }
                 }
-                Ok(None) => self.current = None,
-                Err(LogError::Line(line)) => {
-                    self.settings
-                        .on_bad_line
-                        .handle(&mut self.bad_lines, line)?;
+                FolderStep::Bad(bad) => return self.report(place, bad).map(Some),
+            }
+        }
+        let delivery = self.hand_out();
+        self.is_skipping = false;
+        Ok(delivery.map(Received::Chunk))
+    }
+
+    /// The folder with the earliest record, and up to which timestamp no other folder has an
+    /// earlier one. Of two with one timestamp, and of records without one, the first folder's come
+    /// first: no timestamp is -1.
+    fn earliest(&self) -> Option<(usize, i64)> {
+        if let [only] = &*self.folders {
+            return (only.head != Head::Missing).then_some((0, i64::MAX));
+        }
+        let unknown = self.folders.iter().position(|it| it.head == Head::Unknown);
+        if let Some(unknown) = unknown {
+            return Some((unknown, i64::MIN));
+        }
+        let heads = || (0_usize..).zip(&self.folders);
+        let known = heads().filter_map(|(place, it)| match it.head {
+            Head::At(timestamp) => Some((timestamp, place)),
+            _ => None,
+        });
+        let (_, first) = known.clone().min()?;
+        let others = known.filter(|(_, place)| *place != first);
+        let until = others.map(|(timestamp, place)| match place < first {
+            true => timestamp.saturating_sub(1),
+            false => timestamp,
+        });
+        Some((first, until.min().unwrap_or(i64::MAX)))
+    }
+
+    /// Makes a delivery of the chunk so far, unless it is empty or passed over.
+    fn hand_out(&mut self) -> Option<Delivery> {
+        let chunk = self.chunk.take()?;
+        if self.is_skipping {
+            return None;
+        }
+        let identity = self.next;
+        self.next.sequence = identity.sequence.saturating_add(1);
+        let records = chunk.records;
+        let (container, bytes) = chunk.for_every_consumer(&self.catalog, identity);
+        let delivery = Delivery {
+            token: Token(identity.sequence),
+            bytes: bytes.into(),
+            meta: Some(ChunkMeta {
+                container,
+                records,
+                identity,
+            }),
+            origin: Origin {
+                endpoint: self.endpoint.clone(),
+                lane: format!("{}/{}", identity.producer, identity.lane).into(),
+                position: identity.sequence,
+            },
+            redelivered: false,
+            attempts: 0,
+        };
+        self.pending.push_back(Pending {
+            delivery: delivery.clone(),
+            state: PendingState::HandedOut,
+            after: self.position(),
+        });
+        Some(delivery)
+    }
+
+    fn report(&mut self, place: usize, bad: BadPart) -> Result<Received, TransportError> {
+        let file = self.folders.get(place).map_or("", |it| it.folder.file());
+        if self.config.stops_at_bad_record {
+            let class = RetryClass::Final;
+            let error = TransportError::new("read", self.endpoint.clone(), class, bad.reason);
+            self.stopped = Some(error.again());
+            return Err(error);
+        }
+        Ok(Received::Damaged(Damaged {
+            bytes: bad.bytes,
+            origin: Origin {
+                endpoint: self.endpoint.clone(),
+                lane: file.into(),
+                position: bad.offset,
+            },
+            reason: bad.reason,
+        }))
+    }
+
+    /// The position after all records that are in chunks; nothing where none is kept.
+    fn position(&self) -> LogPosition {
+        let mut position = LogPosition::default();
+        if self.config.position_file.is_some() {
+            for source in &self.folders {
+                let name = source.folder.name().into();
+                position.folders.insert(name, source.folder.position());
+            }
+        }
+        position
+    }
+
+    /// How many chunks are handed out and not settled.
+    fn handed_out(&self) -> usize {
+        let handed_out = |it: &&Pending| it.state == PendingState::HandedOut;
+        self.pending.iter().filter(handed_out).count()
+    }
+
+    /// Saves the position after the last chunk that is settled with all before it; not too often
+    /// unless `now` is set.
+    fn save(&mut self, now: bool) -> Result<(), TransportError> {
+        let Some(file) = &self.config.position_file else {
+            return Ok(());
+        };
+        if !now && self.last_save.elapsed() < SAVE_EVERY {
+            return Ok(());
+        }
+        self.last_save = Instant::now();
+        if self.settled != self.saved {
+            let saved = self.settled.save(file);
+            saved.map_err(|error| failed("save the position in", file, error))?;
+            self.saved.clone_from(&self.settled);
+        }
+        Ok(())
+    }
+
+    fn redeliver(&mut self) -> Option<Delivery> {
+        let mut pending = self.pending.iter_mut();
+        let back = pending.find(|it| it.state == PendingState::GivenBack)?;
+        back.state = PendingState::HandedOut;
+        back.delivery.redelivered = true;
+        Some(back.delivery.clone())
+    }
+}
+
+impl ChunkReader for KiekerLogReader {
+    fn capability(&self) -> &ReaderCapability {
+        &self.capability
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.demand = chunks;
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        if let Some(stopped) = &self.stopped {
+            return Err(stopped.again());
+        }
+        loop {
+            let has_demand = self.handed_out() < self.demand;
+            if has_demand {
+                if let Some(delivery) = self.redeliver() {
+                    return Ok(Received::Chunk(delivery));
                 }
-                Err(error) => return Err(error),
+                if let Some(received) = self.next()? {
+                    self.save(false)?;
+                    return Ok(received);
+                }
+                if self.pending.is_empty() {
+                    // Damage at the end is read and reported, too.
+                    self.settled = self.position();
+                    self.save(true)?;
+                    if !self.config.follow {
+                        return Ok(Received::End);
+                    }
+                }
+            }
+            self.save(false)?;
+            let left = by.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(Received::Idle);
+            }
+            if !(self.config.follow && has_demand) {
+                thread::park_timeout(left);
+                continue;
+            }
+            thread::park_timeout(POLL.min(left));
+            self.look_for_folders()?;
+            for source in &mut self.folders {
+                source.head = Head::Unknown;
             }
         }
     }
-}
 
-impl Iterator for LogReader {
-    type Item = Result<DynamicRecord, LogError>;
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        let mut pending = self.pending.iter_mut();
+        let Some(entry) =
+            pending.find(|it| it.delivery.token == token && it.state == PendingState::HandedOut)
+        else {
+            return Ok(Settled::Stale);
+        };
+        entry.state = match verdict {
+            Verdict::Retry => PendingState::GivenBack,
+            _ => PendingState::Settled,
+        };
+        while let Some(first) = self.pending.front()
+            && first.state == PendingState::Settled
+            && let Some(first) = self.pending.pop_front()
+        {
+            self.settled = first.after;
+        }
+        self.save(false)?;
+        Ok(Settled::Done)
+    }
 
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_record().transpose()
+    fn waits_for(&self) -> Option<&'static str> {
+        self.folders.is_empty().then_some("log")
+    }
+
+    fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
+        ReaderCloseReport {
+            error: self.save(true).err(),
+            unsettled: self.handed_out(),
+        }
     }
 }
 
-fn open(path: &Path) -> Result<BufReader<File>, LogError> {
-    let file = File::open(path).map_err(|source| LogError::io(path, source))?;
-    Ok(BufReader::with_capacity(64 << 10, file))
+/// Wraps an error of the operating system.
+fn failed(operation: &'static str, path: &Path, error: io::Error) -> TransportError {
+    let endpoint = path.display().to_string();
+    TransportError::caused_by(operation, endpoint, RetryClass::Final, error)
 }

@@ -1,12 +1,11 @@
 //! One sender: bytes in, chunks out.
 
-use std::hash::{BuildHasher as _, RandomState};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use baler_common::container::{KiekerStream, StreamStep};
-use baler_common::transport::{ChunkIdentity, ChunkMeta, Damaged, Epoch, Origin, ProducerId};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, Damaged, Origin};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -15,12 +14,10 @@ use tokio::time::{self, Instant};
 
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
+use crate::headers::{DAMAGED_BYTES, first_identity, random_producer};
 
 /// How much room a read has, at least.
 const READ_BYTES: usize = 64 << 10;
-
-/// How many bytes of a damaged connection are kept.
-const DAMAGED_BYTES: usize = 64 << 10;
 
 /// Serves one sender until it ends, or until the reader stops. `registry` is the second connection
 /// of a sender with two.
@@ -47,7 +44,8 @@ pub(super) async fn serve(
         due: None,
         charged: 0,
         endpoint: format!("{SCHEME}://{peer}").into(),
-        next: first_identity(peer),
+        // Each connection is a producer of its own.
+        next: first_identity(random_producer()),
         max_age,
         state: &state,
     };
@@ -136,12 +134,13 @@ impl Sender<'_> {
             let (taken, step) = self.stream.cut(&self.buffer);
             self.buffer.advance(taken);
             match step.map_err(|error| error.to_string())? {
-                StreamStep::Full => self.hand_over().await,
+                // No record is later than the end of time.
+                StreamStep::Full | StreamStep::Later(_) => self.hand_over().await,
                 StreamStep::More(needed) => {
                     self.needed = needed;
                     break;
                 }
-                StreamStep::Registration => {
+                StreamStep::Registration(_) => {
                     self.needed = 0;
                     break;
                 }
@@ -226,21 +225,4 @@ async fn read_strings(registry: &mut Option<TcpStream>, buffer: &mut BytesMut) -
     };
     buffer.reserve(READ_BYTES);
     registry.read_buf(buffer).await.unwrap_or(0)
-}
-
-/// The identity of a connection's first chunk: each connection is a producer of its own.
-fn first_identity(peer: SocketAddr) -> ChunkIdentity {
-    let half = || u128::from(RandomState::new().hash_one(peer));
-    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-    let random = RandomState::new().hash_one(peer) >> 32;
-    ChunkIdentity {
-        producer: ProducerId::new((half() << 64) | half()),
-        epoch: Epoch {
-            start_unix_ns: since_1970
-                .map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)),
-            random: u32::try_from(random).unwrap_or_default(),
-        },
-        lane: 0,
-        sequence: 0,
-    }
 }

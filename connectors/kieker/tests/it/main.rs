@@ -6,8 +6,10 @@
 mod chunks;
 mod hostile;
 mod independent;
-mod log;
+mod log_damage;
+mod log_follow;
 mod log_writer;
+mod logs;
 mod schema;
 mod streams;
 mod support;

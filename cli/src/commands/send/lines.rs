@@ -1,6 +1,6 @@
-//! The lines of a log to a medium: Kieker's text, or JSON of a file or of standard input.
+//! JSON lines of a file or of standard input to a medium.
 //!
-//! line -> record -> controller -> writer; the position of JSON lines is saved when the lines before
+//! line -> record -> controller -> writer; the position is saved when the lines before
 //! are confirmed
 
 use std::time::{Duration, Instant};
@@ -9,13 +9,10 @@ use baler_analysis::json_lines::{BadJsonLine, JsonLinesReader, Next};
 use baler_analysis::quarantine::{Poison, Quarantine as _};
 use baler_common::record::DynamicRecord;
 use baler_common::transport::Origin;
-#[cfg(feature = "kieker")]
-use baler_connector_kieker::log::BadLines;
 use serde_json::json;
 
 use super::SourceFigures;
 use crate::condition::Condition;
-use crate::endpoint::LogLines;
 use crate::exit::{Code, Failure};
 use crate::fields::Narrower;
 use crate::output::{self, Progress};
@@ -29,10 +26,10 @@ const SAVE_EVERY: Duration = Duration::from_secs(1);
 /// How long to wait at the end of a file that is followed before looking at it again.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Sends a log.
-pub(super) struct LogSender<'a> {
-    pub(super) lines: LogLines,
-    /// The name of the log.
+/// Sends JSON lines.
+pub(super) struct LinesSender<'a> {
+    pub(super) lines: Box<JsonLinesReader>,
+    /// The name of the lines.
     pub(super) endpoint: String,
     pub(super) quarantine: SharedQuarantine,
     pub(super) idle_timeout: Option<Duration>,
@@ -40,7 +37,6 @@ pub(super) struct LogSender<'a> {
     pub(super) narrower: Option<Narrower>,
     pub(super) shipper: &'a Shipper,
     pub(super) shutdown: &'a Shutdown,
-    pub(super) quiet: bool,
 }
 
 /// What was read.
@@ -62,15 +58,9 @@ enum Ended {
     },
 }
 
-impl LogSender<'_> {
-    /// Emits the records of lines, in order, until the end of the log, the idle timeout or a signal.
+impl LinesSender<'_> {
+    /// Emits the records of lines, in order, until the end of the lines, the idle timeout or a signal.
     pub(super) fn send(mut self, progress: &Progress) -> (SourceFigures, Result<(), Failure>) {
-        #[cfg(feature = "kieker")]
-        if let (LogLines::Kieker(log), false) = (&self.lines, self.quiet) {
-            for unread in log.unread_files() {
-                output::say(format_args!("not read: {unread}"));
-            }
-        }
         let mut counts = Counts::default();
         let ended = self.send_lines(&mut counts, progress);
         let stopped_early = matches!(ended, Ok(Ended::Stopped { .. }));
@@ -82,30 +72,16 @@ impl LogSender<'_> {
             Err(failure) => Err(failure),
         };
         let mut document = json!({ "from": self.endpoint, "records": counts.records });
-        let is_incomplete = match &self.lines {
-            LogLines::Json(_) => {
-                output::insert(
-                    &mut document,
-                    "bad_lines",
-                    json!({ "not_json": counts.bad }),
-                );
-                output::insert(&mut document, "lost", counts.lost);
-                counts.bad > 0 || counts.lost > 0
-            }
-            #[cfg(feature = "kieker")]
-            LogLines::Kieker(log) => {
-                let bad_lines = log.bad_lines();
-                if !self.quiet {
-                    show_bad_lines(bad_lines);
-                }
-                output::insert(&mut document, "bad_lines", json!(bad_lines.reasons()));
-                bad_lines.total() > 0
-            }
-        };
+        output::insert(
+            &mut document,
+            "bad_lines",
+            json!({ "not_json": counts.bad }),
+        );
+        output::insert(&mut document, "lost", counts.lost);
         output::insert(&mut document, "stopped_early", stopped_early);
         let figures = SourceFigures {
             document,
-            is_incomplete,
+            is_incomplete: counts.bad > 0 || counts.lost > 0,
             stopped_early,
         };
         (figures, sent)
@@ -115,7 +91,7 @@ impl LogSender<'_> {
         let mut idle_since = None;
         let mut next_save = Instant::now() + SAVE_EVERY;
         while !self.shipper.should_stop() {
-            match self.lines.next(&self.endpoint)? {
+            match self.read()? {
                 Next::End => return Ok(Ended::AtEnd),
                 Next::Waiting => {
                     let idle_since: Instant = *idle_since.get_or_insert_with(Instant::now);
@@ -160,6 +136,13 @@ impl LogSender<'_> {
         Ok(Ended::Stopped { is_unsent: false })
     }
 
+    fn read(&mut self) -> Result<Next, Failure> {
+        self.lines.read().map_err(|error| {
+            let message = format!("cannot read {}: {error}", self.endpoint);
+            Failure::new(Code::Unavailable, message)
+        })
+    }
+
     /// Emits a record if the condition is true for it; returns whether there was room.
     fn emit(&mut self, record: &DynamicRecord) -> Result<bool, Failure> {
         if let Some(narrower) = &mut self.narrower {
@@ -181,17 +164,12 @@ impl LogSender<'_> {
 
     /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
     fn save(&mut self) -> Result<(), Failure> {
-        let lines = match &mut self.lines {
-            LogLines::Json(lines) => lines,
-            #[cfg(feature = "kieker")]
-            LogLines::Kieker(_) => return Ok(()),
-        };
-        if !JsonLinesReader::has_moved(lines) {
+        if !self.lines.has_moved() {
             return Ok(());
         }
         let flushed = self.shipper.flush();
         flushed.map_err(|message| Failure::new(Code::Unavailable, message))?;
-        lines.save_position().map_err(|error| {
+        self.lines.save_position().map_err(|error| {
             let message = format!("cannot save the position of {}: {error}", self.endpoint);
             Failure::new(Code::Output, message)
         })
@@ -212,19 +190,5 @@ impl LogSender<'_> {
             reason: &line.reason,
         });
         put.map_err(|error| Failure::new(Code::Output, format!("the quarantine: {error}")))
-    }
-}
-
-#[cfg(feature = "kieker")]
-fn show_bad_lines(bad_lines: &BadLines) {
-    let shown = bad_lines.first();
-    for line in shown {
-        output::say(format_args!("skipped: {line}"));
-    }
-    let rest = bad_lines
-        .total()
-        .saturating_sub(u64::try_from(shown.len()).unwrap_or(u64::MAX));
-    if rest > 0 {
-        output::say(format_args!("skipped: {} more lines", output::number(rest)));
     }
 }

@@ -1,0 +1,171 @@
+//! A chunk that is filled record by record, with string ids of its own.
+
+use std::sync::Arc;
+
+use super::stream_chunk::StreamChunk;
+use super::{FORMAT, MAGIC};
+use crate::container::num::to_u64;
+use crate::container::varint;
+
+/// A chunk in Kieker's container that is filled with records of a stream or of a log.
+///
+/// ```
+/// use baler_common::container::{ChunkString, KiekerChunk};
+///
+/// let mut class = ChunkString::new("kieker.common.record.misc.EmptyRecord");
+/// let mut chunk = KiekerChunk::default();
+/// chunk.record(|chunk| {
+///     chunk.put_string(&mut class);
+///     chunk.put(&(-1_i64).to_be_bytes());
+///     Ok::<(), ()>(())
+/// })?;
+/// let chunk = chunk.take().unwrap();
+/// assert_eq!(chunk.records, 1);
+/// assert!(chunk.bytes.starts_with(b"KIKADFLT"));
+/// # Ok::<(), ()>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct KiekerChunk {
+    /// Magic, format and records.
+    bytes: Vec<u8>,
+    records: u32,
+    /// By id of the chunk.
+    strings: Vec<Arc<str>>,
+    string_bytes: usize,
+    /// A record is of a type that is not Kieker's own.
+    has_own_types: bool,
+    /// How many bytes of records the last chunk had.
+    expected: usize,
+}
+
+/// A string that records have, in any number of chunks.
+#[derive(Debug)]
+pub struct ChunkString {
+    text: Arc<str>,
+    /// Its id in the chunk that had it last.
+    id: u32,
+}
+
+impl ChunkString {
+    /// A string that no chunk has.
+    pub fn new(text: impl Into<Arc<str>>) -> Self {
+        Self {
+            text: text.into(),
+            id: u32::MAX,
+        }
+    }
+
+    /// The string.
+    pub fn text(&self) -> &Arc<str> {
+        &self.text
+    }
+}
+
+impl KiekerChunk {
+    /// A chunk with this many records is full.
+    pub const FULL_RECORDS: u32 = 1_024;
+    /// A chunk with this many bytes is full. The last record may go beyond.
+    pub const FULL_BYTES: usize = 256 << 10;
+
+    /// Whether the chunk is large enough to be taken.
+    pub fn is_full(&self) -> bool {
+        let bytes = self.bytes.len().saturating_add(self.string_bytes);
+        self.records >= Self::FULL_RECORDS || bytes >= Self::FULL_BYTES
+    }
+
+    /// How many records the chunk has.
+    pub fn records(&self) -> u32 {
+        self.records
+    }
+
+    /// The memory of the records, in bytes.
+    pub fn memory(&self) -> usize {
+        self.bytes.capacity()
+    }
+
+    /// How many bytes the records and the strings have.
+    pub(super) fn sizes(&self) -> (usize, usize) {
+        (self.bytes.len(), self.string_bytes)
+    }
+
+    /// The chunk so far, which begins anew; `None` where it has no record.
+    pub fn take(&mut self) -> Option<StreamChunk> {
+        if self.records == 0 {
+            return None;
+        }
+        let Self {
+            mut bytes,
+            records,
+            strings,
+            string_bytes,
+            has_own_types,
+            ..
+        } = std::mem::take(self);
+        self.expected = bytes.len();
+        let head = MAGIC.len().saturating_add(FORMAT.len());
+        let record_bytes = bytes.len().saturating_sub(head);
+        bytes.reserve(string_bytes.saturating_add(16));
+        varint::write(&mut bytes, to_u64(strings.len()));
+        for string in strings {
+            varint::text(&mut bytes, &string);
+        }
+        // A chunk is far below 4 GiB.
+        let trailer = u32::try_from(record_bytes).unwrap_or(u32::MAX);
+        bytes.extend_from_slice(&trailer.to_be_bytes());
+        Some(StreamChunk {
+            bytes,
+            records,
+            has_only_kiekers_types: !has_own_types,
+        })
+    }
+
+    /// Adds a record: `write` puts the class, the logging timestamp and the fields, in the layout
+    /// of the container. Nothing is added if it fails.
+    ///
+    /// # Errors
+    ///
+    /// Those of `write`.
+    pub fn record<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
+        if self.records == 0 {
+            self.bytes.clear();
+            self.bytes.reserve(self.expected);
+            self.bytes.extend_from_slice(&MAGIC);
+            self.bytes.extend_from_slice(&FORMAT);
+        }
+        let before = (self.bytes.len(), self.strings.len(), self.string_bytes);
+        let written = write(self);
+        if written.is_ok() {
+            self.records = self.records.saturating_add(1);
+        } else {
+            self.bytes.truncate(before.0);
+            self.strings.truncate(before.1);
+            self.string_bytes = before.2;
+        }
+        written
+    }
+
+    /// Says that a record is of a type that is not one of Kieker's own.
+    pub fn set_has_own_types(&mut self) {
+        self.has_own_types = true;
+    }
+
+    /// Appends bytes of a record.
+    #[inline]
+    pub fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Appends the chunk's id of a string, which the chunk gets if it does not have it.
+    #[inline]
+    pub fn put_string(&mut self, string: &mut ChunkString) {
+        let id = usize::try_from(string.id).unwrap_or(usize::MAX);
+        let there = self.strings.get(id);
+        if !there.is_some_and(|there| Arc::ptr_eq(there, &string.text)) {
+            string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
+            let bytes = string.text.len().saturating_add(5);
+            self.string_bytes = self.string_bytes.saturating_add(bytes);
+            self.strings.push(Arc::clone(&string.text));
+        }
+        self.bytes.extend_from_slice(&string.id.to_be_bytes());
+    }
+}

@@ -1,0 +1,96 @@
+//! Which log is read, and how.
+
+use std::path::PathBuf;
+
+use baler_common::transport::uri::{Uri, UriError};
+
+/// The settings of a reader of logs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KiekerLogConfig {
+    /// The folder of a log, or a folder with several such folders.
+    pub folder: PathBuf,
+    /// Whether reading waits for more at the end of the log. Default: no.
+    pub follow: bool,
+    /// Where the reader notes up to where the log is settled. Reading begins there if the file
+    /// exists. Default: none, so reading begins with the first record.
+    pub position_file: Option<PathBuf>,
+    /// Whether reading ends with an error at the first record that cannot be read. Default: such
+    /// records are skipped, and reported as damage.
+    pub stops_at_bad_record: bool,
+    /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
+    pub schema: Option<PathBuf>,
+    /// Whether the records that are there now are passed over. Default: no.
+    pub from_now: bool,
+}
+
+impl KiekerLogConfig {
+    /// This folder, and defaults.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self {
+            folder: folder.into(),
+            follow: false,
+            position_file: None,
+            stops_at_bad_record: false,
+            schema: None,
+            from_now: false,
+        }
+    }
+
+    /// The settings in `kieker-log:folder?setting=value&…`; README.md lists them. `follow`: reading
+    /// waits for more, whatever the URI says.
+    ///
+    /// # Errors
+    ///
+    /// The URI has a host, no path, or a setting that is unknown or wrong.
+    pub fn from_uri(mut uri: Uri, follow: bool) -> Result<Self, UriError> {
+        uri.no_host()?;
+        if uri.path().is_empty() {
+            return Err(uri.missing_in_path("the folder of the log"));
+        }
+        let mut config = Self::new(uri.path());
+        // A reader that follows a log for the URI's sake wants to go on there after a restart.
+        let follows = uri.take_bool("follow")?.unwrap_or(false);
+        config.follow = follow || follows;
+        let beside = || config.folder.with_added_extension("position");
+        let given = uri.take_text("position").map(|file| PathBuf::from(&*file));
+        config.position_file = given.or_else(|| follows.then(beside));
+        let choices = [("skip", false), ("stop", true)];
+        let stops = uri.take_choice("on_bad_line", &choices)?;
+        config.stops_at_bad_record = stops.unwrap_or(false);
+        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
+        uri.finish()?;
+        Ok(config)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(text: &str) -> Result<KiekerLogConfig, UriError> {
+        KiekerLogConfig::from_uri(Uri::parse(text).unwrap(), false)
+    }
+
+    #[test]
+    fn settings_come_from_the_uri() {
+        let mut expected = KiekerLogConfig::new("a/log");
+        assert_eq!(config("kieker-log:a/log").unwrap(), expected);
+        expected.follow = true;
+        expected.position_file = Some("a/log.position".into());
+        assert_eq!(config("kieker-log:a/log?follow").unwrap(), expected);
+        expected.position_file = Some("/p".into());
+        expected.stops_at_bad_record = true;
+        expected.schema = Some("own.irl".into());
+        let all = config("kieker-log:a/log?follow&position=/p&on_bad_line=stop&schema=own.irl");
+        assert_eq!(all.unwrap(), expected);
+    }
+
+    #[test]
+    fn wrong_settings_are_named() {
+        let error = |text| config(text).unwrap_err().to_string();
+        assert!(error("kieker-log:").contains("the folder of the log is missing"));
+        assert!(error("kieker-log://host/a").contains("no host"));
+        assert!(error("kieker-log:a?folow").contains("did you mean follow?"));
+    }
+}

@@ -1,0 +1,368 @@
+//! One file of a log, text or binary.
+
+use std::io;
+use std::path::PathBuf;
+
+use baler_common::container::{KiekerChunk, KiekerStream, StreamStep};
+use bytes::Bytes;
+use memchr::{memchr_iter, memmem};
+
+use super::input::Input;
+use super::position::FilePosition;
+use super::text::{End, Found, Problem, Refused, TextParser, find};
+use crate::headers::DAMAGED_BYTES;
+
+/// How much is read at a time.
+const PART: u64 = 256 << 10;
+
+/// The longest record of a text log, with the lines that continue it.
+const MAX_TEXT_BYTES: usize = 1 << 20;
+
+/// After how many looks in vain a whole line counts as a whole record.
+const QUIET_LOOKS: u32 = 2;
+
+/// A file of a log that is being read.
+#[derive(Debug)]
+pub(super) struct LogFile {
+    path: PathBuf,
+    name: Box<str>,
+    input: Input,
+    buffer: Vec<u8>,
+    /// Where the next record begins in the buffer, in the decompressed file, and on which line.
+    start: usize,
+    offset: u64,
+    line: u64,
+    content: Content,
+    /// Nothing is appended any more.
+    is_closed: bool,
+    /// How often in a row nothing came.
+    vain_looks: u32,
+    /// The file cannot be decompressed further.
+    is_broken: bool,
+    /// The reason, until it is reported.
+    broken: Option<Box<str>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    /// Nothing is known yet.
+    Unknown,
+    Binary,
+    Text,
+    /// Text, within a record that is too long.
+    LongText,
+    /// Nothing in the rest can be read.
+    Lost,
+}
+
+/// Why no more records are taken from a file, for now.
+pub(super) enum FileStep {
+    /// Part of the file cannot be read, and was skipped.
+    Bad(BadPart),
+    /// Nothing more is there now.
+    End,
+    /// The chunk is full.
+    Full,
+    /// The next record has this logging timestamp.
+    Later(i64),
+    /// The map has no string with this number.
+    Unregistered(i32),
+}
+
+/// A part of a file that cannot be read.
+#[derive(Debug)]
+pub(super) struct BadPart {
+    pub(super) bytes: Bytes,
+    pub(super) offset: u64,
+    pub(super) reason: Box<str>,
+}
+
+/// Where records go, and what is needed to read them.
+pub(super) struct FileContext<'a> {
+    pub(super) strings: &'a mut KiekerStream,
+    pub(super) parser: &'a mut TextParser,
+    pub(super) chunk: &'a mut KiekerChunk,
+    /// Records after this logging timestamp wait.
+    pub(super) until: i64,
+    /// The map will not have strings that it does not have now.
+    pub(super) map_is_complete: bool,
+}
+
+impl LogFile {
+    /// Opens a file at a position.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub(super) fn open(path: PathBuf, position: &FilePosition) -> io::Result<Self> {
+        let (input, offset) = Input::open(&path, position.offset)?;
+        let is_whole = offset == position.offset;
+        Ok(Self {
+            path,
+            name: position.file.clone(),
+            input,
+            buffer: Vec::new(),
+            start: 0,
+            offset,
+            line: if is_whole { position.line } else { 0 },
+            content: match position.offset {
+                FilePosition::LOST => Content::Lost,
+                _ => Content::Unknown,
+            },
+            is_closed: false,
+            vain_looks: 0,
+            is_broken: false,
+            broken: None,
+        })
+    }
+
+    /// Where the next record begins.
+    pub(super) fn position(&self) -> FilePosition {
+        let offset = match self.content {
+            Content::Lost => FilePosition::LOST,
+            _ => self.offset,
+        };
+        FilePosition {
+            file: self.name.clone(),
+            offset,
+            line: self.line,
+        }
+    }
+
+    /// How far the file was read, in decompressed bytes.
+    pub(super) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Says that nothing is appended any more.
+    pub(super) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Adds records to the chunk until it is full, or a record is later than `until`.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses.
+    pub(super) fn cut(&mut self, context: &mut FileContext<'_>) -> io::Result<FileStep> {
+        let mut end = End::Open;
+        loop {
+            if self.content == Content::Unknown {
+                self.content = match self.buffer.get(self.start) {
+                    None => Content::Unknown,
+                    // The number of a class has a zero byte in front.
+                    Some(0) => Content::Binary,
+                    Some(_) => Content::Text,
+                };
+            }
+            match self.content {
+                Content::LongText => self.skip_record(),
+                Content::Lost => self.skip(self.left()),
+                _ => {}
+            }
+            let step = match self.content {
+                Content::Binary => self.cut_binary(context, end),
+                Content::Text => self.cut_text(context, end),
+                _ => None,
+            };
+            if let Some(step) = step {
+                return Ok(step);
+            }
+            if end != End::Open {
+                return Ok(match self.broken.take_if(|_| self.is_closed) {
+                    Some(reason) => FileStep::Bad(self.bad_part(0, &reason)),
+                    None => FileStep::End,
+                });
+            }
+            if self.fill()? {
+                self.vain_looks = 0;
+                continue;
+            }
+            self.vain_looks = self.vain_looks.saturating_add(1);
+            end = match self.is_closed {
+                true => End::Closed,
+                false if self.vain_looks > QUIET_LOOKS => End::Quiet,
+                false => return Ok(FileStep::End),
+            };
+        }
+    }
+
+    /// Reads the next part of the file; whether there was one.
+    fn fill(&mut self) -> io::Result<bool> {
+        self.buffer.drain(..self.start);
+        self.start = 0;
+        if self.input.has_grown(&self.path) {
+            let read = u64::try_from(self.buffer.len()).unwrap_or(u64::MAX);
+            let from = self.offset.saturating_add(read);
+            if let (input, offset) = Input::open(&self.path, from)?
+                && offset == from
+            {
+                (self.input, self.is_broken, self.broken) = (input, false, None);
+            }
+        }
+        if self.is_broken {
+            return Ok(false);
+        }
+        let before = self.buffer.len();
+        match self.input.read(PART, &mut self.buffer) {
+            Err(error) if matches!(self.input, Input::Compressed { .. }) => {
+                self.is_broken = true;
+                self.broken = Some(format!("the file cannot be decompressed: {error}").into());
+            }
+            result => drop(result?),
+        }
+        Ok(self.buffer.len() > before)
+    }
+
+    /// Goes on after this number of bytes.
+    fn skip(&mut self, bytes: usize) {
+        self.start = self.start.saturating_add(bytes);
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.offset = self.offset.saturating_add(bytes);
+    }
+
+    fn left(&self) -> usize {
+        self.buffer.len().saturating_sub(self.start)
+    }
+
+    fn cut_binary(&mut self, context: &mut FileContext<'_>, end: End) -> Option<FileStep> {
+        let rest = self.buffer.get(self.start..)?;
+        let stream = &mut *context.strings;
+        stream.seek(usize::try_from(self.offset).unwrap_or(usize::MAX));
+        let (taken, step) = stream.cut_into(context.chunk, rest, context.until);
+        self.skip(taken);
+        let reason = match step {
+            Ok(StreamStep::Full) => return Some(FileStep::Full),
+            Ok(StreamStep::Later(timestamp)) => return Some(FileStep::Later(timestamp)),
+            Ok(StreamStep::More(_)) if end == End::Closed && self.left() > 0 => {
+                let left = self.left();
+                format!(
+                    "byte {}: the file ends {left} bytes into a record",
+                    self.offset
+                )
+            }
+            Ok(StreamStep::More(_)) => return None,
+            Ok(StreamStep::Registration(id)) if !context.map_is_complete => {
+                return Some(FileStep::Unregistered(id));
+            }
+            Ok(StreamStep::Registration(id)) => {
+                let offset = self.offset;
+                format!("byte {offset}: a record names the string {id}, which the map lacks")
+            }
+            Err(error) => error.to_string(),
+        };
+        self.content = Content::Lost;
+        let reason = format!(
+            "{reason}; the rest of the file is skipped, since nothing in it says where a record begins"
+        );
+        Some(FileStep::Bad(self.bad_part(self.left(), &reason)))
+    }
+
+    fn cut_text(&mut self, context: &mut FileContext<'_>, end: End) -> Option<FileStep> {
+        loop {
+            if context.chunk.is_full() {
+                return Some(FileStep::Full);
+            }
+            let rest = self.buffer.get(self.start..).filter(|it| !it.is_empty())?;
+            let (bytes, with_end, lines) = match find(rest, true, end) {
+                Found::Record {
+                    bytes,
+                    with_end,
+                    lines,
+                } if bytes <= MAX_TEXT_BYTES => (bytes, with_end, lines),
+                Found::Part if rest.len() <= MAX_TEXT_BYTES => {
+                    if end != End::Closed {
+                        return None;
+                    }
+                    let reason = "the file ends within a record, without a line end";
+                    return Some(self.bad_text(rest.len(), 1, &Problem::new(0, reason)));
+                }
+                _ => {
+                    let reason = format!("the record is longer than {MAX_TEXT_BYTES} bytes");
+                    self.content = Content::LongText;
+                    return Some(self.bad_text(1, 0, &Problem::new(0, reason)));
+                }
+            };
+            let record = rest.get(..bytes).unwrap_or_default();
+            let is_blank = record.iter().all(|byte| matches!(byte, b'\n' | b'\r'));
+            let target = (&mut *context.chunk, context.until);
+            let result = match is_blank {
+                true => Ok(()),
+                false => context.parser.record(record, context.strings, target),
+            };
+            match result {
+                Ok(()) => {
+                    self.skip(with_end);
+                    self.line = self.line.saturating_add(lines);
+                }
+                Err(Refused::Later(timestamp)) => return Some(FileStep::Later(timestamp)),
+                Err(Refused::UnknownClass(id, _)) if !context.map_is_complete => {
+                    return Some(FileStep::Unregistered(id));
+                }
+                Err(Refused::UnknownClass(_, problem) | Refused::Problem(problem)) => {
+                    return Some(self.bad_text(with_end, lines, &problem));
+                }
+            }
+        }
+    }
+
+    /// Skips the rest of a record that is too long.
+    fn skip_record(&mut self) {
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let next = [b"\n$", b"\r$"].map(|end| memmem::find(rest, end));
+        let next = next.into_iter().flatten().min();
+        // The last byte may be the line end before a record.
+        let bytes = match next {
+            Some(at) => at.saturating_add(1),
+            None => rest.len().saturating_sub(1),
+        };
+        let skipped = rest.get(..bytes).unwrap_or_default();
+        let lines = memchr_iter(b'\n', skipped).count();
+        self.line = self.line.saturating_add(u64::try_from(lines).unwrap_or(0));
+        self.skip(bytes);
+        if next.is_some() {
+            self.content = Content::Text;
+        }
+    }
+
+    /// A part of a text log that cannot be read, with the line and column of the problem.
+    fn bad_text(&mut self, bytes: usize, lines: u64, problem: &Problem) -> FileStep {
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let before = String::from_utf8_lossy(rest.get(..problem.at).unwrap_or(rest));
+        let before = before.replace("\r\n", "\n");
+        let mut line = self.line.saturating_add(1);
+        let mut last = "";
+        for (number, text) in (0_u64..).zip(before.split(['\n', '\r'])) {
+            line = self.line.saturating_add(1).saturating_add(number);
+            last = text;
+        }
+        let column = last.chars().count().saturating_add(1);
+        let (path, message) = (self.path.display(), &problem.message);
+        let reason = format!("{path}:{line}:{column}: {message}");
+        self.line = self.line.saturating_add(lines);
+        FileStep::Bad(self.take_bad(bytes, reason.into()))
+    }
+
+    /// A part of a file that cannot be read.
+    fn bad_part(&mut self, bytes: usize, reason: &str) -> BadPart {
+        let reason = format!("{}: {reason}", self.path.display());
+        self.take_bad(bytes, reason.into())
+    }
+
+    fn take_bad(&mut self, bytes: usize, reason: Box<str>) -> BadPart {
+        let offset = self.offset;
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let shown = rest.get(..bytes.min(DAMAGED_BYTES)).unwrap_or_default();
+        let shown = Bytes::copy_from_slice(shown);
+        self.skip(bytes);
+        BadPart {
+            bytes: shown,
+            offset,
+            reason,
+        }
+    }
+}
