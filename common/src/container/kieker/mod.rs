@@ -31,7 +31,7 @@ mod stream_encoder;
 #[cfg(test)]
 mod tests;
 
-pub(super) use decode::{decode, summarize};
+pub use decode::KiekerDeserializer;
 pub use encode::KiekerSerializer;
 pub use stream::{KiekerStream, StreamChunk, StreamStep};
 pub use stream_encoder::KiekerStreamEncoder;
