@@ -25,7 +25,11 @@ pub(super) enum Packing {
 impl Packing {
     pub(super) fn new(compression: Compression) -> Result<Self, Failure> {
         Ok(match compression {
-            Compression::Auto => return Err(Failure::new("auto is a choice of Baler's own")),
+            Compression::Added { .. } | Compression::Auto => {
+                return Err(Failure::new(
+                    "only Baler's own container has this compression",
+                ));
+            }
             Compression::None => Self::None,
             Compression::Lz4 => Self::Lz4(Box::default()),
             Compression::Zstd { level } => Self::Zstd(
