@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::relay::RelayProcess;
 use crate::support::{
-    Background, baler, file_uri, json, json_lines, output, read_json, wait_for, workspace,
+    Background, file_uri, json, json_lines, output, read_json, wait_for, workspace,
 };
 
 /// Connects and sends what a socket writer of Kieker sends, until the receiver closes.

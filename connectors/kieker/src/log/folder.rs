@@ -226,9 +226,9 @@ impl LogFolder {
     fn has_newer(&mut self) -> io::Result<bool> {
         if self.files.is_empty() {
             let last = &self.position.file;
-            let names = log_names(&self.path)?.into_iter();
-            let is_newer = |name: &Box<str>| name > last && !is_compressed_copy(name, last);
-            self.files = names.filter(is_newer).collect();
+            let mut names = log_names(&self.path)?;
+            names.retain(|name| name > last && !is_compressed_copy(name, last));
+            self.files = names.into();
         }
         Ok(!self.files.is_empty())
     }
