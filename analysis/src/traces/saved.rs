@@ -109,8 +109,10 @@ struct SavedTimes {
 struct SavedOpen<'a> {
     id: i64,
     session: Option<Cow<'a, str>>,
-    /// Host and caller, of a trace with metadata.
-    metadata: Option<(Cow<'a, str>, Option<(i64, i32)>)>,
+    /// Of a trace with metadata.
+    host: Option<Cow<'a, str>>,
+    /// The trace and the order of the call that called this trace.
+    parent: Option<(i64, i32)>,
     calls: Cow<'a, [Call]>,
     events: Cow<'a, [Event]>,
 }
@@ -148,7 +150,8 @@ impl TraceAnalysis {
             session: trace
                 .session
                 .map(|session| Cow::Owned((*assembler.sessions.get(session)).into())),
-            metadata: trace.metadata.map(|it| (text(it.host), it.parent)),
+            host: trace.metadata.map(|it| text(it.host)),
+            parent: trace.metadata.and_then(|it| it.parent),
             calls: Cow::Borrowed(&trace.calls),
             events: Cow::Borrowed(&trace.events),
         });
@@ -288,9 +291,9 @@ impl TraceAnalysis {
         // They were counted when they came.
         let counted = assembler.counts.records;
         let session = saved.session.map(|session| assembler.sessions.id(&session));
-        let metadata = saved.metadata.map(|(host, parent)| Metadata {
+        let metadata = saved.host.map(|host| Metadata {
             host: assembler.operations.text(&host),
-            parent,
+            parent: saved.parent,
         });
         if metadata.is_some()
             && let Some(trace) = assembler.trace(saved.id, i64::MAX, i64::MIN)

@@ -32,7 +32,7 @@ impl BlockCompression for Runs {
 
     fn compress(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError> {
         for run in raw.chunk_by(|a, b| a == b).flat_map(|run| run.chunks(255)) {
-            out.extend([u8::try_from(run.len()).unwrap(), run[0]]);
+            out.extend([u8::try_from(run.len()).unwrap(), *run.first().unwrap()]);
         }
         Ok(())
     }

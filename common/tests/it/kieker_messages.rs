@@ -17,7 +17,7 @@ pub(crate) fn messages() -> Vec<Vec<u8>> {
 }
 
 fn stream(messages: &[Vec<u8>]) -> KiekerStream {
-    let id = KiekerStream::registry_of(&messages[0]).unwrap();
+    let id = KiekerStream::registry_of(messages.first().unwrap()).unwrap();
     KiekerStream::of_messages(Catalog::shared_kieker(), id)
 }
 
@@ -27,7 +27,7 @@ fn as_json(record: RecordRef<'_>) -> serde_json::Value {
         let value = match value {
             ValueRef::Signed(value) => value.into(),
             ValueRef::String(value) => value.into(),
-            other => panic!("{other:?}"),
+            other => format!("{other:?}").into(),
         };
         (name.to_owned(), value)
     });

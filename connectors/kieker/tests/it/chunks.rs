@@ -54,7 +54,7 @@ pub(crate) fn chunk(ticket: u64, container: ContainerKind, batch: &RecordBatch) 
     let mut kieker = KiekerSerializer::new();
     let serializer: &mut dyn ChunkSerializer = match container {
         ContainerKind::Kieker => &mut kieker,
-        ContainerKind::Native => &mut native,
+        _ => &mut native,
     };
     serializer.serialize(batch, &header, &mut bytes).unwrap();
     Chunk {

@@ -7,8 +7,11 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
 use baler_common::record::{BatchBuilder, DynamicRecord, Record as _, kieker::EmptyRecord};
-use baler_common::transport::{ChunkReader, ChunkWriter, ContainerKind};
-use baler_connector_kieker::{KiekerLogWriter, KiekerLogWriterConfig, LogCompression, LogFormat};
+use baler_common::transport::{ChunkReader, ChunkWriter, ContainerKind, Received, Verdict};
+use baler_connector_kieker::{
+    KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, LogCompression,
+    LogFormat,
+};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -82,6 +85,22 @@ fn records(map: &HashMap<i32, String>, name: &str, bytes: &[u8]) -> Vec<Value> {
     }
 }
 
+/// The records that this crate's own reader finds in the logs of a folder.
+fn read_back(parent: &Path) -> Vec<Value> {
+    let mut reader = KiekerLogReader::open(KiekerLogConfig::new(parent)).unwrap();
+    let mut found = Vec::new();
+    loop {
+        match reader.receive(soon()).unwrap() {
+            Received::Chunk(delivery) => {
+                found.extend(crate::support::records(&delivery.bytes));
+                reader.settle(delivery.token, Verdict::Ack).unwrap();
+            }
+            Received::End => return found,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
 fn writer(config: KiekerLogWriterConfig) -> Box<KiekerLogWriter> {
     Box::new(KiekerLogWriter::new(config))
 }
@@ -137,6 +156,10 @@ fn every_class_is_written_in_each_format_and_compression() {
             );
             assert!(
                 files(&log).concat() == expected,
+                "{format:?} {compression:?}"
+            );
+            assert!(
+                read_back(folder.path()) == expected,
                 "{format:?} {compression:?}"
             );
         }

@@ -12,8 +12,8 @@ use baler_common::transport::{
     ChunkReader, ChunkWriter, ContainerKind, Outcome, Received, Verdict,
 };
 use baler_connector_kieker::{
-    KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpConfig, KiekerTcpReader, KiekerTcpWriter,
-    KiekerTcpWriterConfig,
+    KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpConfig,
+    KiekerTcpReader, KiekerTcpWriter, KiekerTcpWriterConfig,
 };
 use baler_connector_testkit::within_patience;
 
@@ -159,7 +159,7 @@ fn logs_take_types_of_ones_own_too() {
     let folder = tempfile::tempdir().unwrap();
     let (path, batch) = own(folder.path());
     let mut config = KiekerLogWriterConfig::new(folder.path().join("logs"));
-    config.schema = Some(path);
+    config.schema = Some(path.clone());
     let sent = vec![chunk(0, ContainerKind::Kieker, &batch)];
     let (confirmations, report) = write_all(Box::new(KiekerLogWriter::new(config)), sent);
     assert_written(&confirmations, &report, 1);
@@ -173,6 +173,14 @@ fn logs_take_types_of_ones_own_too() {
     }
     let line = "$0;3;3;7;-1;app.Order.pay();app.Order;1;2;bread;milk;1.5;é;-3\n";
     assert!(texts.concat().contains(line), "{texts:?}");
+    let mut config = KiekerLogConfig::new(folder.path().join("logs"));
+    config.schema = Some(path);
+    let mut reader = KiekerLogReader::open(config).unwrap();
+    let Received::Chunk(delivery) = reader.receive(soon()).unwrap() else {
+        panic!("the log has records");
+    };
+    let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+    assert_eq!(decoded.batch, batch);
 }
 
 #[test]
