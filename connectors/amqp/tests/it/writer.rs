@@ -82,7 +82,7 @@ fn each_lane_goes_to_its_queue_whoever_the_producer_is() {
                 pump.is_done().then_some(())
             });
         }
-        let queue = &rest[..rest.find('&').unwrap()];
+        let (queue, _) = rest.split_once('&').unwrap();
         for lane in 0..3 {
             let mut tap = Tap::new(reader(&node.uri(&format!("{queue}.{lane}"))));
             within_patience("it has its chunks", || {
