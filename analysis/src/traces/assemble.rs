@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use baler_common::record::{Column, RecordBatch, Table};
 
+use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
 use super::operations::{KindId, Operations, TextId, Texts};
-use super::profile::TraceCounts;
 use super::tree::{Call, Outcome, Reason, Trace};
 use crate::parcel::Parcel;
 

@@ -273,7 +273,7 @@ fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
 fn dependencies(graph: &Graph) -> Value {
     let name = |node| graph.nodes.get(node).map(super::GraphNode::full_name);
     let mut edges: Vec<_> = graph.edges.iter().collect();
-    edges.sort_by_key(|edge| (name(edge.from), name(edge.to)));
+    edges.sort_by_cached_key(|edge| (name(edge.from), name(edge.to)));
     let edges = edges.into_iter();
     edges
         .map(|edge| json!({ "from": name(edge.from), "to": name(edge.to), "count": edge.calls }))

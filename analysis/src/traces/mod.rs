@@ -17,23 +17,27 @@
 
 mod assemble;
 mod call_tree;
+mod counts;
 mod diagram;
 mod document;
 mod events;
 mod graph;
 mod layout;
+mod merge;
 mod operations;
 mod profile;
 mod saved;
+mod seen_chunks;
 mod tree;
 
 pub use assemble::{Assembler, ClosedTrace, TraceSettings};
 pub use call_tree::{CallTree, CallTreeNode};
+pub use counts::TraceCounts;
 pub use diagram::SequenceDiagram;
 pub use document::report;
 pub use graph::{Graph, GraphEdge, GraphNode, Level};
 pub use operations::{Operation, OperationId, Operations};
-pub use profile::{Profile, Session, TraceClass, TraceCounts};
+pub use profile::{Profile, Session, TraceClass};
 pub use saved::{SavedTraces, SavedTracesError};
 pub use tree::{Call, Outcome, Reason, Trace};
 
@@ -44,7 +48,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
-use saved::SeenChunks;
+use seen_chunks::SeenChunks;
 
 /// Everything that records tell about traces: an [`Assembler`] and the [`Profile`] that it fills.
 #[derive(Debug, Default)]

@@ -162,10 +162,10 @@ fn a_late_record_is_late_after_a_restart_too() {
 
 /// Replaces the first number after this text.
 fn with_number(text: &str, after: &str, number: &str) -> String {
-    let at = text.find(after).unwrap() + after.len();
-    let digits = text[at..].find(|it: char| !it.is_ascii_digit()).unwrap();
-    assert!(digits > 0, "no number after {after}");
-    format!("{}{number}{}", &text[..at], &text[at + digits..])
+    let (before, rest) = text.split_once(after).unwrap();
+    let behind = rest.trim_start_matches(|it: char| it.is_ascii_digit());
+    assert!(behind.len() < rest.len(), "no number after {after}");
+    format!("{before}{after}{number}{behind}")
 }
 
 #[test]
@@ -195,8 +195,9 @@ fn a_file_that_is_damaged_is_refused() {
         assert!(message.starts_with(named), "{message}");
     }
     // A node cannot be below itself.
-    let tree = text.find("\"tree\":[[").unwrap();
-    let first = tree + text[tree..].find(',').unwrap() + 1;
-    let below = format!("{}1{}", &text[..first], &text[first + 1..]);
+    let (before, tree) = text.split_once("\"tree\":[[").unwrap();
+    let (operation, _) = tree.split_once(',').unwrap();
+    let first = format!("{before}\"tree\":[[{operation},");
+    let below = with_number(&text, &first, "1");
     assert!(error(&below).starts_with("a node names node 1,"));
 }

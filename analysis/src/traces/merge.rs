@@ -1,0 +1,194 @@
+//! Adds saved results up.
+//!
+//! A file names operations, nodes and traces by its own numbers. They become those of the analysis.
+
+use std::borrow::Cow;
+
+use baler_common::transport::ChunkIdentity;
+
+use super::TraceAnalysis;
+use super::assemble::Metadata;
+use super::events::Event;
+use super::operations::{KindId, OperationId, Operations};
+use super::profile::widen;
+use super::saved::{Saved, SavedOpen, SavedTraces};
+use super::tree::{Call, Trace};
+
+impl TraceAnalysis {
+    /// Adds saved results to what was found: those of an earlier life, or those of several consumers.
+    ///
+    /// All of them go in one call: a trace of which records are in several of them is put together
+    /// from all, unless one of them had closed it.
+    pub fn add_saved(&mut self, parts: Vec<SavedTraces>) {
+        let mut unfinished = Vec::with_capacity(parts.len());
+        for SavedTraces(part) in parts {
+            let operations = Numbers::of(&part, &mut self.assembler.operations);
+            unfinished.push(self.add_finished(part, operations));
+        }
+        for (waiting, open, operations) in unfinished {
+            for trace in waiting {
+                let trace = operations.trace(trace.into_owned());
+                self.profile.link(trace, &self.assembler.operations);
+            }
+            for trace in open {
+                self.reopen(trace, &operations);
+            }
+        }
+    }
+
+    /// Adds everything but what may still change.
+    fn add_finished<'a>(
+        &mut self,
+        part: Saved<'a>,
+        operations: Numbers,
+    ) -> (Vec<Cow<'a, Trace>>, Vec<SavedOpen<'a>>, Numbers) {
+        let (assembler, profile) = (&mut self.assembler, &mut self.profile);
+        assembler.counts.add(&part.counts);
+        profile.counts.add(&part.counts);
+        assembler.newest = assembler.newest.max(part.newest);
+        if let Some(span) = part.span {
+            profile.span = Some(widen(profile.span, span));
+        }
+        let mut places = vec![Some(0)];
+        for (operation, parent, calls, total_ns, self_ns) in &part.tree {
+            let caller = parent
+                .checked_sub(1)
+                .and_then(|caller| part.tree.get(caller));
+            let from = caller.map(|(operation, ..)| operations.operation(*operation));
+            let node = (
+                operations.operation(*operation),
+                *calls,
+                *total_ns,
+                *self_ns,
+            );
+            let parent = places.get(*parent).copied().flatten();
+            places.push(profile.tree.merge(parent, from, node));
+        }
+        for (from, to, calls) in part.beyond {
+            let from = from.map(|from| operations.operation(from));
+            profile
+                .tree
+                .merge_beyond(from, operations.operation(to), calls);
+        }
+        for times in part.times {
+            if let Some(timed) = profile.timed(operations.kind(times.kind)) {
+                timed.durations.add_all(&times.counts, times.total_ns);
+                timed.failed = timed.failed.saturating_add(times.failed);
+            }
+        }
+        for class in part.classes {
+            let mut class = class.into_owned();
+            class.example = operations.trace(class.example);
+            profile.add_class(class);
+        }
+        for (name, session) in part.sessions.iter() {
+            profile.add_session(name, *session);
+        }
+        for trace in part.slowest.into_owned() {
+            profile.compare(&operations.trace(trace));
+        }
+        for (id, placed) in part.placed {
+            let mut placed = placed.into_owned();
+            for node in &mut placed.nodes {
+                *node = places.get(*node).copied().flatten().unwrap_or(0);
+            }
+            profile.links.remember(id, placed);
+        }
+        for (id, is_late) in part.closed {
+            assembler.closed.add(id, is_late);
+        }
+        let chunks = self.chunks.get_or_insert_default();
+        for (first, last) in part.chunks {
+            let Ok(first) = first.parse::<ChunkIdentity>() else {
+                continue;
+            };
+            let shared = chunks.insert(first, last);
+            let counted = &mut assembler.counts.shared_chunks;
+            *counted = counted.saturating_add(shared);
+        }
+        (part.waiting, part.open, operations)
+    }
+
+    /// Adds the records of a trace that was open.
+    fn reopen(&mut self, saved: SavedOpen<'_>, operations: &Numbers) {
+        let assembler = &mut self.assembler;
+        // They were counted when they came.
+        let counted = assembler.counts.records;
+        let session = saved.session.map(|session| assembler.sessions.id(&session));
+        let metadata = saved.metadata.map(|it| Metadata {
+            host: assembler.operations.text(&it.host),
+            parent: it.parent,
+        });
+        if metadata.is_some()
+            && let Some(trace) = assembler.trace(saved.id, i64::MAX, i64::MIN)
+        {
+            trace.metadata = metadata;
+            trace.session = trace.session.or(session);
+        }
+        for call in saved.calls.iter() {
+            if let Some(trace) = assembler.trace(saved.id, call.tin, call.tout) {
+                trace.calls.push(operations.call(*call));
+                trace.session = trace.session.or(session);
+            }
+        }
+        for event in saved.events.iter() {
+            if let Some(trace) = assembler.trace(saved.id, event.time, event.time) {
+                let operation = operations.kind(event.operation);
+                trace.events.push(Event {
+                    operation,
+                    ..*event
+                });
+                trace.session = trace.session.or(session);
+            }
+        }
+        assembler.counts.records = counted;
+    }
+}
+
+/// The numbers of this analysis for those of a file.
+struct Numbers {
+    kinds: Vec<KindId>,
+    operations: Vec<OperationId>,
+}
+
+impl Numbers {
+    fn of(part: &Saved<'_>, known: &mut Operations) -> Self {
+        let kinds = part.kinds.iter().map(|(component, signature)| {
+            let (component, signature) = (known.text(component), known.text(signature));
+            known.kind(Some(component), signature)
+        });
+        let kinds: Vec<_> = kinds.collect();
+        let operations = part.operations.iter().map(|(host, kind)| {
+            let host = known.text(host);
+            let kind = kinds.get(kind.position()).copied();
+            known.id(host, kind.unwrap_or(KindId(0)))
+        });
+        let operations = operations.collect();
+        Self { kinds, operations }
+    }
+
+    fn operation(&self, id: OperationId) -> OperationId {
+        let known = self.operations.get(id.position());
+        known.copied().unwrap_or(OperationId(0))
+    }
+
+    fn kind(&self, kind: KindId) -> KindId {
+        let known = self.kinds.get(kind.position());
+        known.copied().unwrap_or(KindId(0))
+    }
+
+    fn call(&self, call: Call) -> Call {
+        Call {
+            operation: self.operation(call.operation),
+            ..call
+        }
+    }
+
+    fn trace(&self, mut trace: Trace) -> Trace {
+        trace
+            .calls
+            .iter_mut()
+            .for_each(|call| *call = self.call(*call));
+        trace
+    }
+}
