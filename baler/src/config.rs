@@ -3,6 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+#[cfg(feature = "consumer")]
+use baler_common::container::ChunkDecoder;
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 
@@ -108,6 +110,9 @@ pub struct ConsumerConfig {
     /// The media that there are; by default those of this build.
     #[cfg_attr(feature = "serde", serde(skip, default = "media"))]
     pub media: Media,
+    /// Decodes chunks: its limits, and containers, formats and compressions of other crates.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub decoder: ChunkDecoder,
 }
 
 #[cfg(feature = "consumer")]
@@ -122,6 +127,7 @@ impl ConsumerConfig {
             max_attempts: MAX_ATTEMPTS,
             demand: DEMAND,
             media: media(),
+            decoder: ChunkDecoder::default(),
         }
     }
 }

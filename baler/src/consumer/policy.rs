@@ -37,7 +37,9 @@ pub(super) fn open(config: &ConsumerConfig) -> Result<Opened, Error> {
         listens_on,
         warning,
     } = open;
-    let source = Source::new(reader).with_demand(config.demand);
+    let source = Source::new(reader)
+        .with_demand(config.demand)
+        .with_decoder(config.decoder.clone());
     Ok(Opened {
         source: with_quarantine(source, config)?,
         listens_on,

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use super::compression::Compression;
+use super::compression::{BlockCompression, Compression};
 #[cfg(feature = "zstd")]
 use super::dictionary::{Dictionaries, Dictionary};
 use super::error::{DecodeErrorKind, EncodeError};
+use super::format::{FIRST_ADDED_NUMBER, check_number};
 
 /// The numbers of the compressions in the container; FORMAT.md, "Blocks".
 pub(super) const CODE_NONE: u8 = 0;
@@ -13,8 +14,8 @@ pub(super) const CODE_LZ4: u8 = 1;
 pub(super) const CODE_ZSTD: u8 = 2;
 pub(super) const CODE_ZSTD_DICTIONARY: u8 = 3;
 
-/// The compression with this number; the level of zstd does not travel and is given as 0.
-pub(super) fn from_code(code: u8) -> Option<Compression> {
+/// The compression with this number, if it is one of Baler's own.
+fn from_code(code: u8) -> Option<Compression> {
     match code {
         CODE_NONE => Some(Compression::None),
         CODE_LZ4 => Some(Compression::Lz4),
@@ -37,10 +38,6 @@ fn chosen(compression: Compression) -> Compression {
 #[derive(Default)]
 pub(super) struct Compressor {
     method: Method,
-    #[cfg_attr(
-        not(any(feature = "lz4", feature = "zstd")),
-        expect(dead_code, reason = "only a compression writes to it")
-    )]
     out: Vec<u8>,
 }
 
@@ -48,6 +45,7 @@ pub(super) struct Compressor {
 enum Method {
     #[default]
     None,
+    Added(&'static dyn BlockCompression),
     #[cfg(feature = "lz4")]
     Lz4(lz4_flex::block::CompressTable),
     #[cfg(feature = "zstd")]
@@ -86,6 +84,20 @@ impl Compressor {
         })
     }
 
+    /// A compressor from another crate.
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::ReservedNumber`] when its number is one of Baler's own.
+    pub(super) fn added(compression: &'static dyn BlockCompression) -> Result<Self, EncodeError> {
+        let (name, number) = (compression.name(), compression.number());
+        check_number("compression", name, number)?;
+        Ok(Self {
+            method: Method::Added(compression),
+            out: Vec::new(),
+        })
+    }
+
     /// A compressor by zstd at this level, with a dictionary.
     ///
     /// # Errors
@@ -117,6 +129,7 @@ impl Compressor {
     fn compression(&self) -> Compression {
         match self.method {
             Method::None => Compression::None,
+            Method::Added(added) => Compression::Added { name: added.name() },
             #[cfg(feature = "lz4")]
             Method::Lz4(_) => Compression::Lz4,
             #[cfg(feature = "zstd")]
@@ -136,13 +149,6 @@ impl Compressor {
     /// # Errors
     ///
     /// [`EncodeError::Compression`] when the library fails.
-    #[cfg_attr(
-        not(any(feature = "lz4", feature = "zstd")),
-        expect(
-            clippy::unnecessary_wraps,
-            reason = "a build with a compression can fail"
-        )
-    )]
     pub(super) fn compress(&mut self, raw: &[u8]) -> Result<Option<(u8, &[u8])>, EncodeError> {
         if raw.is_empty() {
             return Ok(None);
@@ -156,6 +162,11 @@ impl Compressor {
         };
         match &mut self.method {
             Method::None => Ok(None),
+            Method::Added(added) => {
+                self.out.clear();
+                added.compress(raw, &mut self.out)?;
+                Ok(Some((added.number(), &self.out)))
+            }
             #[cfg(feature = "lz4")]
             Method::Lz4(table) => {
                 let room = lz4_flex::block::get_maximum_output_size(raw.len());
@@ -196,6 +207,8 @@ fn failed(compression: Compression, error: &dyn fmt::Display) -> EncodeError {
 /// Decompresses blocks of any kind; keeps its context from block to block.
 #[derive(Default)]
 pub(super) struct Decompressor {
+    /// The compressions that were added.
+    added: Vec<&'static dyn BlockCompression>,
     #[cfg(feature = "zstd")]
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     #[cfg(feature = "zstd")]
@@ -205,10 +218,11 @@ pub(super) struct Decompressor {
     loaded: std::collections::BTreeMap<u32, zstd::bulk::Decompressor<'static>>,
 }
 
-/// A copy has the same dictionaries, and contexts of its own.
+/// A copy has the same compressions and dictionaries, and contexts of its own.
 impl Clone for Decompressor {
     fn clone(&self) -> Self {
         Self {
+            added: self.added.clone(),
             #[cfg(feature = "zstd")]
             zstd: None,
             #[cfg(feature = "zstd")]
@@ -220,6 +234,23 @@ impl Clone for Decompressor {
 }
 
 impl Decompressor {
+    /// Adds a compression from another crate.
+    pub(super) fn add(&mut self, compression: &'static dyn BlockCompression) {
+        self.added.push(compression);
+    }
+
+    /// The compression with this number; the level of zstd does not travel and is given as 0.
+    pub(super) fn compression(&self, code: u8) -> Option<Compression> {
+        let added = self.added(code);
+        let added = added.map(|it| Compression::Added { name: it.name() });
+        added.or_else(|| from_code(code))
+    }
+
+    fn added(&self, code: u8) -> Option<&'static dyn BlockCompression> {
+        let mut added = self.added.iter().copied();
+        added.find(|it| it.number() == code && code >= FIRST_ADDED_NUMBER)
+    }
+
     /// Sets the dictionaries that chunks may name.
     #[cfg(feature = "zstd")]
     pub(super) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
@@ -295,17 +326,17 @@ impl Decompressor {
                     .decompress_to_buffer(stored, raw)
                     .map_err(|error| broken(&error))?
             }
-            _ => {
-                return Err(match from_code(code) {
-                    Some(missing) => DecodeErrorKind::CompressionMissing {
-                        compression: missing.name(),
-                    },
-                    None => DecodeErrorKind::Unknown {
-                        what: "compression",
-                        number: code.into(),
-                    },
-                });
-            }
+            _ => match (self.added(code), from_code(code)) {
+                (Some(added), _) => added.decompress(stored, raw)?,
+                (None, Some(missing)) => {
+                    let compression = missing.name();
+                    return Err(DecodeErrorKind::CompressionMissing { compression });
+                }
+                (None, None) => {
+                    let (what, number) = ("compression", code.into());
+                    return Err(DecodeErrorKind::Unknown { what, number });
+                }
+            },
         };
         if found == raw.len() {
             Ok(())

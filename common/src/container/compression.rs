@@ -3,9 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::error::{DecodeErrorKind, EncodeError};
+
 /// How a native chunk's body is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
+    /// A [`BlockCompression`] of another crate.
+    Added {
+        /// Its name.
+        name: &'static str,
+    },
     /// Where it pays, by zstd at level 1, or by lz4 in a build without zstd.
     ///
     /// The serializer tries whether it pays on a few chunks, and remembers it for the next chunks
@@ -24,9 +31,11 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The name without the level, as tables and JSON show it: `auto`, `none`, `lz4` or `zstd`.
+    /// The name without the level, as tables and JSON show it: `auto`, `none`, `lz4`, `zstd` or
+    /// that of an added one.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Added { name } => name,
             Self::Auto => "auto",
             Self::Lz4 => "lz4",
             Self::None => "none",
@@ -69,4 +78,40 @@ impl FromStr for Compression {
             .map(|level| Self::Zstd { level })
             .ok_or_else(|| ParseCompressionError { text: text.into() })
     }
+}
+
+/// A compression of blocks that another crate adds to the native container.
+///
+/// # What the implementer owes
+///
+/// [`decompress`](Self::decompress) gets bytes from elsewhere: it must not panic. The container has
+/// checked the size of `raw` against its limits before.
+///
+/// # Why it has this shape
+///
+/// As a [`BodyFormat`](super::BodyFormat) it is a constant of its crate, and both ends name it:
+/// [`NativeSerializer::with_compression`](super::NativeSerializer::with_compression) and
+/// [`ChunkDecoder::with_compression`](super::ChunkDecoder::with_compression).
+pub trait BlockCompression: fmt::Debug + Sync {
+    /// The number before each block, at least [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER).
+    /// Writers and readers agree on it.
+    fn number(&self) -> u8;
+
+    /// The name in tables and JSON.
+    fn name(&self) -> &'static str;
+
+    /// Appends a block, compressed. The container stores the block as it is when that is smaller.
+    ///
+    /// # Errors
+    ///
+    /// The compressor failed: [`EncodeError::Compression`].
+    fn compress(&self, raw: &[u8], out: &mut Vec<u8>) -> Result<(), EncodeError>;
+
+    /// Writes the original block to `raw`, which has its size. Returns how many bytes it wrote; the
+    /// container refuses the chunk if there are fewer.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are broken, or hold more than `raw`: [`DecodeErrorKind::Compression`].
+    fn decompress(&self, stored: &[u8], raw: &mut [u8]) -> Result<usize, DecodeErrorKind>;
 }

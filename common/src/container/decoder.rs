@@ -2,48 +2,18 @@
 
 use std::sync::Arc;
 
-use super::compression::Compression;
+use super::compression::{BlockCompression, Compression};
+use super::deserializer::ChunkDeserializer;
 #[cfg(feature = "zstd")]
 use super::dictionary::Dictionaries;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::format::BodyFormat;
 use super::header::ChunkHeader;
+use super::kieker::KiekerDeserializer;
 use super::limits::Limits;
-use super::{kieker, native};
+use super::native::NativeDeserializer;
 use crate::record::{Catalog, RecordBatch};
 use crate::transport::{ChunkIdentity, ContainerKind};
-
-/// The container whose magic the chunk begins with.
-fn container_of(chunk: &[u8]) -> Result<ContainerKind, DecodeError> {
-    if chunk.starts_with(&native::MAGIC) {
-        return Ok(ContainerKind::Native);
-    }
-    if chunk.starts_with(&kieker::MAGIC) {
-        return Ok(ContainerKind::Kieker);
-    }
-    Err(DecodeError {
-        offset: 0,
-        in_body: false,
-        reading: "the magic",
-        kind: DecodeErrorKind::UnknownContainer {
-            found: chunk.iter().take(4).copied().collect(),
-        },
-    })
-}
-
-/// What a container's decoder works with.
-pub(super) struct DecodeContext<'a> {
-    /// What it may spend.
-    pub(super) limits: &'a Limits,
-    /// The types that a container without schemas may name.
-    pub(super) catalog: &'a Catalog,
-    /// The formats of native bodies that were added.
-    pub(super) formats: &'a [&'static dyn BodyFormat],
-    /// Memory kept from chunk to chunk.
-    pub(super) scratch: &'a mut native::DecodeScratch,
-    /// Filled when somebody wants to know where the bytes went.
-    pub(super) layout: Option<&'a mut Layout>,
-}
 
 /// Decodes chunks from nothing but their bytes.
 ///
@@ -52,9 +22,26 @@ pub(super) struct DecodeContext<'a> {
 #[derive(Debug, Clone)]
 pub struct ChunkDecoder {
     limits: Limits,
-    catalog: Arc<Catalog>,
-    formats: Vec<&'static dyn BodyFormat>,
-    scratch: native::DecodeScratch,
+    native: NativeDeserializer,
+    kieker: KiekerDeserializer,
+    added: Vec<Box<dyn AddedDeserializer>>,
+}
+
+/// A deserializer from another crate; a copy of the decoder has one of its own.
+trait AddedDeserializer: ChunkDeserializer {
+    fn copy(&self) -> Box<dyn AddedDeserializer>;
+}
+
+impl<D: ChunkDeserializer + Clone + 'static> AddedDeserializer for D {
+    fn copy(&self) -> Box<dyn AddedDeserializer> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn AddedDeserializer> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
 }
 
 /// A chunk, decoded.
@@ -71,17 +58,17 @@ pub struct DecodedChunk {
 pub struct ChunkSummary {
     /// Which container it is.
     pub container: ContainerKind,
-    /// The body's format: `columnar` or the name of one that was added, or `dflt` in Kieker's
-    /// container.
+    /// The body's format: `columnar` or the name of one that was added, `dflt` in Kieker's
+    /// container, the name that an added container gives.
     pub format: &'static str,
     /// How the body is compressed. The level of zstd is not known: it is given as 0.
     pub compression: Compression,
     /// The chunk's length in bytes.
     pub bytes: usize,
-    /// The CRC-32C of the chunk: the one at the end of a native chunk, that of all bytes of
-    /// Kieker's, which has none.
+    /// The CRC-32C of the chunk: the one at the end of a native chunk, that of all bytes of one
+    /// that has none.
     pub checksum: u32,
-    /// How many records it holds; Kieker's container does not say.
+    /// How many records it holds, if the chunk says so; Kieker's do not.
     pub records: Option<usize>,
     /// The smallest and the largest timestamp, if the chunk says so and has any.
     pub time_span: Option<(i64, i64)>,
@@ -90,6 +77,20 @@ pub struct ChunkSummary {
 }
 
 impl ChunkSummary {
+    /// The summary of a chunk whose container says nothing of itself.
+    pub fn plain(container: ContainerKind, format: &'static str, chunk: &[u8]) -> Self {
+        Self {
+            container,
+            format,
+            compression: Compression::None,
+            bytes: chunk.len(),
+            checksum: crc32c::crc32c(chunk),
+            records: None,
+            time_span: None,
+            header: None,
+        }
+    }
+
     /// The identity of the chunk, if the container holds it.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.header.as_ref().map(|header| header.identity)
@@ -139,24 +140,42 @@ impl ChunkDecoder {
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
-            catalog: Catalog::shared_kieker(),
-            formats: Vec::new(),
-            scratch: native::DecodeScratch::default(),
+            native: NativeDeserializer::default(),
+            kieker: KiekerDeserializer::default(),
+            added: Vec::new(),
         }
     }
 
     /// Sets the types that containers without schemas may name.
     #[must_use]
     pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
-        self.catalog = catalog;
+        self.kieker = KiekerDeserializer::new(catalog);
+        self
+    }
+
+    /// Adds a container. One with the magic of a container that the decoder knows is never asked.
+    #[must_use]
+    pub fn with_deserializer(
+        mut self,
+        deserializer: impl ChunkDeserializer + Clone + 'static,
+    ) -> Self {
+        self.added.push(Box::new(deserializer));
         self
     }
 
     /// Adds a format of the bodies of native chunks. One whose number is below
-    /// [`FIRST_ADDED_FORMAT`](super::FIRST_ADDED_FORMAT) is never asked.
+    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER) is never asked.
     #[must_use]
     pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Self {
-        self.formats.push(format);
+        self.native.add_format(format);
+        self
+    }
+
+    /// Adds a compression of native chunks. One whose number is below
+    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER) is never asked.
+    #[must_use]
+    pub fn with_compression(mut self, compression: &'static dyn BlockCompression) -> Self {
+        self.native.add_compression(compression);
         self
     }
 
@@ -165,7 +184,7 @@ impl ChunkDecoder {
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn with_dictionaries(mut self, dictionaries: Dictionaries) -> Self {
-        self.scratch.set_dictionaries(dictionaries);
+        self.native.set_dictionaries(dictionaries);
         self
     }
 
@@ -202,7 +221,7 @@ impl ChunkDecoder {
     ///
     /// No more than some megabytes are kept, however large the batch.
     pub fn reuse(&mut self, batch: RecordBatch) {
-        self.scratch.reuse(batch);
+        self.native.reuse(batch);
     }
 
     /// Reads what a chunk says of itself, without decoding a record.
@@ -215,10 +234,16 @@ impl ChunkDecoder {
     ///
     /// As [`ChunkDecoder::decode`].
     pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
-        match container_of(chunk)? {
-            ContainerKind::Kieker => kieker::summarize(chunk, &self.limits),
-            ContainerKind::Native => native::summarize(chunk, &self.limits, &self.formats),
-        }
+        let built_in: [&dyn ChunkDeserializer; 2] = [&self.native, &self.kieker];
+        let added = self
+            .added
+            .iter()
+            .map(|it| -> &dyn ChunkDeserializer { &**it });
+        let mut all = built_in.into_iter().chain(added);
+        let found = all.find(|it| chunk.starts_with(&it.magic()));
+        found
+            .ok_or_else(|| unknown_container(chunk))?
+            .summarize(chunk, &self.limits)
     }
 
     fn decode_into(
@@ -226,16 +251,26 @@ impl ChunkDecoder {
         chunk: &[u8],
         layout: Option<&mut Layout>,
     ) -> Result<DecodedChunk, DecodeError> {
-        let mut context = DecodeContext {
-            limits: &self.limits,
-            catalog: &self.catalog,
-            formats: &self.formats,
-            scratch: &mut self.scratch,
-            layout,
-        };
-        match container_of(chunk)? {
-            ContainerKind::Kieker => kieker::decode(chunk, &mut context),
-            ContainerKind::Native => native::decode(chunk, &mut context),
-        }
+        let built_in: [&mut dyn ChunkDeserializer; 2] = [&mut self.native, &mut self.kieker];
+        let added = self
+            .added
+            .iter_mut()
+            .map(|it| -> &mut dyn ChunkDeserializer { &mut **it });
+        let mut all = built_in.into_iter().chain(added);
+        let found = all.find(|it| chunk.starts_with(&it.magic()));
+        found
+            .ok_or_else(|| unknown_container(chunk))?
+            .deserialize(chunk, &self.limits, layout)
+    }
+}
+
+fn unknown_container(chunk: &[u8]) -> DecodeError {
+    DecodeError {
+        offset: 0,
+        in_body: false,
+        reading: "the magic",
+        kind: DecodeErrorKind::UnknownContainer {
+            found: chunk.iter().take(4).copied().collect(),
+        },
     }
 }

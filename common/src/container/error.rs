@@ -28,10 +28,12 @@ pub enum EncodeError {
         /// What it said.
         message: Box<str>,
     },
-    /// A body format from elsewhere has a number that Baler keeps for its own formats.
-    #[error("the body format {name} has the number {number}; use one from 128 to 255")]
-    ReservedFormat {
-        /// The format's name.
+    /// A body format or compression from another crate has a number that Baler keeps for its own.
+    #[error("the {what} {name} has the number {number}; use one from 128 to 255")]
+    ReservedNumber {
+        /// Which of the two it is.
+        what: &'static str,
+        /// Its name.
         name: &'static str,
         /// Its number.
         number: u8,
@@ -131,6 +133,12 @@ pub enum DecodeErrorKind {
         limit: u64,
         /// What the chunk asks for.
         found: u64,
+    },
+    /// The bytes are not those of a body format or container from another crate.
+    #[error("{message}")]
+    Malformed {
+        /// What is wrong.
+        message: Box<str>,
     },
     /// A schema in the chunk cannot be.
     #[error("the schema is wrong: {0}")]

@@ -22,8 +22,8 @@ use crate::record::RecordBatch;
 /// [`NativeSerializer::with_format`](super::NativeSerializer::with_format) and
 /// [`ChunkDecoder::with_format`](super::ChunkDecoder::with_format).
 pub trait BodyFormat: fmt::Debug + Sync {
-    /// The number in the prefix of a chunk, at least [`FIRST_ADDED_FORMAT`]. Writers and readers agree on
-    /// it.
+    /// The number in the prefix of a chunk, at least [`FIRST_ADDED_NUMBER`]. Writers and readers
+    /// agree on it.
     fn number(&self) -> u8;
 
     /// The name in tables and JSON.
@@ -44,5 +44,22 @@ pub trait BodyFormat: fmt::Debug + Sync {
     fn deserialize(&self, body: &[u8], limits: &Limits) -> Result<RecordBatch, DecodeError>;
 }
 
-/// The first number of a format from elsewhere: the numbers below are Baler's own.
-pub const FIRST_ADDED_FORMAT: u8 = 0x80;
+/// The first number of a body format or compression from another crate: the numbers below are
+/// Baler's own.
+pub const FIRST_ADDED_NUMBER: u8 = 0x80;
+
+/// Refuses a number that Baler keeps for its own formats and compressions.
+///
+/// # Errors
+///
+/// [`EncodeError::ReservedNumber`].
+pub(super) fn check_number(
+    what: &'static str,
+    name: &'static str,
+    number: u8,
+) -> Result<(), EncodeError> {
+    match number < FIRST_ADDED_NUMBER {
+        true => Err(EncodeError::ReservedNumber { what, name, number }),
+        false => Ok(()),
+    }
+}

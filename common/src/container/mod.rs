@@ -4,15 +4,18 @@
 //! RecordBatch + ChunkHeader -> ChunkSerializer -> bytes -> ChunkDecoder -> DecodedChunk
 //! ```
 //!
-//! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT;
-//! [`ChunkDecoder`] tells them apart by their magic.
-//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs; [`KiekerStreamEncoder`]
+//! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT.
+//! [`ChunkDecoder`] finds the [`ChunkDeserializer`] of a chunk by its magic.
+//! Other crates can add containers, and to the native one a [`BodyFormat`] or [`BlockCompression`].
+//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs;
+//! [`KiekerStreamEncoder`]
 //! writes such streams, and binary logs.
 
 mod codec;
 mod compression;
 mod cursor;
 mod decoder;
+mod deserializer;
 #[cfg(feature = "zstd")]
 mod dictionary;
 mod error;
@@ -26,18 +29,20 @@ mod num;
 mod serializer;
 mod varint;
 
-pub use compression::Compression;
+pub use compression::{BlockCompression, Compression};
 pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
+pub use deserializer::ChunkDeserializer;
 #[cfg(feature = "zstd")]
 pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use extent::ChunkExtent;
-pub use format::{BodyFormat, FIRST_ADDED_FORMAT};
+pub use format::{BodyFormat, FIRST_ADDED_NUMBER};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::{
-    ChunkString, KiekerChunk, KiekerSerializer, KiekerStream, KiekerStreamEncoder, StreamChunk,
+    ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
+    KiekerStreamEncoder, StreamChunk,
     StreamStep,
 };
 pub use limits::Limits;
-pub use native::NativeSerializer;
+pub use native::{NativeDeserializer, NativeSerializer};
 pub use serializer::ChunkSerializer;

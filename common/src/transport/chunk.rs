@@ -33,6 +33,8 @@ pub struct ChunkMeta {
 /// Which container a chunk is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContainerKind {
+    /// One of another crate, whose magic tells which.
+    Added,
     /// Kieker's KIKA/DFLT.
     Kieker,
     /// Baler's own.
@@ -40,17 +42,24 @@ pub enum ContainerKind {
 }
 
 impl ContainerKind {
-    /// Whether the container itself says who it is.
+    /// Whether the container itself says which chunk it is. Media carry the identity of all others.
     pub const fn carries_identity(self) -> bool {
         matches!(self, Self::Native)
     }
 
-    /// The name in URIs, tables and JSON: `native` or `kieker`.
+    /// The name in URIs, tables and JSON: `native`, `kieker` or `added`.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Added => "added",
             Self::Kieker => "kieker",
             Self::Native => "native",
         }
+    }
+
+    /// The kind with this [name](Self::name).
+    pub fn from_name(name: &str) -> Option<Self> {
+        let all = [Self::Added, Self::Kieker, Self::Native];
+        all.into_iter().find(|kind| kind.name() == name)
     }
 }
 

@@ -6,6 +6,7 @@
     reason = "helpers of tests fail by panicking, like the tests"
 )]
 
+mod additions;
 mod arbitrary;
 mod body_formats;
 mod corpus;

@@ -27,6 +27,7 @@ pub(crate) fn compressions() -> Vec<Compression> {
     ];
     all.into_iter()
         .filter(|compression| match compression {
+            Compression::Added { .. } => false,
             Compression::Auto => cfg!(any(feature = "lz4", feature = "zstd")),
             Compression::Lz4 => cfg!(feature = "lz4"),
             Compression::None => true,

@@ -21,6 +21,9 @@ pub(crate) const PERSISTENT: u8 = 2;
 /// The property `content-type` of a message with Kieker's container.
 const KIEKER_TYPE: &str = "application/x-kieker-chunk";
 
+/// The property `content-type` of a message with a container of another crate.
+const ADDED_TYPE: &str = "application/x-baler-added-chunk";
+
 /// The properties of a message with this chunk.
 ///
 /// A native container says who it is, so that only what helps a person to tell messages apart is
@@ -50,21 +53,27 @@ pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
     headers.insert(PRODUCER.into(), AMQPValue::LongString(producer.into()));
     let epoch = identity.epoch.to_string();
     headers.insert(EPOCH.into(), AMQPValue::LongString(epoch.into()));
+    let content_type = match meta.container {
+        ContainerKind::Added => ADDED_TYPE,
+        ContainerKind::Kieker | ContainerKind::Native => KIEKER_TYPE,
+    };
     BasicProperties::default()
-        .with_content_type(KIEKER_TYPE.into())
+        .with_content_type(content_type.into())
         .with_delivery_mode(PERSISTENT)
         .with_headers(headers)
 }
 
 /// What the properties say of a chunk, if they say all of it; a native container says it itself.
 pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
-    if properties.content_type().as_ref()?.as_str() != KIEKER_TYPE {
-        return None;
-    }
+    let container = match properties.content_type().as_ref()?.as_str() {
+        ADDED_TYPE => ContainerKind::Added,
+        KIEKER_TYPE => ContainerKind::Kieker,
+        _ => return None,
+    };
     let headers = properties.headers().as_ref()?;
     let (start, random) = text(headers, EPOCH)?.split_once('-')?;
     Some(ChunkMeta {
-        container: ContainerKind::Kieker,
+        container,
         records: u32::try_from(number(headers, RECORDS)?).ok()?,
         identity: ChunkIdentity {
             producer: ProducerId::from_str(text(headers, PRODUCER)?).ok()?,
@@ -139,8 +148,10 @@ mod tests {
 
     #[test]
     fn identity_survives_the_headers_of_a_container_without_one() {
-        let meta_before = of(ContainerKind::Kieker);
-        assert_eq!(meta(&properties(&meta_before)), Some(meta_before));
+        for container in [ContainerKind::Added, ContainerKind::Kieker] {
+            let meta_before = of(container);
+            assert_eq!(meta(&properties(&meta_before)), Some(meta_before));
+        }
     }
 
     #[test]

@@ -194,6 +194,7 @@ const fn container_code(container: ContainerKind) -> u8 {
     match container {
         ContainerKind::Native => 1,
         ContainerKind::Kieker => 2,
+        ContainerKind::Added => 3,
     }
 }
 
@@ -201,6 +202,7 @@ const fn container_of(code: u8) -> Option<ContainerKind> {
     match code {
         1 => Some(ContainerKind::Native),
         2 => Some(ContainerKind::Kieker),
+        3 => Some(ContainerKind::Added),
         _ => None,
     }
 }
@@ -295,6 +297,12 @@ mod tests {
         assert_eq!(bytes[28..32], [3, 0, 0, 0]);
         assert_eq!(bytes[32..72], header.meta.unwrap().identity.to_bytes());
         assert_eq!(FrameHeader::decode(&bytes), Ok(header));
+        for (container, code) in [(ContainerKind::Native, 1), (ContainerKind::Added, 3)] {
+            let mut other = header;
+            other.meta.as_mut().unwrap().container = container;
+            assert_eq!(other.encode()[24], code);
+            assert_eq!(FrameHeader::decode(&other.encode()), Ok(other));
+        }
     }
 
     #[test]

@@ -95,12 +95,10 @@ impl QuarantineReader {
 
 /// What travels beside a chunk whose identity was kept.
 fn meta(description: &Description) -> Option<ChunkMeta> {
-    let container = match description.container.as_deref() {
-        Some("kieker") => ContainerKind::Kieker,
-        _ => ContainerKind::Native,
-    };
+    let named = description.container.as_deref();
+    let container = named.and_then(ContainerKind::from_name);
     Some(ChunkMeta {
-        container,
+        container: container.unwrap_or(ContainerKind::Native),
         records: description.records.unwrap_or(0),
         identity: description.identity.as_ref()?.parse().ok()?,
     })

@@ -11,8 +11,8 @@ use crate::config::PartitionBy;
 /// The header of a native container, which says itself who it is: for people.
 const NATIVE: &str = "baler";
 
-/// The header of Kieker's container, which has no room for an identity.
-const KIEKER: &str = "kieker";
+/// The containers whose header, called by their name, carries the identity.
+const WITH_IDENTITY: [ContainerKind; 2] = [ContainerKind::Kieker, ContainerKind::Added];
 
 /// The key and the header of a message.
 #[derive(Debug)]
@@ -36,9 +36,10 @@ impl Label {
         };
         let header = match meta.container {
             ContainerKind::Native => (NATIVE, format!("{lane}/{sequence}")),
-            ContainerKind::Kieker => {
+            other => {
                 let records = meta.records;
-                (KIEKER, format!("{lane}/{sequence}/{epoch}/{records}"))
+                let text = format!("{lane}/{sequence}/{epoch}/{records}");
+                (other.name(), text)
             }
         };
         Self { key, header }
@@ -53,14 +54,15 @@ pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
         let value = headers.iter().filter(|header| header.key == name).last();
         std::str::from_utf8(value?.value?).ok()
     };
-    let Some(value) = text(KIEKER) else {
+    let of = |container: ContainerKind| Some((container, text(container.name())?));
+    let Some((container, value)) = WITH_IDENTITY.into_iter().find_map(of) else {
         return read_six_headers(text);
     };
     let key = std::str::from_utf8(message.key()?).ok()?;
     let producer = key.split_once('/').map_or(key, |(producer, _)| producer);
     let mut parts = value.splitn(4, '/');
     Some(ChunkMeta {
-        container: ContainerKind::Kieker,
+        container,
         identity: ChunkIdentity {
             producer: producer.parse().ok()?,
             lane: parts.next()?.parse().ok()?,
@@ -73,11 +75,7 @@ pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
 
 /// Messages had six headers before version 0.1.0 was released.
 fn read_six_headers<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Option<ChunkMeta> {
-    let container = match text("container")? {
-        name if name == ContainerKind::Kieker.name() => ContainerKind::Kieker,
-        name if name == ContainerKind::Native.name() => ContainerKind::Native,
-        _ => return None,
-    };
+    let container = ContainerKind::from_name(text("container")?)?;
     Some(ChunkMeta {
         container,
         records: text("records")?.parse().ok()?,
@@ -158,9 +156,10 @@ mod tests {
             sequence: u64,
             records: u32,
             way in 0..WAYS.len(),
+            of_kieker: bool,
         ) {
             let meta = ChunkMeta {
-                container: ContainerKind::Kieker,
+                container: WITH_IDENTITY[usize::from(of_kieker)],
                 records,
                 identity: ChunkIdentity {
                     producer: ProducerId::new(producer),
@@ -175,7 +174,7 @@ mod tests {
         #[test]
         fn foreign_keys_and_headers_are_no_identity(
             key in ".*",
-            name in "kieker|container|epoch|baler",
+            name in "added|kieker|container|epoch|baler",
             value in ".*",
         ) {
             prop_assert_eq!(read(&message(&key, &[(&name, &value)])), None);

@@ -6,9 +6,7 @@ use std::hash::BuildHasher as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{ChunkDecoder, DecodeError};
-use baler_common::transport::{
-    ChunkIdentity, ChunkMeta, ContainerKind, Delivery, Epoch, LaneName, ProducerId,
-};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, LaneName, ProducerId};
 
 /// The most lanes of the source that get a number of their own; further lanes share one.
 const MAX_LANES: usize = 65_536;
@@ -75,12 +73,8 @@ impl Identities {
         }
         let summary = self.decoder.summarize(&delivery.bytes)?;
         let records = summary.records.unwrap_or(0);
-        let identity = match (summary.container, summary.identity()) {
-            (_, Some(identity)) => identity,
-            (ContainerKind::Kieker | ContainerKind::Native, None) => {
-                self.make(&delivery.origin.lane)
-            }
-        };
+        let known = summary.identity();
+        let identity = known.unwrap_or_else(|| self.make(&delivery.origin.lane));
         Ok(ChunkMeta {
             container: summary.container,
             records: u32::try_from(records).unwrap_or(u32::MAX),
@@ -125,7 +119,7 @@ mod tests {
         ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
     };
     use baler_common::record::RecordBatch;
-    use baler_common::transport::{Origin, Token};
+    use baler_common::transport::{ContainerKind, Origin, Token};
 
     use super::*;
 

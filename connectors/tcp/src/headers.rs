@@ -270,6 +270,7 @@ impl FrameHeader {
         let container = match (self.kind, self.container) {
             (FrameKind::Chunk, ContainerKind::Kieker) => 0x01,
             (FrameKind::Chunk, ContainerKind::Native) => 0x02,
+            (FrameKind::Chunk, ContainerKind::Added) => 0x03,
             _ => 0,
         };
         let flags = if self.has_identity {
@@ -302,6 +303,7 @@ impl FrameHeader {
         let container = match (kind, container) {
             (FrameKind::Chunk, 0x01) => ContainerKind::Kieker,
             (FrameKind::Chunk, 0x02) => ContainerKind::Native,
+            (FrameKind::Chunk, 0x03) => ContainerKind::Added,
             (FrameKind::Chunk, _) => return Err(invalid(container)),
             (_, 0) => ContainerKind::Native,
             (_, _) => return Err(invalid(container)),
@@ -330,7 +332,7 @@ impl FrameHeader {
 /// that has no checksum of its own.
 pub(crate) const fn covered(container: ContainerKind, identity: usize, length: usize) -> usize {
     match container {
-        ContainerKind::Kieker => length,
+        ContainerKind::Added | ContainerKind::Kieker => length,
         ContainerKind::Native => identity,
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_analysis::quarantine::Quarantined;
-use baler_common::container::ChunkDecoder;
+use baler_common::container::{ChunkDecoder, ChunkExtent};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict,
@@ -66,9 +66,10 @@ impl Checked {
         let mut looked = lock(&looked);
         if let Some(wrapped) = wrapped {
             looked.unwrapped = looked.unwrapped.saturating_add(1);
-            let container = match wrapped.bytes.starts_with(b"KIKA") {
-                true => ContainerKind::Kieker,
-                false => ContainerKind::Native,
+            let container = match wrapped.bytes.first_chunk() {
+                Some(&ChunkExtent::NATIVE_MAGIC) => ContainerKind::Native,
+                Some(b"KIKA") => ContainerKind::Kieker,
+                _ => ContainerKind::Added,
             };
             delivery.meta = wrapped.identity().map(|identity| ChunkMeta {
                 container,

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::frame::Frame;
-use super::layout::layout;
-use super::{STRING_MEMORY, least_bytes};
-use crate::container::compression::Compression;
+use super::layout::layout_of;
+use super::{MAGIC, STRING_MEMORY, least_bytes};
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk};
+use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
+use crate::container::deserializer::ChunkDeserializer;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Limits;
 use crate::container::num::{to_u64, to_usize};
@@ -17,49 +17,64 @@ use crate::transport::ContainerKind;
 /// What is not there: an id of the batch that was not given out yet, a table not yet made.
 const NONE: u32 = u32::MAX;
 
-/// Decodes the records, whose types the catalog must know.
+/// Reads Kieker's container, KIKA/DFLT. The catalog must know the types of the records.
 ///
 /// The batch is the one that was encoded, if its types are those of the catalog.
 /// Stricter than Kieker's reader where that makes something up: a bool other than 0 and 1 is not
 /// read as false, an unknown string id not as null, half a surrogate pair not as a char.
-pub(in crate::container) fn decode(
-    chunk: &[u8],
-    context: &mut DecodeContext<'_>,
-) -> Result<DecodedChunk, DecodeError> {
-    let frame = Frame::cut(chunk, context.limits)?;
-    let mut decoder = Decoder::new(&frame.strings, context.limits, context.catalog);
-    let mut records = frame.records.clone();
-    while !records.is_empty() {
-        decoder.record(&mut records)?;
-    }
-    if let Some(wanted) = context.layout.as_deref_mut() {
-        *wanted = layout(chunk, &frame, &decoder.batch);
-    }
-    Ok(DecodedChunk {
-        summary: summary(chunk),
-        batch: decoder.batch,
-    })
+#[derive(Debug, Clone)]
+pub struct KiekerDeserializer {
+    catalog: Arc<Catalog>,
 }
 
-/// Checks everything but the records.
-pub(in crate::container) fn summarize(
-    chunk: &[u8],
-    limits: &Limits,
-) -> Result<ChunkSummary, DecodeError> {
-    Frame::cut(chunk, limits).map(|_| summary(chunk))
+impl KiekerDeserializer {
+    /// A deserializer of the types in this catalog.
+    pub fn new(catalog: Arc<Catalog>) -> Self {
+        Self { catalog }
+    }
+}
+
+impl Default for KiekerDeserializer {
+    /// With Kieker's own types.
+    fn default() -> Self {
+        Self::new(Catalog::shared_kieker())
+    }
+}
+
+impl ChunkDeserializer for KiekerDeserializer {
+    fn magic(&self) -> [u8; 4] {
+        MAGIC
+    }
+
+    /// Checks everything but the records.
+    fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError> {
+        Frame::cut(chunk, limits).map(|_| summary(chunk))
+    }
+
+    fn deserialize(
+        &mut self,
+        chunk: &[u8],
+        limits: &Limits,
+        layout: Option<&mut Layout>,
+    ) -> Result<DecodedChunk, DecodeError> {
+        let frame = Frame::cut(chunk, limits)?;
+        let mut decoder = Decoder::new(&frame.strings, limits, &self.catalog);
+        let mut records = frame.records.clone();
+        while !records.is_empty() {
+            decoder.record(&mut records)?;
+        }
+        if let Some(wanted) = layout {
+            *wanted = layout_of(chunk, &frame, &decoder.batch);
+        }
+        Ok(DecodedChunk {
+            summary: summary(chunk),
+            batch: decoder.batch,
+        })
+    }
 }
 
 fn summary(chunk: &[u8]) -> ChunkSummary {
-    ChunkSummary {
-        container: ContainerKind::Kieker,
-        format: "dflt",
-        compression: Compression::None,
-        bytes: chunk.len(),
-        checksum: crc32c::crc32c(chunk),
-        records: None,
-        time_span: None,
-        header: None,
-    }
+    ChunkSummary::plain(ContainerKind::Kieker, "dflt", chunk)
 }
 
 /// Fills a batch, record by record.

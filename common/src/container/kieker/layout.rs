@@ -11,7 +11,7 @@ const PLAIN: &str = "plain";
 /// Counts bytes by column, although the container has rows.
 ///
 /// The ids of class names are the order of types; the class names are among the strings.
-pub(super) fn layout(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) -> Layout {
+pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) -> Layout {
     let header_bytes = HEAD_BYTES.saturating_add(TRAILER_BYTES);
     let body_bytes = chunk.len().saturating_sub(header_bytes);
     let mut columns = Vec::new();

@@ -36,7 +36,7 @@ mod strings;
 mod tests;
 
 pub use chunk::{ChunkString, KiekerChunk};
-pub(super) use decode::{decode, summarize};
+pub use decode::KiekerDeserializer;
 pub use encode::KiekerSerializer;
 pub use stream::{KiekerStream, StreamStep};
 pub use stream_chunk::StreamChunk;

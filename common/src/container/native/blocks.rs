@@ -1,6 +1,6 @@
 //! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
 
-use crate::container::codec::{self, CODE_NONE, Compressor, Decompressor};
+use crate::container::codec::{CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
@@ -133,12 +133,15 @@ impl<'a> Blocks<'a> {
     }
 
     /// How the body is compressed: the first compression of a block that is.
-    pub(super) fn compression(&self) -> Result<Compression, DecodeError> {
+    pub(super) fn compression(
+        &self,
+        decompressor: &Decompressor,
+    ) -> Result<Compression, DecodeError> {
         let compressed = self.blocks.iter().find(|block| block.code != CODE_NONE);
         let Some(block) = compressed else {
             return Ok(Compression::None);
         };
-        codec::from_code(block.code).ok_or_else(|| {
+        decompressor.compression(block.code).ok_or_else(|| {
             let kind = DecodeErrorKind::Unknown {
                 what: "compression",
                 number: block.code.into(),

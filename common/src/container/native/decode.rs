@@ -3,14 +3,16 @@
 use super::blocks::Blocks;
 use super::columnar::{self, IntScratch};
 use super::head::Head;
-use super::prefix::{self, unknown};
+use super::prefix::{self, MAGIC, unknown};
 use crate::container::codec::Decompressor;
+use crate::container::compression::BlockCompression;
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodeContext, DecodedChunk, Layout};
+use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
+use crate::container::deserializer::ChunkDeserializer;
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionaries;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::format::{BodyFormat, FIRST_ADDED_FORMAT};
+use crate::container::format::{BodyFormat, FIRST_ADDED_NUMBER};
 use crate::container::limits::Limits;
 use crate::container::num::to_u64;
 use crate::record::RecordBatch;
@@ -19,36 +21,98 @@ use crate::transport::ContainerKind;
 /// How much of its buffers a decoder keeps: one large chunk is not paid for until the end.
 pub(super) const KEPT_BYTES: usize = 4 << 20;
 
-/// Memory that a decoder keeps from chunk to chunk.
+/// Reads Baler's own container; keeps memory from chunk to chunk.
 #[derive(Debug, Default)]
-pub(in crate::container) struct DecodeScratch {
+pub struct NativeDeserializer {
+    /// The formats of bodies that were added.
+    formats: Vec<&'static dyn BodyFormat>,
     decompressor: Decompressor,
     body: Vec<u8>,
     ints: IntScratch,
 }
 
-impl DecodeScratch {
+impl NativeDeserializer {
+    /// Adds a format of bodies.
+    pub(in crate::container) fn add_format(&mut self, format: &'static dyn BodyFormat) {
+        self.formats.push(format);
+    }
+
+    /// Adds a compression.
+    pub(in crate::container) fn add_compression(&mut self, added: &'static dyn BlockCompression) {
+        self.decompressor.add(added);
+    }
+
+    /// Sets the dictionaries that chunks may name.
+    #[cfg(feature = "zstd")]
+    pub(in crate::container) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
+        self.decompressor.set_dictionaries(dictionaries);
+    }
+
     /// Takes the memory of a batch for those to come.
     pub(in crate::container) fn reuse(&mut self, batch: RecordBatch) {
         self.ints.spare.add(batch);
     }
 }
 
-/// A copy starts with memory of its own: there is no knowledge to copy but the dictionaries.
-impl Clone for DecodeScratch {
+/// A copy has the same settings, and memory of its own.
+impl Clone for NativeDeserializer {
     fn clone(&self) -> Self {
         Self {
+            formats: self.formats.clone(),
             decompressor: self.decompressor.clone(),
             ..Self::default()
         }
     }
 }
 
-#[cfg(feature = "zstd")]
-impl DecodeScratch {
-    /// Sets the dictionaries that chunks may name.
-    pub(in crate::container) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
-        self.decompressor.set_dictionaries(dictionaries);
+impl ChunkDeserializer for NativeDeserializer {
+    fn magic(&self) -> [u8; 4] {
+        MAGIC
+    }
+
+    /// Says what the chunk is, its checksums verified and its body left alone.
+    fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError> {
+        Opened::new(chunk, limits, &self.formats, &self.decompressor).map(|it| it.summary)
+    }
+
+    fn deserialize(
+        &mut self,
+        chunk: &[u8],
+        limits: &Limits,
+        mut layout: Option<&mut Layout>,
+    ) -> Result<DecodedChunk, DecodeError> {
+        let opened = Opened::new(chunk, limits, &self.formats, &self.decompressor)?;
+        let Self {
+            decompressor,
+            body,
+            ints,
+            ..
+        } = self;
+        let body_bytes = opened.blocks.body(decompressor, body, limits)?;
+        if let Some(layout) = &mut layout {
+            layout.stored_body_bytes = opened.blocks.stored_bytes;
+            layout.body_bytes = opened.blocks.raw_bytes;
+            layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
+        }
+        let batch = match opened.format {
+            Some(format) => deserialize(format, body_bytes, &opened.head, limits)?,
+            None => {
+                let mut body_context = BodyContext {
+                    head: &opened.head,
+                    limits,
+                    ints,
+                    layout,
+                };
+                columnar::decode(body_bytes, &mut body_context)?
+            }
+        };
+        body.clear();
+        body.shrink_to(KEPT_BYTES);
+        ints.shrink_to(KEPT_BYTES);
+        Ok(DecodedChunk {
+            summary: opened.summary,
+            batch,
+        })
     }
 }
 
@@ -78,10 +142,11 @@ impl<'a> Opened<'a> {
         chunk: &'a [u8],
         limits: &Limits,
         formats: &[&'static dyn BodyFormat],
+        decompressor: &Decompressor,
     ) -> Result<Self, DecodeError> {
         let (number, mut content) = prefix::open(chunk, limits)?;
         let mut added = formats.iter().copied();
-        let format = added.find(|it| it.number() == number && number >= FIRST_ADDED_FORMAT);
+        let format = added.find(|it| it.number() == number && number >= FIRST_ADDED_NUMBER);
         if format.is_none() && number != columnar::NUMBER {
             let reading = "the body's format";
             let at = Cursor::new(chunk);
@@ -92,7 +157,7 @@ impl<'a> Opened<'a> {
         let summary = ChunkSummary {
             container: ContainerKind::Native,
             format: format.map_or(columnar::NAME, BodyFormat::name),
-            compression: blocks.compression()?,
+            compression: blocks.compression(decompressor)?,
             bytes: chunk.len(),
             checksum: chunk.last_chunk().copied().map_or(0, u32::from_le_bytes),
             records: Some(head.records),
@@ -106,44 +171,6 @@ impl<'a> Opened<'a> {
             summary,
         })
     }
-}
-
-/// Checks the chunk and decodes its records.
-pub(in crate::container) fn decode(
-    chunk: &[u8],
-    context: &mut DecodeContext<'_>,
-) -> Result<DecodedChunk, DecodeError> {
-    let opened = Opened::new(chunk, context.limits, context.formats)?;
-    let DecodeScratch {
-        decompressor,
-        body,
-        ints,
-    } = &mut *context.scratch;
-    let body_bytes = opened.blocks.body(decompressor, body, context.limits)?;
-    if let Some(layout) = &mut context.layout {
-        layout.stored_body_bytes = opened.blocks.stored_bytes;
-        layout.body_bytes = opened.blocks.raw_bytes;
-        layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
-    }
-    let batch = match opened.format {
-        Some(format) => deserialize(format, body_bytes, &opened.head, context.limits)?,
-        None => {
-            let mut body_context = BodyContext {
-                head: &opened.head,
-                limits: context.limits,
-                ints,
-                layout: context.layout.as_deref_mut(),
-            };
-            columnar::decode(body_bytes, &mut body_context)?
-        }
-    };
-    body.clear();
-    body.shrink_to(KEPT_BYTES);
-    ints.shrink_to(KEPT_BYTES);
-    Ok(DecodedChunk {
-        summary: opened.summary,
-        batch,
-    })
 }
 
 /// Reads a body of a format that was added. It must have as many records as the header says.
@@ -162,13 +189,4 @@ fn deserialize(
         found: to_u64(batch.len()),
     };
     Err(Cursor::in_body(body).error("the number of records", kind))
-}
-
-/// Says what the chunk is, its checksums verified and its body left alone.
-pub(in crate::container) fn summarize(
-    chunk: &[u8],
-    limits: &Limits,
-    formats: &[&'static dyn BodyFormat],
-) -> Result<ChunkSummary, DecodeError> {
-    Opened::new(chunk, limits, formats).map(|opened| opened.summary)
 }

@@ -18,6 +18,6 @@ mod judge;
 mod prefix;
 mod serializer;
 
-pub(super) use decode::{DecodeScratch, decode, summarize};
+pub use decode::NativeDeserializer;
 pub(super) use prefix::{MAGIC, PREFIX_BYTES, declared_bytes};
 pub use serializer::NativeSerializer;

@@ -5,11 +5,11 @@ use super::judge::Judge;
 use super::prefix::{self, PREFIX_BYTES};
 use super::{blocks, columnar};
 use crate::container::codec::Compressor;
-use crate::container::compression::Compression;
+use crate::container::compression::{BlockCompression, Compression};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
-use crate::container::format::{BodyFormat, FIRST_ADDED_FORMAT};
+use crate::container::format::{BodyFormat, check_number};
 use crate::container::header::ChunkHeader;
 use crate::container::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
@@ -61,17 +61,29 @@ impl NativeSerializer {
         })
     }
 
+    /// A serializer that compresses bodies by a compression from another crate: readers then need
+    /// it too ([`ChunkDecoder::with_compression`](crate::container::ChunkDecoder::with_compression)).
+    ///
+    /// # Errors
+    ///
+    /// [`EncodeError::ReservedNumber`] when its number is one of Baler's own.
+    pub fn with_compression(
+        compression: &'static dyn BlockCompression,
+    ) -> Result<Self, EncodeError> {
+        Ok(Self {
+            compressor: Compressor::added(compression)?,
+            ..Self::default()
+        })
+    }
+
     /// The same with bodies of another format: readers then need it too
     /// ([`ChunkDecoder::with_format`](crate::container::ChunkDecoder::with_format)).
     ///
     /// # Errors
     ///
-    /// [`EncodeError::ReservedFormat`] when its number is one of Baler's own.
+    /// [`EncodeError::ReservedNumber`] when its number is one of Baler's own.
     pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Result<Self, EncodeError> {
-        let (name, number) = (format.name(), format.number());
-        if number < FIRST_ADDED_FORMAT {
-            return Err(EncodeError::ReservedFormat { name, number });
-        }
+        check_number("body format", format.name(), format.number())?;
         self.format = Some(format);
         Ok(self)
     }

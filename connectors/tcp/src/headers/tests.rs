@@ -100,7 +100,13 @@ fn documented_examples_are_the_bytes() {
 
 #[test]
 fn every_flipped_bit_of_a_header_is_noticed() {
-    for header in [chunk(), FrameHeader::short(FrameKind::Acknowledgement, 7)] {
+    let mut added = chunk();
+    added.container = ContainerKind::Added;
+    for header in [
+        chunk(),
+        added,
+        FrameHeader::short(FrameKind::Acknowledgement, 7),
+    ] {
         let mut bytes = Vec::new();
         header.write(&mut bytes);
         let bytes: [u8; FrameHeader::BYTES] = bytes.try_into().unwrap();

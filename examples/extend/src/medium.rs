@@ -1,0 +1,122 @@
+//! A medium: the folder of `file:`, in which each chunk is compressed as a whole, whatever its container.
+//! `lz4+file:FOLDER` has the settings of `file:`.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::Instant;
+
+use baler::transport::uri::{Uri, UriError};
+use baler::transport::*;
+
+/// The medium, for programs that open media by URI.
+pub const LZ4_FILE: Medium = Medium {
+    schemes: &["lz4+file"],
+    writer: |uri| {
+        let writer = baler::media().writer(inner(uri)?)?;
+        let mut capability = writer.capability().clone();
+        // What does not compress grows by less than a tenth.
+        let bytes = capability.max_chunk_bytes.get() / 10 * 9;
+        capability.max_chunk_bytes = NonZeroUsize::new(bytes).unwrap_or(NonZeroUsize::MIN);
+        Ok(Box::new(Lz4Writer { writer, capability }))
+    },
+    receiver: |uri, follow| {
+        let receiver = baler::media().receiver(inner(uri)?, follow)?;
+        let open = move || receiver.open().map(|open| Lz4Reader(open.reader));
+        Ok(Receiver::new(Readership::OneProcess, open))
+    },
+    browser: None,
+};
+
+/// The URI of the folder without this medium.
+fn inner(uri: Uri) -> Result<Uri, UriError> {
+    Uri::parse(uri.to_string().trim_start_matches("lz4+"))
+}
+
+struct Lz4Writer {
+    writer: Box<dyn ChunkWriter>,
+    capability: Capability,
+}
+
+impl ChunkWriter for Lz4Writer {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
+        }
+        let bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
+        let offered = self.writer.offer(Chunk {
+            bytes,
+            ..chunk.clone()
+        });
+        offered.map_err(|Rejected { reason, .. }| Rejected { chunk, reason })
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        self.writer.confirmations(out)
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.writer.set_notify(notify);
+    }
+
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
+        self.writer.reopen(by)
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> CloseReport {
+        self.writer.close(by)
+    }
+}
+
+struct Lz4Reader(Box<dyn ChunkReader>);
+
+impl ChunkReader for Lz4Reader {
+    fn capability(&self) -> &ReaderCapability {
+        self.0.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.0.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        let received = self.0.receive(by)?;
+        let Received::Chunk(mut delivery) = received else {
+            return Ok(received);
+        };
+        match decompress(&delivery.bytes, self.capability().max_chunk_bytes.get()) {
+            Some(bytes) => {
+                delivery.bytes = bytes.into();
+                Ok(Received::Chunk(delivery))
+            }
+            None => {
+                self.0.settle(delivery.token, Verdict::Reject)?;
+                let (bytes, origin) = (delivery.bytes, delivery.origin);
+                let reason = "it is not compressed by lz4, or too large".into();
+                Ok(Received::Damaged(Damaged {
+                    bytes,
+                    origin,
+                    reason,
+                }))
+            }
+        }
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        self.0.settle(token, verdict)
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        self.0.close(by)
+    }
+}
+
+/// The chunk, if it has at most this many bytes.
+fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
+    let (size, _) = lz4_flex::block::uncompressed_size(bytes).ok()?;
+    let within = (size <= limit).then(|| lz4_flex::decompress_size_prepended(bytes));
+    within?.ok()
+}
