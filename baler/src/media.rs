@@ -29,20 +29,29 @@ pub fn media() -> Media {
         .with(baler_connector_kafka::EMBEDDED_MEDIUM);
     #[cfg(not(feature = "kafka"))]
     let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
+    #[cfg(feature = "kieker")]
+    let media = media
+        .with(baler_connector_kieker::MEDIUM)
+        .with(baler_connector_kieker::LOG_MEDIUM);
+    #[cfg(not(feature = "kieker"))]
+    let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
     media
 }
 
-/// Names a feature that this build lacks, and the line that brings it.
+/// Names a feature that this build lacks, and the command that brings it: to an application, and to
+/// the program `baler`, which has this list, too.
 #[cfg(not(all(
     feature = "amqp",
     feature = "file",
     feature = "kafka",
+    feature = "kieker",
     feature = "tcp",
     feature = "tls"
 )))]
 fn lacks(feature: &str) -> String {
     format!(
-        "needs the feature {feature} of the crate baler, which this build lacks; bring it by: \
-         cargo add baler --features {feature}"
+        "needs the feature {feature}, which this build lacks; an application gets it by cargo add \
+         baler --features {feature}, the program by cargo build --release --package baler-cli \
+         --features {feature}"
     )
 }

@@ -1,4 +1,4 @@
-//! URIs to the ends of connectors, and to JSON lines: the only place that names every medium.
+//! URIs to the ends of connectors, and to JSON lines. The list of media is that of `baler`.
 
 mod plain;
 mod reader;
@@ -16,46 +16,9 @@ pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;
 
-/// The media of this build.
+/// The media of this build, and JSON lines.
 fn media() -> Media {
-    let media = Media::default()
-        .with(baler_connector_file::MEDIUM)
-        .with(baler_connector_null::MEDIUM)
-        .with(baler_connector_tcp::MEDIUM)
-        .with(source::LINES);
-    #[cfg(not(feature = "tls"))]
-    let media = media.without(&["tcp+tls"], &lacks("tls"));
-    #[cfg(feature = "amqp")]
-    let media = media.with(baler_connector_amqp::MEDIUM);
-    #[cfg(not(feature = "amqp"))]
-    let media = media.without(&["amqp", "amqps"], &lacks("amqp"));
-    #[cfg(feature = "kafka")]
-    let media = media
-        .with(baler_connector_kafka::MEDIUM)
-        .with(baler_connector_kafka::EMBEDDED_MEDIUM);
-    #[cfg(not(feature = "kafka"))]
-    let media = media.without(&["kafka", "kafka+mock"], &lacks("kafka"));
-    #[cfg(feature = "kieker")]
-    let media = media
-        .with(baler_connector_kieker::MEDIUM)
-        .with(baler_connector_kieker::LOG_MEDIUM);
-    #[cfg(not(feature = "kieker"))]
-    let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
-    media
-}
-
-/// Names a feature that this build lacks, and the command that brings it.
-#[cfg(not(all(
-    feature = "amqp",
-    feature = "kafka",
-    feature = "kieker",
-    feature = "tls"
-)))]
-fn lacks(feature: &str) -> String {
-    format!(
-        "needs the feature {feature}, which this build lacks; build the program with it: cargo \
-         build --release --package baler-cli --features {feature}"
-    )
+    baler::media().with(source::LINES)
 }
 
 /// A URI without its secrets.

@@ -65,8 +65,8 @@ const INTERNAL: &[(&str, Allowed)] = &[
             "baler-rig",
         ]),
     ),
-    // The program opens media by itself: it has schemes, patience and messages of its own.
-    ("baler-cli", Allowed::AllBut(&["baler", "baler-benches"])),
+    // It has the list of media from `baler`.
+    ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
         "baler-rig",
         Allowed::Only(&["baler-common", "baler-connector-null", "baler-monitoring"]),
