@@ -15,8 +15,10 @@ mod filters;
 mod habits;
 mod hostile;
 mod image;
-#[cfg(feature = "kafka")]
 mod json_lines;
+#[cfg(feature = "kafka")]
+mod json_logs;
+#[cfg(feature = "kafka")]
 mod kafka;
 mod kieker;
 #[cfg(feature = "faults")]
