@@ -40,8 +40,7 @@ pub use format::{BodyFormat, FIRST_ADDED_NUMBER};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::{
     ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
-    KiekerStreamEncoder, StreamChunk,
-    StreamStep,
+    KiekerStreamEncoder, StreamChunk, StreamStep,
 };
 pub use limits::Limits;
 pub use native::{NativeDeserializer, NativeSerializer};
