@@ -1,4 +1,4 @@
-//! URIs to the ends of connectors, and to JSON lines. The list of media is that of the crate `baler`.
+//! URIs to the ends of connectors, and to JSON lines. The list of media is that of `baler`.
 
 mod plain;
 mod reader;

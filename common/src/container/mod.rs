@@ -7,8 +7,8 @@
 //! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT.
 //! [`ChunkDecoder`] finds the [`ChunkDeserializer`] of a chunk by its magic.
 //! Other crates can add containers, and to the native one a [`BodyFormat`] or [`BlockCompression`].
-//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs; [`KiekerStreamEncoder`]
-//! writes such streams, and binary logs.
+//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs;
+//! [`KiekerStreamEncoder`] writes such streams, and binary logs.
 
 mod codec;
 mod compression;
