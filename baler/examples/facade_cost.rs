@@ -1,6 +1,8 @@
 //! Calls a probe and `emit`, through this crate (`facade_cost facade`) and through `baler-monitoring`
 //! (`facade_cost monitoring`). A test counts the instructions of both.
 
+#![expect(clippy::print_stdout, reason = "an example shows what it did")]
+
 use std::hint::black_box;
 use std::time::Duration;
 

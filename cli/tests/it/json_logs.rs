@@ -106,7 +106,7 @@ fn line(number: usize) -> String {
 
 /// A program that reads lines from its standard input, run to its end: its standard output, its
 /// standard error, and its processor time in seconds.
-fn fed(program: &mut Command, lines: &str) -> (String, String, f64) {
+fn fed(program: &Command, lines: &str) -> (String, String, f64) {
     let timed = r#"TIMEFORMAT='%U %S'; time "$@""#;
     let mut bash = Command::new("bash");
     bash.args(["-c", timed, "bash"]).arg(program.get_program());
@@ -172,7 +172,7 @@ fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
         if and_kcat {
             let mut kcat = Command::new("kcat");
             kcat.args(["-P", "-b", &address, "-t", "kcat", "-z", "zstd"]);
-            kcats.seconds += fed(&mut kcat, &text).2;
+            kcats.seconds += fed(&kcat, &text).2;
             // Once more, for the sizes of what it sends: telling them costs time.
             let (_, log, _) = fed(kcat.args(["-X", "debug=msg"]), &text);
             kcats.bytes += log.lines().filter_map(message_set_bytes).sum::<u64>();
