@@ -1,7 +1,7 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages chromium, iproute2, python3, rabbitmq-server and valgrind.
+# and, on Debian, the packages chromium, debootstrap, iproute2, python3, rabbitmq-server and valgrind.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -24,6 +24,8 @@ fuzz_manifests() {
 
 # The version of a tool that tools.txt pins.
 pinned_version() {
+    # It has no wheel.
+    [[ $1 != cargo-deb ]] || { echo 3.8.0 && return; }
     sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt"
 }
 
@@ -109,6 +111,11 @@ need_python_package() {
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input \
         --only-binary :all: --require-hashes --target "$folder" \
         -r "$root/scripts/support/$package.txt" >&2 || say "$package could not be installed"
+}
+
+# need_debootstrap: it makes the clean root in which the package is tried.
+need_debootstrap() {
+    command -v debootstrap >/dev/null || install_packages debootstrap
 }
 
 # need_valgrind: the tests count a probe's instructions by it.
