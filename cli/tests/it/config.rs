@@ -92,13 +92,13 @@ fn the_size_of_chunks_can_be_left_to_the_collector() {
     let folder = tempfile::tempdir().unwrap();
     let path = write(
         folder.path(),
-        "[generate]\nto = \"null:\"\nrecords = 3000\nformat = \"json\"\n\
+        "[generate]\nto = \"null:\"\nrecords = 1500\nformat = \"json\"\n\
          [shipping]\nchunk_records = \"auto\"\nmax_latency = \"1h\"\n",
     );
     let path = path.to_str().unwrap();
     let report = json(&["generate", "--config", path]);
     // All at once, at the end: an hour is long.
-    assert_eq!(report["delivered"], 3_000);
+    assert_eq!(report["delivered"], 1_500);
     assert_eq!(
         report["closed_by"]["flush"], report["chunks_made"],
         "{report}"
