@@ -7,7 +7,6 @@
 //! - [`harness`]: cases in interleaved rounds, output, failures.
 //! - [`workload`]: synthetic calls of operations and their records, the same on every machine.
 //! - [`clock`], [`usage`], [`wire`]: CPU time, memory and bytes of processes.
-//! - [`checksum`]: whether the same records arrived as were sent.
 //! - [`statistics`]: means, quantiles, intervals.
 //! - [`process`]: child processes, and the lines of JSON in which they talk.
 //! - [`machine`]: what a result depends on.

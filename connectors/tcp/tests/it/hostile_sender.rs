@@ -227,12 +227,12 @@ fn wrong_frames_end_their_connection_and_no_other() {
         (
             with(
                 Header {
-                    container: 3,
+                    container: 4,
                     ..good
                 },
                 &container,
             ),
-            "3 is not allowed",
+            "4 is not allowed",
         ),
         (Header::short(2, 0).bytes(), "2 is not allowed"),
         (short(3, 1), "the length 1"),
