@@ -48,6 +48,7 @@ install_wheel() {
     # The lines of this one tool: its name and the hashes that follow.
     sed -n "/^astral-dev-toolchain-$tool==/,/[^\\\\]\$/p" \
         "$root/scripts/support/tools.txt" >"$wanted"
+    [[ -s $wanted ]] || return 1
     rm -rf "$unpacked"
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
         --only-binary :all: --require-hashes --target "$unpacked" -r "$wanted" >&2 || return 1
