@@ -260,7 +260,7 @@ fn fresh_name() -> String {
 fn through_rabbitmq(plan: Plan) {
     let node = RabbitMqNode::start().unwrap();
     let queue = fresh_name();
-    let uri = node.uri(&format!("?queue={queue}&lanes={CONSUMERS}"));
+    let uri = node.uri(&format!("?queue={queue}&lane_queues={CONSUMERS}"));
     let consumers = [0, 1, 2, 3].map(|lane| node.uri(&format!("?queue={queue}.{lane}")));
     let config = AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
     let writer = || Box::new(AmqpWriter::new(config.clone())) as Box<dyn ChunkWriter>;

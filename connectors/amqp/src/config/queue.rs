@@ -72,7 +72,7 @@ impl Names {
                 .take_choice("exchange_type", &ExchangeKind::CHOICES)?
                 .unwrap_or(ExchangeKind::Direct),
         };
-        names.lanes = uri.take_with("lanes", "a number from 1 to 4096", |text| {
+        names.lanes = uri.take_with("lane_queues", "a number from 1 to 4096", |text| {
             text.parse()
                 .ok()
                 .filter(|lanes: &NonZeroU16| lanes.get() <= MAX_LANES)
@@ -116,11 +116,12 @@ impl Names {
         };
         if let Some(other) = other {
             let why = "such an exchange does not choose a queue by the routing key";
-            return Err(UriError::conflict("lanes", other, why));
+            return Err(UriError::conflict("lane_queues", other, why));
         }
         let queue = self.queue.as_ref().map_or(0, |queue| queue.len());
         if queue.max(self.routing_key.len()) > MAX_LANE_NAME {
-            let what = "with lanes, queue and routing_key have 250 bytes at most: a shorter name";
+            let what =
+                "with lane_queues, queue and routing_key have 250 bytes at most: a shorter name";
             return Err(UriError::missing(what));
         }
         Ok(())
@@ -170,7 +171,7 @@ impl fmt::Display for Names {
             write!(f, "{mark}queue={queue}")?;
         }
         match self.lanes {
-            Some(lanes) => write!(f, "&lanes={lanes}"),
+            Some(lanes) => write!(f, "&lane_queues={lanes}"),
             None => Ok(()),
         }
     }

@@ -113,15 +113,15 @@ fn what_cannot_be_is_named() {
     let long = "q".repeat(256);
     assert!(error(&format!("amqp://host?queue={long}")).contains("255"));
     for lanes in ["0", "-1", "4097", "x"] {
-        assert!(error(&format!("amqp://host?queue=q&lanes={lanes}")).contains("1 to 4096"));
+        assert!(error(&format!("amqp://host?queue=q&lane_queues={lanes}")).contains("1 to 4096"));
     }
-    let both = error("amqp://host?exchange=e&exchange_type=fanout&lanes=2");
+    let both = error("amqp://host?exchange=e&exchange_type=fanout&lane_queues=2");
     assert!(
-        both.contains("lanes") && both.contains("exchange_type=fanout"),
+        both.contains("lane_queues") && both.contains("exchange_type=fanout"),
         "{both}"
     );
     let long = "q".repeat(251);
-    assert!(error(&format!("amqp://host?queue={long}&lanes=2")).contains("250"));
+    assert!(error(&format!("amqp://host?queue={long}&lane_queues=2")).contains("250"));
 }
 
 #[test]
@@ -129,19 +129,19 @@ fn each_lane_has_a_queue_and_a_routing_key() {
     let names = |query: &str| config(&format!("amqp://host?{query}")).unwrap().names;
     let plain = names("queue=q");
     assert_eq!(plain.target(), ("", vec!["q".to_owned()]));
-    let lanes = names("queue=q&lanes=2");
+    let lanes = names("queue=q&lane_queues=2");
     assert_eq!(
         lanes.target(),
         ("", vec!["q.0".to_owned(), "q.1".to_owned()])
     );
-    assert_eq!(lanes.to_string(), "?queue=q&lanes=2");
-    let bound = names("queue=q&exchange=e&routing_key=k&lanes=2");
+    assert_eq!(lanes.to_string(), "?queue=q&lane_queues=2");
+    let bound = names("queue=q&exchange=e&routing_key=k&lane_queues=2");
     assert_eq!(
         bound.target(),
         ("e", vec!["k.0".to_owned(), "k.1".to_owned()])
     );
     assert_eq!(bound.of_lanes("q"), ["q.0", "q.1"]);
-    let without_key = names("exchange=e&lanes=2");
+    let without_key = names("exchange=e&lane_queues=2");
     assert_eq!(
         without_key.target(),
         ("e", vec!["0".to_owned(), "1".to_owned()])

@@ -62,7 +62,7 @@ impl AmqpReader {
         // A tap has one queue for all lanes.
         if config.names.lanes.is_some() && config.look_at != Some(LookAt::Exchange) {
             let message = format!(
-                "with lanes each lane has a queue of its own; name one of them, without lanes: \
+                "with lane_queues each lane has a queue of its own; name one of them, without lane_queues: \
                  queue={queue}.0"
             );
             return Err(impossible(&message));

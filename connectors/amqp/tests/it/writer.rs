@@ -67,7 +67,7 @@ fn exchange_leads_to_the_queue_that_is_bound_to_it() {
 #[test]
 fn each_lane_goes_to_its_queue_whoever_the_producer_is() {
     let node = shared_node();
-    let names = |exchange: &str| format!("?queue={}&lanes=3{exchange}", fresh_name("lanes"));
+    let names = |exchange: &str| format!("?queue={}&lane_queues=3{exchange}", fresh_name("lanes"));
     let bound = format!(
         "&exchange={}&exchange_type=topic&routing_key=k",
         fresh_name("lanes")
