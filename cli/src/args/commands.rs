@@ -160,7 +160,7 @@ pub(crate) struct SendArgs {
              With kieker-log:DIR?follow, a log of Kieker is read while it is written, and \
              DIR.position says up to where its records are settled. Records that cannot be read go \
              to the quarantine; with kieker-log:DIR?on_bad_line=stop, the first one ends the \
-             command.",
+             command. The exit code is 65 either way.",
             media::sources()
         )
     )]

@@ -57,6 +57,8 @@ pub struct KiekerStream {
     /// The classes that records had so far.
     classes: Vec<StreamClass>,
     lengths: Lengths,
+    /// What makes the ids of traces unique.
+    trace_key: Option<i64>,
     /// Registrations do not come among the records.
     is_apart: bool,
     /// How many bytes of the stream were taken.
@@ -110,6 +112,7 @@ impl KiekerStream {
             registry: Registry::default(),
             classes: Vec::new(),
             lengths: Lengths::Undecided,
+            trace_key: None,
             is_apart: false,
             offset: 0,
             registry_offset: 0,
@@ -140,6 +143,20 @@ impl KiekerStream {
             lengths: Lengths::Bytes,
             registry: Registry::of_messages(id.to_be_bytes()),
             ..Self::new(catalog)
+        }
+    }
+
+    /// Makes the ids of traces different from those of streams with other keys. A random key does so
+    /// as good as always.
+    ///
+    /// This concerns every field of type i64 that is called `traceId`, or whose name ends in
+    /// `TraceId`. Ids are combined with the key by an exclusive or, without its sign; the id -1
+    /// means that there is no trace, and stays.
+    #[must_use]
+    pub fn with_trace_key(self, key: u64) -> Self {
+        Self {
+            trace_key: Some((key >> 1).cast_signed()),
+            ..self
         }
     }
 
@@ -383,11 +400,12 @@ impl KiekerStream {
             catalog,
             classes,
             registry,
+            trace_key,
             ..
         } = self;
         let name = registry.find(&at, CLASS, id)?;
         if name.record_type == NO_TYPE {
-            let class = class(catalog, name.string.text(), &at)?;
+            let class = class(catalog, name.string.text(), *trace_key, &at)?;
             let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
             let known = classes.iter().position(is_it);
             let number = known.unwrap_or(classes.len());

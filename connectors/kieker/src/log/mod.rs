@@ -19,9 +19,10 @@
 //! - A line break with `$` after it looks like two records. Both are reported, unless the first is a
 //!   whole record.
 //!
-//! Kieker's own reader loses records with line breaks. It also keeps a backslash that makes a
-//! semicolon part of a string; Kieker's writer never writes such a backslash, so it means itself
-//! here.
+//! Kieker's own reader loses records with line breaks. Before it, a backslash makes a semicolon part
+//! of the string and stays there; Kieker's writer never writes such a backslash. So a backslash means
+//! itself where the record can be read so, and otherwise what Kieker's reader makes of it. Logs of
+//! [`KiekerLogWriter`](crate::KiekerLogWriter) have such backslashes.
 
 mod config;
 mod file;

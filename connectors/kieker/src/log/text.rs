@@ -143,13 +143,23 @@ impl TextParser {
             let message = "a record begins with $ and the number of its class; none begins here";
             return Err(Problem::new(0, message).into());
         };
-        let mut fields = Fields {
-            text: rest,
-            ends: memchr_iter(b';', rest.as_bytes()),
-            at: 0,
-            next: 0,
-            is_done: false,
-        };
+        let result = self.fields(Fields::new(rest, Backslash::Plain), map, (chunk, until));
+        match result {
+            Err(Refused::Problem(problem)) if rest.contains("\\;") => {
+                let fields = Fields::new(rest, Backslash::Hides);
+                let hidden = self.fields(fields, map, (chunk, until));
+                hidden.map_err(|_| Refused::Problem(problem))
+            }
+            result => result,
+        }
+    }
+
+    fn fields(
+        &mut self,
+        mut fields: Fields<'_>,
+        map: &KiekerStream,
+        (chunk, until): (&mut KiekerChunk, i64),
+    ) -> Result<(), Refused> {
         let number = fields.next().unwrap_or_default();
         let number = integer(number, "i32").map_err(|problem| fields.problem(problem))?;
         let class = self.class(number, map, &fields)?;
@@ -240,9 +250,19 @@ impl Texts {
     }
 }
 
+/// What a backslash before a semicolon means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Backslash {
+    /// The semicolon is part of the string, as is the backslash: so Kieker's reader takes it.
+    Hides,
+    /// Itself: so Kieker's writer means it.
+    Plain,
+}
+
 /// The parts of a record between semicolons, after the `$`.
 struct Fields<'a> {
     text: &'a str,
+    backslash: Backslash,
     ends: Memchr<'a>,
     /// Where the part that was taken last begins, and where the next one does.
     at: usize,
@@ -251,16 +271,37 @@ struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
+    fn new(text: &'a str, backslash: Backslash) -> Self {
+        Self {
+            text,
+            backslash,
+            ends: memchr_iter(b';', text.as_bytes()),
+            at: 0,
+            next: 0,
+            is_done: false,
+        }
+    }
+
     fn next(&mut self) -> Option<&'a str> {
         if self.is_done {
             return None;
         }
         self.at = self.next;
-        let end = self.ends.next();
+        let mut end = self.ends.next();
+        while self.backslash == Backslash::Hides && end.is_some_and(|end| self.is_hidden(end)) {
+            end = self.ends.next();
+        }
         self.is_done = end.is_none();
         let end = end.unwrap_or(self.text.len());
         self.next = end.saturating_add(1);
         self.text.get(self.at..end)
+    }
+
+    /// Whether the semicolon here belongs to a backslash. A backslash takes the character after it.
+    fn is_hidden(&self, end: usize) -> bool {
+        let part = self.text.get(self.at..end).unwrap_or_default();
+        let backslashes = part.len() - part.trim_end_matches('\\').len();
+        !backslashes.is_multiple_of(2)
     }
 
     fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
