@@ -272,6 +272,11 @@ impl KiekerStream {
         self.registry.strings.text(id)
     }
 
+    /// The strings so far, with their numbers.
+    pub fn strings(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.registry.strings.iter()
+    }
+
     /// The types that records may have.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog

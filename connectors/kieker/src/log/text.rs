@@ -109,12 +109,13 @@ impl From<Problem> for Refused {
 #[derive(Debug, Default)]
 pub(super) struct TextParser {
     classes: Vec<TextClass>,
+    /// The places of the classes by the numbers that the map gives them.
+    places: HashMap<i32, usize, RandomState>,
     texts: Texts,
 }
 
 #[derive(Debug)]
 struct TextClass {
-    number: i32,
     name: ChunkString,
     schema: Arc<Schema>,
     /// It is not one of Kieker's own types.
@@ -163,7 +164,7 @@ impl TextParser {
         let number = fields.next().unwrap_or_default();
         let number = integer(number, "i32").map_err(|problem| fields.problem(problem))?;
         let class = self.class(number, map, &fields)?;
-        let Self { classes, texts } = self;
+        let Self { classes, texts, .. } = self;
         let Some(class) = classes.get_mut(class) else {
             return Ok(());
         };
@@ -211,8 +212,8 @@ impl TextParser {
         map: &KiekerStream,
         fields: &Fields<'_>,
     ) -> Result<usize, Refused> {
-        if let Some(known) = self.classes.iter().position(|it| it.number == number) {
-            return Ok(known);
+        if let Some(known) = self.places.get(&number) {
+            return Ok(*known);
         }
         let Some(name) = map.string(number) else {
             let problem = fields.problem(format!("the map has no class {number}"));
@@ -224,13 +225,20 @@ impl TextParser {
                 .problem(format!("the record type {name} is unknown"))
                 .into());
         };
-        self.classes.push(TextClass {
-            number,
-            name: ChunkString::new(name),
-            is_own: Catalog::shared_kieker().get(name) != Some(schema),
-            schema: Arc::clone(schema),
-        });
-        Ok(self.classes.len().saturating_sub(1))
+        let known = self
+            .classes
+            .iter()
+            .position(|it| Arc::ptr_eq(&it.schema, schema));
+        let place = known.unwrap_or(self.classes.len());
+        if known.is_none() {
+            self.classes.push(TextClass {
+                name: ChunkString::new(name),
+                is_own: Catalog::shared_kieker().get(name) != Some(schema),
+                schema: Arc::clone(schema),
+            });
+        }
+        self.places.insert(number, place);
+        Ok(place)
     }
 }
 
