@@ -11,6 +11,7 @@
 #[doc(hidden)]
 pub mod fuzzing;
 mod registry_file;
+mod schema;
 mod sender;
 mod senders;
 
@@ -18,7 +19,6 @@ use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkReader, Damaged, Delivery, Failure, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, TransportError, Verdict,
@@ -65,7 +65,8 @@ impl KiekerPlainReader {
             let message = "format=kieker-plain needs registry_file=FILE";
             return Err(at(Failure::last("read from", message)));
         };
-        let senders = Senders::open(path, Catalog::shared_kieker()).map_err(at)?;
+        let catalog = schema::catalog(config.schema.as_deref()).map_err(at)?;
+        let senders = Senders::open(path, catalog).map_err(at)?;
         Ok(Self {
             messages: AmqpReader::new(config)?,
             endpoint,
