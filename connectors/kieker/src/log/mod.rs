@@ -25,6 +25,7 @@
 //! [`KiekerLogWriter`](crate::KiekerLogWriter) have such backslashes.
 
 mod config;
+mod fields;
 mod file;
 mod folder;
 #[doc(hidden)]
