@@ -92,9 +92,9 @@ fn attacks() -> Vec<Attack> {
         attacks.push(attack("a list in a text log", map, record, 8));
     }
     for byte in [b' ', 0] {
-        for (name, bytes) in bombs(&vec![byte; 24 * MIB]) {
-            let name = format!("24 MiB of {byte:#x} by {name}");
-            attacks.push(attack(&name, empty.clone(), bytes, 12));
+        for (name, bytes) in bombs(&vec![byte; 8 * MIB]) {
+            let name = format!("8 MiB of {byte:#x} by {name}");
+            attacks.push(attack(&name, empty.clone(), bytes, 6));
         }
     }
     attacks
