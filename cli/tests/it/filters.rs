@@ -252,7 +252,7 @@ fn a_filtered_replay_of_a_quarantine_leaves_the_quarantine_as_it_is() {
     ];
     let errors = told(&[&replay[..], &["--remove"]].concat(), 2);
     assert!(
-        errors.contains("'--remove' cannot be used with '--where"),
+        errors.contains("'--where <EXPRESSION>' cannot be used with '--remove'"),
         "{errors}"
     );
     told(&replay, 65);
