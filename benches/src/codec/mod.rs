@@ -32,7 +32,7 @@ use piece::Piece;
 pub use row::Row;
 use row::table;
 
-/// The largest chunk to measure: the dictionaries of Arrow have positions of 16 bits.
+/// The largest chunk to measure.
 const MAX_CHUNK_RECORDS: i64 = 65_536;
 
 /// How long each part of a repetition takes at least: thousands of chunks of a few records, a dozen of
