@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::case::{Case, Way, looks_of, records_of};
+use super::case::{Case, Way, records_of};
 use crate::harness::Runs;
 use crate::statistics::{Interval, to_f64};
 
@@ -128,8 +128,8 @@ pub(super) fn is_saturated(case: &Case, achieved: f64, seconds: f64) -> bool {
     };
     let on_their_way = match (case.chunk_records, case.wait_time_ms) {
         (Some(chunk_records), Some(wait_ms)) => {
-            let records = records_of(chunk_records, wait_ms, offered);
-            records.max(offered / looks_of(records, wait_ms, offered))
+            // A full chunk waits for others up to an eighth of the wait time.
+            records_of(chunk_records, wait_ms, offered) + offered * wait_ms / 8e3
         }
         (None, Some(bound_ms)) => offered * bound_ms / 1e3,
         _ => 1.0,
