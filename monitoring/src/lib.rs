@@ -31,9 +31,7 @@ pub use baler_monitoring_macros::enter_with_options as __enter_with_options;
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::probe;
 pub use clock::{Clock, TestClock};
-pub use collector::{
-    ChunkCost, ClosedBy, ClosedByCounts, Event, Quarantined, ShutdownReport, Stats,
-};
+pub use collector::{ClosedBy, ClosedByCounts, Event, Quarantined, ShutdownReport, Stats};
 pub use controller::{
     Controller, ControllerBuilder, FlushError, ShutdownGuard, StartError, emit, installed,
     shutdown_installed,

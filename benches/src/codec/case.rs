@@ -12,16 +12,12 @@ pub enum Codec {
     Columnar,
     /// Kieker's container: rows and a string table.
     Kieker,
-    /// A stream of Arrow's IPC format, with a dictionary for each column of strings.
-    Arrow,
     /// An object container file of Avro.
     Avro,
     /// Spans of OpenTelemetry's protocol.
     Otlp,
     /// Rows of postcard after a string table; its integers have variable length.
     Postcard,
-    /// A line of JSON a record.
-    Json,
 }
 
 impl Codec {
@@ -29,11 +25,6 @@ impl Codec {
     pub fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-
-    /// Whether it has this compression: only Baler's own container chooses what to compress.
-    fn takes(self, compression: Compression) -> bool {
-        compression != Compression::Auto || self == Self::Columnar
     }
 }
 
@@ -56,8 +47,7 @@ impl Case {
             for compression in &args.compression {
                 let codecs = Codec::value_variants()
                     .iter()
-                    .filter(|codec| args.only.is_empty() || args.only.contains(codec))
-                    .filter(|codec| codec.takes(*compression));
+                    .filter(|codec| args.only.is_empty() || args.only.contains(codec));
                 cases.extend(codecs.map(|codec| Self {
                     codec: *codec,
                     chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
@@ -78,10 +68,8 @@ mod tests {
     #[test]
     fn every_codec_has_a_row_for_every_chunk_and_compression() {
         let all = Case::all(&Args::parse_from(["codec"]));
-        assert_eq!(all.len(), 6 * 4 * 7);
-        let some = Args::parse_from(["codec", "--only=arrow", "--chunk-records=32"]);
+        assert_eq!(all.len(), 6 * 4 * 5);
+        let some = Args::parse_from(["codec", "--only=avro", "--chunk-records=32"]);
         assert_eq!(Case::all(&some).len(), 4);
-        let auto = Args::parse_from(["codec", "--chunk-records=32", "--compression=auto"]);
-        assert_eq!(Case::all(&auto).len(), 1);
     }
 }

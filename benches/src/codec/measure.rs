@@ -8,7 +8,7 @@ use baler_rig::clock::thread_cpu_time;
 use baler_rig::statistics::to_f64;
 
 use super::case::{Case, Codec};
-use super::formats::{Arrow, Avro, Baler, Format, Json, Otlp, Postcard};
+use super::formats::{Avro, Baler, Format, Otlp, Postcard};
 use super::packing::Packing;
 use super::piece::Piece;
 use crate::Failure;
@@ -43,11 +43,9 @@ impl Work {
         let format: Box<dyn Format> = match case.codec {
             Codec::Columnar => Box::new(Baler::columnar(case.compression)?),
             Codec::Kieker => Box::new(Baler::kieker()),
-            Codec::Arrow => Box::new(Arrow),
             Codec::Avro => Box::new(Avro::new()?),
             Codec::Otlp => Box::new(Otlp),
             Codec::Postcard => Box::new(Postcard),
-            Codec::Json => Box::new(Json),
         };
         // Baler's container compresses its own body.
         let packing = match case.codec {

@@ -13,8 +13,8 @@ mod packing;
 mod piece;
 mod row;
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,7 +32,7 @@ use piece::Piece;
 pub use row::Row;
 use row::table;
 
-/// The largest chunk to measure: the dictionaries of Arrow have positions of 16 bits.
+/// The largest chunk to measure.
 const MAX_CHUNK_RECORDS: i64 = 65_536;
 
 /// How long each part of a repetition takes at least: thousands of chunks of a few records, a dozen of
@@ -134,7 +134,6 @@ fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
     let rounds = Rounds {
         repetitions,
         seed: args.seed,
-        finished: BTreeMap::new(),
     };
     let mut bytes = HashMap::new();
     let all = in_rounds(&cases, rounds, &mut |_| true, |number, case, _| {

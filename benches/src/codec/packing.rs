@@ -25,7 +25,7 @@ pub(super) enum Packing {
 impl Packing {
     pub(super) fn new(compression: Compression) -> Result<Self, Failure> {
         Ok(match compression {
-            Compression::Added { .. } | Compression::Auto => {
+            Compression::Added { .. } => {
                 return Err(Failure::new(
                     "only Baler's own container has this compression",
                 ));

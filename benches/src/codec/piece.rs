@@ -2,12 +2,10 @@
 
 use std::collections::HashMap;
 
-use arrow_array::RecordBatch as ArrowBatch;
 use baler_common::record::{BatchBuilder, RecordBatch};
 use baler_rig::workload::{Call, Executions, Names, PlainCall};
 use serde::{Deserialize, Serialize};
 
-use super::formats::arrow_batch;
 use crate::Failure;
 
 /// The records of one chunk: the same ones in each field.
@@ -16,8 +14,6 @@ pub(super) struct Piece<'a> {
     pub(super) calls: Vec<PlainCall<'a>>,
     /// Row by row, with one string table.
     pub(super) table: Table<'a>,
-    /// Column by column, with a dictionary for each column of strings.
-    pub(super) arrow: ArrowBatch,
     /// As the collector hands it to a serializer.
     pub(super) batch: RecordBatch,
 }
@@ -71,7 +67,6 @@ impl<'a> Piece<'a> {
         let calls: Vec<_> = calls.iter().map(|call| names.plain(call)).collect();
         Ok(Self {
             table: table(&calls),
-            arrow: arrow_batch(&calls).map_err(Failure::cannot("make the load"))?,
             calls,
             batch: builder.take(),
         })

@@ -17,8 +17,7 @@ pub(crate) struct ShippingArgs {
     /// The format of chunks
     #[arg(long, value_enum, default_value = "native", env = "BALER_CONTAINER")]
     pub(crate) container: ContainerChoice,
-    /// How native chunks are compressed: none, lz4, zstd, zstd:1 to zstd:22, or auto (zstd:1 where it
-    /// saves enough)
+    /// How native chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
     #[arg(
         long,
         value_name = "NAME",

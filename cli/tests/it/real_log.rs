@@ -10,12 +10,11 @@ use crate::support::{Receiver, file_uri, json, json_lines, output, real_log, wor
 const RECORDS: usize = 6_541;
 
 /// Containers and compressions, as flags.
-const WAYS: [&[&str]; 6] = [
+const WAYS: [&[&str]; 5] = [
     &["--compression", "none"],
     &["--compression", "lz4"],
     &["--compression", "zstd"],
     &["--compression", "zstd:19"],
-    &["--compression", "auto"],
     &["--container", "kieker"],
 ];
 

@@ -24,16 +24,6 @@ fn from_code(code: u8) -> Option<Compression> {
     }
 }
 
-/// What [`Compression::Auto`] compresses with in this build, where it compresses; itself if there
-/// is nothing.
-fn chosen(compression: Compression) -> Compression {
-    match compression {
-        Compression::Auto if cfg!(feature = "zstd") => Compression::Zstd { level: 1 },
-        Compression::Auto if cfg!(feature = "lz4") => Compression::Lz4,
-        other => other,
-    }
-}
-
 /// Compresses blocks one way; keeps its tables and its buffer from block to block.
 #[derive(Default)]
 pub(super) struct Compressor {
@@ -62,7 +52,7 @@ impl Compressor {
     /// [`EncodeError::CompressionMissing`] when it was left out of this build,
     /// [`EncodeError::Compression`] when the library refuses.
     pub(super) fn new(compression: Compression) -> Result<Self, EncodeError> {
-        let method = match chosen(compression) {
+        let method = match compression {
             Compression::None => Method::None,
             #[cfg(feature = "lz4")]
             Compression::Lz4 => Method::Lz4(lz4_flex::block::CompressTable::default()),

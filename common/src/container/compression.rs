@@ -13,11 +13,6 @@ pub enum Compression {
         /// Its name.
         name: &'static str,
     },
-    /// Where it pays, by zstd at level 1, or by lz4 in a build without zstd.
-    ///
-    /// The serializer tries whether it pays on a few chunks, and remembers it for the next chunks
-    /// of similar size.
-    Auto,
     /// lz4 in block mode.
     Lz4,
     /// Not at all.
@@ -31,12 +26,11 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// The name without the level, as tables and JSON show it: `auto`, `none`, `lz4`, `zstd` or
+    /// The name without the level, as tables and JSON show it: `none`, `lz4`, `zstd` or
     /// that of an added one.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Added { name } => name,
-            Self::Auto => "auto",
             Self::Lz4 => "lz4",
             Self::None => "none",
             Self::Zstd { .. } => "zstd",
@@ -55,7 +49,7 @@ impl fmt::Display for Compression {
 
 /// The text is no compression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{text} is no compression; use none, lz4, zstd, zstd:1 to zstd:22 or auto")]
+#[error("{text} is no compression; use none, lz4, zstd or zstd:1 to zstd:22")]
 pub struct ParseCompressionError {
     text: Box<str>,
 }
@@ -65,7 +59,6 @@ impl FromStr for Compression {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let level = match text {
-            "auto" => return Ok(Self::Auto),
             "none" => return Ok(Self::None),
             "lz4" => return Ok(Self::Lz4),
             "zstd" => Some(3),

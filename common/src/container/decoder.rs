@@ -216,14 +216,6 @@ impl ChunkDecoder {
         Ok((decoded, layout))
     }
 
-    /// Takes back a batch whose records are no longer needed: the next one is decoded into its
-    /// memory, which then need not be allocated and wiped.
-    ///
-    /// No more than some megabytes are kept, however large the batch.
-    pub fn reuse(&mut self, batch: RecordBatch) {
-        self.native.reuse(batch);
-    }
-
     /// Reads what a chunk says of itself, without decoding a record.
     ///
     /// A native chunk's checksums are verified, over all of its bytes, because nothing less

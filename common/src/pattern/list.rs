@@ -1,8 +1,6 @@
 //! Lists of patterns: the last one that matches decides.
 
 use std::fmt;
-use std::str::FromStr;
-use std::time::Duration;
 
 use super::error::PatternError;
 use super::{Dialect, Pattern};
@@ -18,106 +16,6 @@ pub enum Action {
     Activate,
     /// They do not.
     Deactivate,
-    /// They record for a part of the time.
-    Cycle(DutyCycle),
-}
-
-impl Action {
-    /// Whether probes record at this time after the cycles began.
-    pub fn is_active(self, elapsed: Duration) -> bool {
-        match self {
-            Self::Activate => true,
-            Self::Deactivate => false,
-            Self::Cycle(cycle) => cycle.is_on(elapsed),
-        }
-    }
-}
-
-/// On for a time, off for a time, and so on; both at least 10 ms.
-///
-/// In a file it is written as `1s/9s`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct DutyCycle {
-    on: Duration,
-    off: Duration,
-}
-
-impl DutyCycle {
-    /// Neither part is shorter, as each change costs a look at every call site.
-    pub const SHORTEST: Duration = Duration::from_millis(10);
-    /// Neither part is longer: a year.
-    pub const LONGEST: Duration = Duration::from_secs(365 * 24 * 3_600);
-
-    /// A cycle that begins with being on; `None` if a part is shorter than
-    /// [`SHORTEST`](Self::SHORTEST) or longer than [`LONGEST`](Self::LONGEST).
-    pub fn new(on: Duration, off: Duration) -> Option<Self> {
-        let allowed = Self::SHORTEST..=Self::LONGEST;
-        (allowed.contains(&on) && allowed.contains(&off)).then_some(Self { on, off })
-    }
-
-    /// For how long probes record.
-    pub const fn on(self) -> Duration {
-        self.on
-    }
-
-    /// For how long they do not.
-    pub const fn off(self) -> Duration {
-        self.off
-    }
-
-    /// Whether it is on at this time after its beginning.
-    pub fn is_on(self, elapsed: Duration) -> bool {
-        self.phase(elapsed) < self.on.as_nanos()
-    }
-
-    /// How long it stays as it is at this time.
-    pub fn until_change(self, elapsed: Duration) -> Duration {
-        let phase = self.phase(elapsed);
-        let on = self.on.as_nanos();
-        let end = if phase < on { on } else { self.period() };
-        let left = u64::try_from(end.saturating_sub(phase)).unwrap_or(u64::MAX);
-        Duration::from_nanos(left)
-    }
-
-    fn phase(self, elapsed: Duration) -> u128 {
-        elapsed.as_nanos().checked_rem(self.period()).unwrap_or(0)
-    }
-
-    fn period(self) -> u128 {
-        self.on.saturating_add(self.off).as_nanos()
-    }
-}
-
-impl fmt::Display for DutyCycle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}ms/{}ms", self.on.as_millis(), self.off.as_millis())
-    }
-}
-
-impl FromStr for DutyCycle {
-    type Err = LineProblem;
-
-    fn from_str(text: &str) -> Result<Self, LineProblem> {
-        let parts = text.split_once('/');
-        let times = parts.and_then(|(on, off)| Some((duration(on)?, duration(off)?)));
-        times
-            .and_then(|(on, off)| Self::new(on, off))
-            .ok_or_else(|| LineProblem::DutyCycle(text.into()))
-    }
-}
-
-/// A whole number and its unit.
-fn duration(text: &str) -> Option<Duration> {
-    let unit = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at_checked(unit)?;
-    let number: u64 = number.parse().ok()?;
-    match unit {
-        "ms" => Some(Duration::from_millis(number)),
-        "s" => Some(Duration::from_secs(number)),
-        "min" => number.checked_mul(60).map(Duration::from_secs),
-        "h" => number.checked_mul(3_600).map(Duration::from_secs),
-        _ => None,
-    }
 }
 
 /// A pattern and what becomes of what it matches.
@@ -130,7 +28,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Reads a line: `+ pattern`, `- pattern`, or `~ 1s/9s pattern` for a part of the time.
+    /// Reads a line: `+ pattern` or `- pattern`.
     ///
     /// # Errors
     ///
@@ -141,10 +39,6 @@ impl Rule {
             (Action::Activate, pattern)
         } else if let Some(pattern) = line.strip_prefix('-') {
             (Action::Deactivate, pattern)
-        } else if let Some(rest) = line.strip_prefix('~') {
-            let rest = rest.trim_start();
-            let (cycle, pattern) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
-            (Action::Cycle(cycle.parse()?), pattern)
         } else {
             return Err(LineProblem::NoSign);
         };
@@ -160,7 +54,6 @@ impl fmt::Display for Rule {
         match self.action {
             Action::Activate => f.write_str("+ ")?,
             Action::Deactivate => f.write_str("- ")?,
-            Action::Cycle(cycle) => write!(f, "~ {cycle} ")?,
         }
         fmt::Display::fmt(&self.pattern, f)
     }
@@ -170,12 +63,9 @@ impl fmt::Display for Rule {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
-    /// It begins with none of `+`, `-`, `~` and `#`.
-    #[error("begins with none of +, -, ~ and #")]
+    /// It begins with none of `+`, `-` and `#`.
+    #[error("begins with none of +, - and #")]
     NoSign,
-    /// After `~` there is no duty cycle.
-    #[error("`{0}` is no duty cycle such as 1s/9s, of 10 ms to a year each")]
-    DutyCycle(Box<str>),
     /// What follows is no pattern.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -265,6 +155,11 @@ impl PatternList {
         last_first
             .find(|rule| rule.pattern.matches(signature))
             .map_or(Action::Activate, |rule| rule.action)
+    }
+
+    /// Whether the probe with this signature records. Tries each pattern.
+    pub fn is_active(&self, signature: &str) -> bool {
+        self.decide(signature) == Action::Activate
     }
 
     /// The rules, the last one prevails.

@@ -30,7 +30,7 @@ use std::fmt;
 use regex_lite::{Regex, RegexBuilder};
 
 pub use error::PatternError;
-pub use list::{Action, DutyCycle, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
+pub use list::{Action, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
 
 use error::Misfit;
 

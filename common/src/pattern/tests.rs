@@ -3,8 +3,6 @@
 use proptest::prelude::*;
 use serde_json::Value;
 
-use std::time::Duration;
-
 use super::*;
 
 const GOLDEN: &str = include_str!("../../tests/golden/kieker/pattern-golden.json");
@@ -355,12 +353,12 @@ fn patterns_of_sensors_mean_what_they_mean_in_java() {
 #[test]
 fn a_file_is_read_line_by_line() {
     let text = "\u{feff}# patterns\r\n\n+ *\n  - public * a.C.*(..)  \n\
-                - x\nnonsense\n~ 1s/9s a.C.d()\n~ 0s/1s *\n~ a.C.d()\n-\n";
+                - x\nnonsense\n- a.C.d()\n~ a.C.d()\n-\n";
     let (list, errors) = PatternList::parse(text, Dialect::Strict);
-    let shown = "+ *\n- public * a.C.*(..)\n~ 1000ms/9000ms a.C.d()\n";
+    let shown = "+ *\n- public * a.C.*(..)\n- a.C.d()\n";
     assert_eq!(list.to_string(), shown);
     let lines: Vec<_> = errors.iter().map(|error| error.line).collect();
-    assert_eq!(lines, [5, 6, 8, 9, 10], "{errors:?}");
+    assert_eq!(lines, [5, 6, 8, 9], "{errors:?}");
     assert!(
         errors[0]
             .to_string()
@@ -407,44 +405,6 @@ fn a_repeated_pattern_does_not_make_a_list_longer() {
     list.push(Rule::parse("+ *", Dialect::Strict).unwrap())
         .unwrap();
     assert_eq!(list.rules().len(), 1);
-}
-
-#[test]
-fn duty_cycles_are_on_for_their_part() {
-    let seconds = Duration::from_secs;
-    let cycle: DutyCycle = "1s/9s".parse().unwrap();
-    assert_eq!((cycle.on(), cycle.off()), (seconds(1), seconds(9)));
-    for (at, on, left) in [
-        (0, true, 1_000),
-        (999, true, 1),
-        (1_000, false, 9_000),
-        (10_000, true, 1_000),
-    ] {
-        let at = Duration::from_millis(at);
-        assert_eq!(cycle.is_on(at), on, "{at:?}");
-        assert_eq!(
-            cycle.until_change(at),
-            Duration::from_millis(left),
-            "{at:?}"
-        );
-    }
-    assert_eq!(
-        "250ms/1min".parse::<DutyCycle>().unwrap().off(),
-        seconds(60)
-    );
-    for wrong in [
-        "",
-        "1s",
-        "1s/",
-        "s/s",
-        "1/2",
-        "9ms/1s",
-        "1s/99999999999h",
-        "1s/20000h",
-        "-1s/1s",
-    ] {
-        assert!(wrong.parse::<DutyCycle>().is_err(), "{wrong}");
-    }
 }
 
 /// The oracle: what Kieker says about its list, which is never shortened.

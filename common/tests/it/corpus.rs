@@ -40,7 +40,7 @@ fn the_corpus_of_columns_is_taken_without_a_panic() {
 }
 
 #[test]
-fn memory_that_was_given_back_shows_nothing_of_what_was_in_it() {
+fn memory_that_a_decoder_keeps_shows_nothing_of_what_was_in_it() {
     let mut inputs = [inputs("columns"), inputs("container")].concat();
     inputs.sort();
     let chunks = inputs
@@ -54,10 +54,7 @@ fn memory_that_was_given_back_shows_nothing_of_what_was_in_it() {
         let expected = ChunkDecoder::default().decode(chunk);
         let found = kept.decode(chunk);
         assert_eq!(found, expected);
-        if let Ok(found) = found {
-            decoded += 1;
-            kept.reuse(found.batch);
-        }
+        decoded += u32::from(found.is_ok());
     }
     assert!(decoded > 50, "{decoded} chunks of the corpus are taken");
 }

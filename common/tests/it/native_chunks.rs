@@ -19,7 +19,6 @@ pub(crate) const PREFIX_BYTES: usize = 16;
 /// Every compression of this build.
 pub(crate) fn compressions() -> Vec<Compression> {
     let all = [
-        Compression::Auto,
         Compression::None,
         Compression::Lz4,
         Compression::Zstd { level: 1 },
@@ -28,7 +27,6 @@ pub(crate) fn compressions() -> Vec<Compression> {
     all.into_iter()
         .filter(|compression| match compression {
             Compression::Added { .. } => false,
-            Compression::Auto => cfg!(any(feature = "lz4", feature = "zstd")),
             Compression::Lz4 => cfg!(feature = "lz4"),
             Compression::None => true,
             Compression::Zstd { .. } => cfg!(feature = "zstd"),

@@ -65,38 +65,6 @@ proptest! {
     }
 }
 
-/// Whatever is compressed, and whatever was remembered of other chunks.
-#[cfg(any(feature = "lz4", feature = "zstd"))]
-#[test]
-fn a_chunk_compressed_where_it_pays_is_never_larger() {
-    use proptest::strategy::ValueTree as _;
-    let mut runner = proptest::test_runner::TestRunner::deterministic();
-    let mut auto = NativeSerializer::new(Compression::Auto).unwrap();
-    let mut none = NativeSerializer::default();
-    let mut smaller = 0;
-    let fields = vec![Field::new("zeros", FieldType::Bytes)];
-    let zeros = Arc::new(Schema::new("Zeros", fields).unwrap());
-    for number in 0..400 {
-        let mut records = arbitrary::records()
-            .new_tree(&mut runner)
-            .unwrap()
-            .current();
-        if number % 4 == 0 {
-            let value = Value::Bytes(vec![0; 1_000].into());
-            records.push(DynamicRecord::new(Arc::clone(&zeros), None, vec![value]).unwrap());
-        }
-        let batch = arbitrary::batch(&records);
-        let (mut found, mut plain) = (Vec::new(), Vec::new());
-        auto.serialize(&batch, &header(1, 0), &mut found).unwrap();
-        none.serialize(&batch, &header(1, 0), &mut plain).unwrap();
-        assert!(found.len() <= plain.len());
-        smaller += u32::from(found.len() < plain.len());
-        let decoded = ChunkDecoder::default().decode(&found).unwrap();
-        assert_eq!(decoded.batch, batch);
-    }
-    assert!(smaller > 0);
-}
-
 #[test]
 fn an_empty_batch_is_a_chunk_without_a_body() {
     let mut header = header(1, 9);

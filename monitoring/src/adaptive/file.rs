@@ -1,12 +1,9 @@
-//! The file of patterns: seen when it changes, and written in one step.
+//! The file of patterns: seen when it changes.
 
-use std::fmt::Write as _;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Read, Write as _};
+use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-use baler_common::pattern::PatternList;
 
 /// A larger file is not read: it is no list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
@@ -99,53 +96,11 @@ impl PatternFile {
         }
         Ok(text)
     }
-
-    /// Writes the list, so that a reader sees either the old file or the new one.
-    pub(super) fn write(&mut self, list: &PatternList) -> io::Result<()> {
-        let mut text = String::from(
-            "# Patterns of adaptive monitoring, written by the application that reads them.\n\
-             # + activates, - deactivates, ~ activates for a part of the time; the last match counts.\n",
-        );
-        write!(text, "{list}").map_err(io::Error::other)?;
-        // The file that a link points to, not the link.
-        let path = fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.to_path_buf());
-        let name = path
-            .file_name()
-            .ok_or(ErrorKind::InvalidInput)?
-            .to_string_lossy();
-        let beside = path.with_file_name(format!(".{name}.{}.new", std::process::id()));
-        let written = write_new(&beside, &text, &path).and_then(|()| fs::rename(&beside, &path));
-        if let Err(error) = written {
-            // It may not even be there.
-            drop(fs::remove_file(&beside));
-            return Err(error);
-        }
-        self.candidate = None;
-        self.text = Some(text);
-        Ok(())
-    }
-}
-
-/// Writes a file with the permissions of another one, if that is there.
-fn write_new(path: &Path, text: &str, like: &Path) -> io::Result<()> {
-    let mut file = File::create(path)?;
-    file.write_all(text.as_bytes())?;
-    if let Ok(metadata) = fs::metadata(like) {
-        file.set_permissions(metadata.permissions())?;
-    }
-    // Lest a crash leaves an empty file in place of the old one.
-    file.sync_all()
 }
 
 #[cfg(test)]
 mod tests {
-    use baler_common::pattern::Dialect;
-
     use super::*;
-
-    fn list(text: &str) -> PatternList {
-        PatternList::parse(text, Dialect::Strict).0
-    }
 
     struct Folder {
         _folder: tempfile::TempDir,
@@ -230,43 +185,5 @@ mod tests {
         fs::remove_file(&folder.path).unwrap();
         fs::create_dir(&folder.path).unwrap();
         assert!(failed(file.look(false)));
-    }
-
-    #[test]
-    fn what_is_written_replaces_all_of_the_file_and_is_no_news() {
-        let folder = Folder::new();
-        folder.put(&"- a.B.c()\n".repeat(1_000));
-        let mut file = PatternFile::new(folder.path.clone());
-        file.look(true);
-        file.write(&list("+ x.Y.z()")).unwrap();
-        let text = fs::read_to_string(&folder.path).unwrap();
-        assert!(text.ends_with("counts.\n+ x.Y.z()\n"), "{text}");
-        assert!(matches!(file.look(false), Look::Same));
-        // Nothing else is left behind.
-        assert_eq!(
-            fs::read_dir(folder.path.parent().unwrap()).unwrap().count(),
-            1
-        );
-        // Nowhere to write to.
-        let mut nowhere = PatternFile::new(folder.path.join("no").join("where"));
-        assert!(nowhere.write(&list("")).is_err());
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn a_link_stays_a_link_and_permissions_stay() {
-        use std::os::unix::fs::{PermissionsExt, symlink};
-
-        let folder = Folder::new();
-        folder.put("");
-        fs::set_permissions(&folder.path, fs::Permissions::from_mode(0o640)).unwrap();
-        let link = folder.path.with_file_name("link");
-        symlink(&folder.path, &link).unwrap();
-        PatternFile::new(link.clone()).write(&list("- *")).unwrap();
-        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-        let text = fs::read_to_string(&folder.path).unwrap();
-        assert!(text.ends_with("- *\n"));
-        let mode = fs::metadata(&folder.path).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o640);
     }
 }

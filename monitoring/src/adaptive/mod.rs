@@ -7,7 +7,7 @@
 //!
 //! A change is worked out for each call site once, by whoever makes it; the sites then look at
 //! nothing but their own state.
-//! The file and the duty cycles are looked after by the collector's thread, [`Upkeep`].
+//! The collector's thread looks after the file, [`Upkeep`].
 
 mod file;
 mod news;
@@ -16,5 +16,4 @@ mod upkeep;
 
 pub use news::PatternNews;
 pub(crate) use switch::Switch;
-pub(crate) use switch::Verdicts;
 pub(crate) use upkeep::{Settings, Upkeep};

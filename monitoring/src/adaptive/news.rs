@@ -33,13 +33,6 @@ pub enum PatternNews {
         /// Why.
         error: Arc<std::io::Error>,
     },
-    /// It cannot be written; the patterns are in force all the same.
-    Unwritable {
-        /// The file.
-        path: Arc<Path>,
-        /// Why.
-        error: Arc<std::io::Error>,
-    },
 }
 
 impl fmt::Display for PatternNews {
@@ -61,13 +54,6 @@ impl fmt::Display for PatternNews {
                 write!(
                     f,
                     "patterns cannot be read from {}: {error}",
-                    path.display()
-                )
-            }
-            Self::Unwritable { path, error } => {
-                write!(
-                    f,
-                    "patterns cannot be written to {}: {error}",
                     path.display()
                 )
             }

@@ -9,7 +9,6 @@ use baler_common::pattern::{Dialect, PatternList};
 use super::file::{Look, PatternFile};
 use super::news::PatternNews;
 use super::switch::Switch;
-use crate::clock::monotonic;
 
 /// No file is looked at more often.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -27,7 +26,6 @@ pub(crate) struct Settings {
     pub(crate) patterns: PatternList,
     pub(crate) file: Option<PathBuf>,
     pub(crate) read_interval: Duration,
-    pub(crate) update_file: bool,
 }
 
 impl Default for Settings {
@@ -37,7 +35,6 @@ impl Default for Settings {
             patterns: PatternList::new(),
             file: None,
             read_interval: Duration::from_secs(30),
-            update_file: false,
         }
     }
 }
@@ -52,29 +49,25 @@ impl Settings {
             switch: Arc::clone(&switch),
             file: self.file.map(PatternFile::new),
             read_interval: is_watched.then(|| self.read_interval.max(SHORTEST_INTERVAL)),
-            update_file: self.update_file,
             news: Vec::new(),
-            seen: None,
+            is_started: false,
             look_at: None,
-            turn_at: None,
         };
         upkeep.look(true);
         (switch, upkeep)
     }
 }
 
-/// Watches the file, writes it, and keeps duty cycles going.
+/// Watches the file.
 #[derive(Debug)]
 pub(crate) struct Upkeep {
     switch: Arc<Switch>,
     file: Option<PatternFile>,
     read_interval: Option<Duration>,
-    update_file: bool,
     news: Vec<PatternNews>,
-    /// The list that was looked at last.
-    seen: Option<u64>,
+    /// Whether there was a tick already.
+    is_started: bool,
     look_at: Option<Instant>,
-    turn_at: Option<Instant>,
 }
 
 /// What came of a tick.
@@ -90,7 +83,8 @@ impl Upkeep {
     /// Does the work that is due. Cheap if there is none.
     pub(crate) fn tick(&mut self, now: Instant) -> Tick {
         let mut is_changed = false;
-        if self.seen.is_none() {
+        if !self.is_started {
+            self.is_started = true;
             self.look_at = self.interval_from(now);
         } else if self.look_at.is_some_and(|at| at <= now) {
             let settling = match self.look(false) {
@@ -104,18 +98,9 @@ impl Upkeep {
             let wait = settling.into_iter().chain(self.read_interval).min();
             self.look_at = wait.and_then(|wait| now.checked_add(wait));
         }
-        let changes = self.switch.changes();
-        if self.seen != Some(changes) {
-            self.seen = Some(changes);
-            self.write();
-            self.plan_turn();
-        } else if self.turn_at.is_some_and(|at| at <= now) {
-            is_changed = true;
-            self.plan_turn();
-        }
         Tick {
             is_changed,
-            next: [self.look_at, self.turn_at].into_iter().flatten().min(),
+            next: self.look_at,
         }
     }
 
@@ -126,13 +111,6 @@ impl Upkeep {
 
     fn interval_from(&self, now: Instant) -> Option<Instant> {
         self.read_interval.and_then(|wait| now.checked_add(wait))
-    }
-
-    /// When the next duty cycle changes.
-    fn plan_turn(&mut self) {
-        let valid_for = self.switch.verdicts().valid_for();
-        // Read after the verdicts' time, so that the turn has come by then.
-        self.turn_at = valid_for.and_then(|wait| monotonic().checked_add(wait));
     }
 
     fn look(&mut self, at_once: bool) -> Look {
@@ -152,7 +130,7 @@ impl Upkeep {
             Look::Changed(text) => {
                 let (list, errors) = PatternList::parse(text, self.switch.dialect());
                 let (rules, bad_lines) = (list.rules().len(), errors.len());
-                self.switch.take_over(list);
+                self.switch.replace(list);
                 for error in errors.into_iter().take(TOLD_LINES) {
                     let path = Arc::clone(&path);
                     self.news.push(PatternNews::BadLine { path, error });
@@ -165,20 +143,5 @@ impl Upkeep {
             }
         }
         look
-    }
-
-    /// Writes what the application changed, if it wants that.
-    fn write(&mut self) {
-        let (Some(file), true) = (&mut self.file, self.update_file) else {
-            return;
-        };
-        if let Some(list) = self.switch.take_unwritten()
-            && let Err(error) = file.write(&list)
-        {
-            self.news.push(PatternNews::Unwritable {
-                path: Arc::clone(file.path()),
-                error: Arc::new(error),
-            });
-        }
     }
 }

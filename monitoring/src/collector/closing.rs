@@ -2,8 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use super::rate::time_for;
-
 /// Why a chunk was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ClosedBy {
@@ -141,13 +139,6 @@ impl ClosingRule {
 /// Looks are no closer than this, however short the wait time is.
 const LEAST_TICK: Duration = Duration::from_millis(1);
 
-/// How often a collector looks that waits for chunks of `records` records, at `rate` records a second.
-pub(super) fn looks_per_second(records: f64, wait: Duration, rate: f64) -> f64 {
-    let rule = ClosingRule::new(usize::MAX, usize::MAX, wait);
-    let every = rule.look(time_for(records, rate), time_for(LOOK_RECORDS, rate));
-    every.as_secs_f64().recip()
-}
-
 /// A look is made for at least this number of records, unless that takes too long: waking the collector and
 /// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
 /// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
@@ -223,12 +214,5 @@ mod tests {
         assert_eq!(rule.look(ms(3), ms(1)), WAIT / 64);
         assert_eq!(rule.look(ms(3), ms(200)), WAIT / 8);
         assert_eq!(rule.look(Duration::MAX, ms(25)), WAIT / 2);
-        let looks = |records, rate| looks_per_second(records, WAIT, rate).round();
-        assert!((looks(1.0, 10_000.0) - 16.0).abs() < 1e-9);
-        assert!((looks(512.0, 10_000.0) - 16.0).abs() < 1e-9);
-        assert!((looks(1.0, 50_000.0) - 49.0).abs() < 1e-9);
-        assert!((looks(1_024.0, 10_000.0) - 10.0).abs() < 1e-9);
-        assert!((looks(1_024.0, 0.0) - 4.0).abs() < 1e-9);
-        assert!((looks(1.0, 1e9) - 128.0).abs() < 1e-9);
     }
 }

@@ -88,11 +88,6 @@ impl ControllerState {
         self.enabled.swap(enabled, Ordering::Relaxed) != enabled
     }
 
-    /// Makes the collector look around.
-    pub(crate) fn wake(&self) {
-        self.waker.notify();
-    }
-
     /// Lets the collector pass an event to the application.
     #[cfg(feature = "samplers")]
     pub(crate) fn post(&self, event: Event) {
@@ -102,7 +97,7 @@ impl ControllerState {
             notices.push(event);
         }
         drop(notices);
-        self.wake();
+        self.waker.notify();
     }
 
     /// What was posted since the last time.

@@ -36,5 +36,4 @@ pub use event::{Event, Quarantined};
 pub(crate) use flush::FlushOrder;
 pub use stats::{ClosedByCounts, ShutdownReport, Stats};
 pub(crate) use thread::{CollectorConfig, spawn};
-pub use tuning::ChunkCost;
 pub(crate) use tuning::Tuning;

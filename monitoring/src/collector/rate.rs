@@ -28,7 +28,8 @@ impl Rate {
 
     /// The time in which this number of records arrives; for ever at a rate of 0.
     pub(super) fn time_for(&self, records: f64) -> Duration {
-        time_for(records, self.per_second)
+        let seconds = records / self.per_second.max(f64::MIN_POSITIVE);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
     /// `taken` records have come so far. That counts once `enough` time has passed since the last time,
@@ -50,12 +51,6 @@ impl Rate {
         let weight = time.as_secs_f64() / (time + MEMORY).as_secs_f64();
         self.per_second += (rate - self.per_second) * weight.max(0.5);
     }
-}
-
-/// The time in which this number of records arrives at a rate per second; for ever at 0.
-pub(super) fn time_for(records: f64, per_second: f64) -> Duration {
-    let seconds = records / per_second.max(f64::MIN_POSITIVE);
-    Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }
 
 #[cfg(test)]

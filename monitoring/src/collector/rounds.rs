@@ -14,7 +14,6 @@ use super::encoder::EncodeProblem;
 use super::event::Quarantined;
 use super::ledger::count;
 use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
-use super::tuned::NewChunk;
 use crate::clock::monotonic;
 use crate::queue::QueueRow;
 use crate::queue::{CALL_WORDS, MAX_ROWS};
@@ -179,7 +178,7 @@ impl Collector {
             return;
         };
         // A row that was refused leaves its age without a record.
-        let oldest = lane.oldest.take();
+        lane.oldest = None;
         let records = lane.builder.len();
         if records == 0 {
             return;
@@ -187,7 +186,6 @@ impl Collector {
         self.closed = self.closed.saturating_add(count(records));
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
-        let ticket = self.dispatch.encoder.next_ticket();
         match self
             .dispatch
             .ship(number, lane.builder.batch(), reason, last)
@@ -196,13 +194,7 @@ impl Collector {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
                 if let Some(tuned) = &mut self.tuned {
-                    tuned.made(&NewChunk {
-                        records,
-                        row_bytes,
-                        bytes,
-                        oldest,
-                        ticket,
-                    });
+                    tuned.tuner.encoded(records, row_bytes, bytes);
                 }
             }
             Err(problem) => {

@@ -73,7 +73,7 @@ pub(crate) fn spawn(
     if settings.memory.is_some() {
         rule = rule.within_budget();
     }
-    let tuned = plan.tuning.map(|tuning| Tuned::new(tuning, monotonic()));
+    let tuned = plan.tuning.map(Tuned::new);
     let (records, wait) = tuned.as_ref().map_or((rule.records, rule.wait), |tuned| {
         (tuned.choice().expected, tuned.choice().wait)
     });
@@ -237,8 +237,7 @@ impl Collector {
     /// Whether anybody waits for confirmations. While nobody does, a writer need not wake the thread
     /// for them, which costs as much as a hundred records: it comes by anyway.
     fn awaits_fates(&self) -> bool {
-        let is_sampled = self.tuned.as_ref().is_some_and(Tuned::has_sample);
-        self.stop.is_some() || !self.flushes.is_empty() || is_sampled
+        self.stop.is_some() || !self.flushes.is_empty()
     }
 
     /// Records the totals of aggregated calls, when it is time, at a flush and at the end.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::pattern::{Action, Dialect, DutyCycle, LineProblem, Pattern, PatternList, Rule};
+use baler_common::pattern::{Action, Dialect, LineProblem, Pattern, PatternList, Rule};
 
 use super::installed;
 use super::{Controller, ControllerBuilder};
@@ -35,18 +35,6 @@ impl Controller {
     /// As for [`activate`](Self::activate).
     pub fn deactivate(&self, pattern: &str) -> Result<(), LineProblem> {
         self.add(pattern, Action::Deactivate)
-    }
-
-    /// Makes the probes that this pattern matches record for a part of the time.
-    ///
-    /// All cycles begin with the controller's start; they change on the collector's thread, hence
-    /// late while that waits for a medium.
-    ///
-    /// # Errors
-    ///
-    /// As for [`activate`](Self::activate).
-    pub fn activate_in_turns(&self, pattern: &str, cycle: DutyCycle) -> Result<(), LineProblem> {
-        self.add(pattern, Action::Cycle(cycle))
     }
 
     fn add(&self, pattern: &str, action: Action) -> Result<(), LineProblem> {
@@ -82,14 +70,11 @@ impl Controller {
         if !self.is_enabled() {
             return false;
         }
-        let verdicts = self.switch().verdicts();
-        verdicts.is_active(verdicts.action(signature))
+        self.switch().list().is_active(signature)
     }
 
     fn patterns_changed(&self) {
         installed::refresh_active(self.shared());
-        // For the file and the next turn of a duty cycle.
-        self.shared().wake();
     }
 }
 
@@ -110,7 +95,7 @@ impl ControllerBuilder {
     }
 
     /// A file of patterns (`kieker.monitoring.adaptiveMonitoring.configFile`): lines with `+` or `-`
-    /// and a pattern, `~ 1s/9s` and a pattern for a part of the time, `#` for comments. Default none.
+    /// and a pattern, `#` for comments. Default none.
     ///
     /// It is read by [`start`](Self::start), and again when it changes; its patterns then replace
     /// all others. A change counts when the file was the same for 100 ms, so that a text being
@@ -126,16 +111,6 @@ impl ControllerBuilder {
     /// for never. Default 30 s (`kieker.monitoring.adaptiveMonitoring.readInterval`).
     pub fn pattern_read_interval(mut self, interval: Duration) -> Self {
         self.adaptive.read_interval = interval;
-        self
-    }
-
-    /// Whether patterns that the application changes are written to the file
-    /// (`kieker.monitoring.adaptiveMonitoring.updateConfigFile`). Default false.
-    ///
-    /// The file is replaced in one step, by the collector's thread; what somebody else wrote into it
-    /// meanwhile is lost.
-    pub fn update_pattern_file(mut self, update: bool) -> Self {
-        self.adaptive.update_file = update;
         self
     }
 }

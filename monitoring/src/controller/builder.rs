@@ -15,9 +15,7 @@ use super::identity::{hostname, new_epoch, random, random_producer};
 use super::settings::{Settings, StartError};
 use crate::adaptive;
 use crate::clock::Clock;
-use crate::collector::{
-    ChunkCost, CollectorConfig, ControllerState, Event, Hooks, Quarantined, Waker, spawn,
-};
+use crate::collector::{CollectorConfig, ControllerState, Event, Hooks, Quarantined, Waker, spawn};
 use crate::queue::{Overflow, QueueSet};
 
 /// Sets up a [`Controller`]; made by [`Controller::builder`].
@@ -80,9 +78,9 @@ impl ControllerBuilder {
     /// its being confirmed. Takes the place of [`chunk_records`](Self::chunk_records); the later of
     /// the two counts.
     ///
-    /// [`wait_time`](Self::wait_time), where it is set, bounds the choice, and
-    /// [`chunk_bytes`](Self::chunk_bytes) as always. A medium that takes more than half of the bound
-    /// for itself breaks it, however small chunks are.
+    /// Records wait half of this time at most, and the other half is left for the medium: one that
+    /// takes more for itself breaks the bound. [`wait_time`](Self::wait_time), where it is set, bounds
+    /// the choice, and [`chunk_bytes`](Self::chunk_bytes) as always.
     pub fn auto_chunks(mut self, max_latency: Duration) -> Self {
         self.settings.max_latency = Some(max_latency);
         self
@@ -104,13 +102,6 @@ impl ControllerBuilder {
     pub fn chunk_records(mut self, records: usize) -> Self {
         self.settings.chunk_records = records;
         self.settings.max_latency = None;
-        self
-    }
-
-    /// What messages, records and bytes cost, for [`auto_chunks`](Self::auto_chunks): `baler sweep`
-    /// prints it for a medium and a machine. Default as measured over TCP.
-    pub fn chunk_cost(mut self, cost: ChunkCost) -> Self {
-        self.settings.chunk_cost = cost;
         self
     }
 

@@ -76,7 +76,7 @@ fn tell(controller: &Controller) {
     let is_enabled = shared.is_enabled();
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
-    crate::probe::set_recording(key, controller.switch().verdicts());
+    crate::probe::set_recording(key, &controller.switch().list());
 }
 
 /// The process-wide controller, if one was installed.

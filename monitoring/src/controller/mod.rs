@@ -162,7 +162,7 @@ impl Controller {
         shared.ledger.finish(&shared.queues, true, None);
     }
 
-    fn switch(&self) -> &Switch {
+    pub(crate) fn switch(&self) -> &Switch {
         &self.handle.switch
     }
 

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::settings::StartError;
 use super::{Controller, ControllerBuilder, Handle};
-use crate::adaptive::Verdicts;
 use crate::collector::Event;
 use crate::samplers::{Sampler, SamplerStats, Task};
 
@@ -67,10 +66,6 @@ impl Controller {
         if let Some(by) = now.checked_add((timeout / 4).min(LONGEST_WAIT)) {
             self.handle.samplers.wait(by);
         }
-    }
-
-    pub(crate) fn verdicts(&self) -> Verdicts {
-        self.switch().verdicts()
     }
 
     /// Lets the collector's thread pass an event to the application.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use baler_common::transport::{OutboxSettings, RetryPolicy};
 
-use crate::collector::{ChunkCost, Tuning};
+use crate::collector::Tuning;
 use crate::queue::Overflow;
 
 /// The smallest queue: four blocks that hold a few records each.
@@ -17,7 +17,6 @@ pub(crate) struct Settings {
     pub(crate) chunk_bytes: usize,
     /// Where the collector chooses the size: the bound of the latency.
     pub(crate) max_latency: Option<Duration>,
-    pub(crate) chunk_cost: ChunkCost,
     pub(crate) lanes: usize,
     pub(crate) max_chunk_bytes: usize,
     pub(crate) wait_time: Option<Duration>,
@@ -38,7 +37,6 @@ impl Default for Settings {
             chunk_records: 1_024,
             chunk_bytes: 256 << 10,
             max_latency: None,
-            chunk_cost: ChunkCost::default(),
             lanes: 1,
             max_chunk_bytes: 960 << 10,
             wait_time: None,
@@ -179,7 +177,6 @@ impl Settings {
         self.max_latency.map(|max_latency| Tuning {
             max_latency,
             max_wait: self.wait_time,
-            cost: self.chunk_cost,
             chunk_bytes: self.chunk_bytes,
             queue_bytes: division.queue_bytes,
         })

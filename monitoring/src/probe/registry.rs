@@ -8,12 +8,11 @@
 //! meanwhile may still see the one before, once.
 
 use std::cell::Cell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_common::pattern::Action;
+use baler_common::pattern::PatternList;
 use baler_common::record::Interned;
 
-use crate::adaptive::Verdicts;
 use crate::clock::tag_of;
 use crate::controller;
 use crate::queue::{self, Inside};
@@ -23,7 +22,7 @@ use super::site::{OFF, Site, SiteNumber};
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     entries: Vec::new(),
     tag: OFF,
-    verdicts: None,
+    patterns: None,
     changes: 0,
 });
 
@@ -38,8 +37,8 @@ struct Registry {
     entries: Vec<Entry>,
     /// The tag of the installed controller's queues, if it takes records, else [`OFF`].
     tag: u32,
-    /// What its patterns say; `None` as long as there was no controller.
-    verdicts: Option<Verdicts>,
+    /// Its patterns; `None` as long as there was no controller.
+    patterns: Option<Arc<PatternList>>,
     /// Counts the lists of patterns.
     changes: u64,
 }
@@ -47,34 +46,26 @@ struct Registry {
 #[derive(Clone, Copy)]
 struct Entry {
     site: &'static Site,
-    /// What the patterns say of it.
-    action: Action,
+    /// Whether the patterns let it record.
+    is_active: bool,
 }
 
 impl Registry {
-    /// The state of a site of which the patterns say this.
-    fn state(&self, action: Action) -> u32 {
-        let verdicts = self.verdicts.as_ref();
-        if verdicts.is_none_or(|verdicts| verdicts.is_active(action)) {
-            self.tag
-        } else {
-            OFF
-        }
+    /// The state of a site that the patterns let record, or do not.
+    fn state(&self, is_active: bool) -> u32 {
+        if is_active { self.tag } else { OFF }
     }
 
     fn tell_all(&self) {
         for entry in &self.entries {
-            entry.site.set_state(self.state(entry.action));
+            entry.site.set_state(self.state(entry.is_active));
         }
     }
 }
 
-/// What the patterns say of a site; its signature is made only if there are patterns.
-fn action(site: &Site, verdicts: Option<&Verdicts>) -> Action {
-    match verdicts {
-        Some(verdicts) if !verdicts.is_trivial() => verdicts.action(site.signature().as_str()),
-        _ => Action::Activate,
-    }
+/// Whether the patterns let a site record; its signature is made only if there are patterns.
+fn is_active(site: &Site, patterns: Option<&PatternList>) -> bool {
+    patterns.is_none_or(|it| it.is_empty() || it.is_active(site.signature().as_str()))
 }
 
 /// Enters a site and sets its state; returns its number, if it is active.
@@ -88,15 +79,15 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
             Some(number) => number,
             None => {
                 let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
-                let action = action(site, registry.verdicts.as_ref());
-                registry.entries.push(Entry { site, action });
+                let is_active = is_active(site, registry.patterns.as_deref());
+                registry.entries.push(Entry { site, is_active });
                 site.set_number(number);
-                site.set_state(registry.state(action));
+                site.set_state(registry.state(is_active));
                 number
             }
         };
         let entry = registry.entries.get(number.index())?;
-        (registry.state(entry.action) != OFF).then_some(number)
+        (registry.state(entry.is_active) != OFF).then_some(number)
     });
     registered.unwrap_or_else(|| {
         queue::count_reentrant(controller::active_key());
@@ -109,11 +100,11 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
 ///
 /// To be called by one thread at a time: the patterns are tried without the lock, so that first
 /// calls of other sites need not wait for it.
-pub(crate) fn set_recording(key: u64, verdicts: Verdicts) {
+pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
     let to_judge = with_registry(|registry| {
         registry.tag = if key == 0 { OFF } else { tag_of(key) };
-        let before = registry.verdicts.replace(verdicts.clone());
-        if before.is_some_and(|before| before.has_list_of(&verdicts)) {
+        let before = registry.patterns.replace(Arc::clone(patterns));
+        if before.is_some_and(|before| Arc::ptr_eq(&before, patterns)) {
             registry.tell_all();
             return None;
         }
@@ -124,13 +115,13 @@ pub(crate) fn set_recording(key: u64, verdicts: Verdicts) {
         return;
     };
     for entry in &mut entries {
-        entry.action = action(entry.site, Some(&verdicts));
+        entry.is_active = is_active(entry.site, Some(patterns));
     }
     let judged = with_registry(|registry| {
         if registry.changes == changes {
             // Sites that came meanwhile were judged by these patterns.
             for (entry, judged) in registry.entries.iter_mut().zip(entries) {
-                entry.action = judged.action;
+                entry.is_active = judged.is_active;
             }
             registry.tell_all();
         }
@@ -192,7 +183,7 @@ mod tests {
     }
 
     fn switch(is_recording: bool) {
-        set_recording(u64::from(is_recording), Verdicts::all_active());
+        set_recording(u64::from(is_recording), &Arc::new(PatternList::new()));
     }
 
     #[test]

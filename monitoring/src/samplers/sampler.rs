@@ -4,6 +4,7 @@ use std::fmt;
 use std::io;
 use std::time::Instant;
 
+use baler_common::pattern::PatternList;
 use baler_common::record::kieker::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
     NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
@@ -16,7 +17,6 @@ use super::network::Network;
 use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
-use crate::adaptive::Verdicts;
 
 /// Something that can be sampled; for [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
 ///
@@ -114,12 +114,12 @@ pub(super) struct Context<'a> {
     pub(super) at: Instant,
     pub(super) unix_ns: i64,
     pub(super) hostname: &'a str,
-    pub(super) verdicts: &'a Verdicts,
+    pub(super) patterns: &'a PatternList,
 }
 
 impl Context<'_> {
     pub(super) fn is_active(&self, signature: &str) -> bool {
-        self.verdicts.is_active(self.verdicts.action(signature))
+        self.patterns.is_active(signature)
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) struct Bench<S> {
     pub(super) sensor: S,
     folder: tempfile::TempDir,
     at: Instant,
-    pub(super) verdicts: Verdicts,
+    pub(super) patterns: PatternList,
 }
 
 #[cfg(test)]
@@ -167,7 +167,7 @@ impl<S: Sensor> Bench<S> {
             sensor,
             folder: tempfile::tempdir().unwrap(),
             at: Instant::now(),
-            verdicts: Verdicts::all_active(),
+            patterns: PatternList::new(),
         }
     }
 
@@ -186,7 +186,7 @@ impl<S: Sensor> Bench<S> {
             at: self.at,
             unix_ns: 1_000,
             hostname: "host",
-            verdicts: &self.verdicts,
+            patterns: &self.patterns,
         };
         self.sensor.sample(&context, &mut out)?;
         Ok(out)

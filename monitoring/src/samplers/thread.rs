@@ -173,9 +173,9 @@ impl Worker {
             if task.schedule.next > now {
                 return true;
             }
-            let verdicts = controller.verdicts();
+            let patterns = controller.switch().list();
             let signature = task.sampler.signature();
-            if !controller.is_enabled() || !verdicts.is_active(verdicts.action(signature)) {
+            if !controller.is_enabled() || !patterns.is_active(signature) {
                 // What is sampled later must not be the mean of the time until then.
                 task.sensor = task.sampler.sensor();
                 return task.schedule.advance(now).is_some();
@@ -185,7 +185,7 @@ impl Worker {
                 at: now,
                 unix_ns: controller.clock().unix_ns(),
                 hostname: controller.hostname(),
-                verdicts: &verdicts,
+                patterns: &patterns,
             };
             out.clear();
             let sampled = {

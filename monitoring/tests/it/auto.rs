@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::record::Record;
-use baler_monitoring::{ChunkCost, ClosedBy, Overflow};
+use baler_monitoring::{ClosedBy, Overflow};
 
 use super::support::{Medium, Mode, PATIENCE, await_that, beat, plain};
 
@@ -16,8 +16,8 @@ fn lone_record_is_delivered_within_the_bound_and_the_choice_is_told() {
     let medium = Medium::new(Mode::Prompt);
     let controller = plain(medium.writer(64)).auto_chunks(BOUND).start().unwrap();
     let stats = controller.stats();
-    // At first a quarter is kept for what comes after a chunk was closed.
-    assert_eq!(stats.wait_time, BOUND - BOUND / 4);
+    // Half is kept for what comes after a chunk was closed.
+    assert_eq!(stats.wait_time, BOUND / 2);
     assert_eq!(stats.chunk_records, 1);
     for number in 0..4 {
         let emitted = Instant::now();
@@ -28,7 +28,6 @@ fn lone_record_is_delivered_within_the_bound_and_the_choice_is_told() {
         assert!(waited < BOUND * 2, "{waited:?}");
     }
     assert_eq!(controller.stats().closed_by.of(ClosedBy::Age), 4);
-    assert!(controller.stats().wait_time >= BOUND / 2);
 }
 
 #[test]
@@ -36,27 +35,24 @@ fn flood_after_silence_is_taken_in_chunks_of_the_largest_useful_size() {
     let medium = Medium::new(Mode::Prompt);
     let controller = plain(medium.writer(64))
         .auto_chunks(Duration::from_secs(60))
-        // Such that a message costs as much as a thousand records.
-        .chunk_cost(ChunkCost {
-            seconds_per_message: 20e-6,
-            seconds_per_record: 1e-6,
-            seconds_per_byte: 0.0,
-        })
         .overflow(Overflow::Block)
         .start()
         .unwrap();
     assert!(controller.emit(&beat(0, 0)));
-    let flood = 50_000;
+    let flood = 200_000;
     for number in 1..flood {
         assert!(controller.emit(&beat(0, number)));
     }
     // No record has to wait for the minute that it could.
-    await_that("chunks of what came", || medium.chunks().len() >= 49);
-    await_that("a rate", || controller.stats().chunk_records == 1_000);
+    await_that("chunks of what came", || medium.chunks().len() >= 4);
     controller.flush(PATIENCE).unwrap();
     let received = medium.received();
     assert_eq!(received.numbers(), (0..flood).collect::<Vec<_>>());
-    assert_eq!(received.sizes[..50], [1_000; 50]);
+    assert!(
+        received.sizes.iter().any(|size| *size >= 16_384),
+        "{:?}",
+        received.sizes
+    );
     assert_eq!(controller.stats().closed_by.age, 0);
 }
 

@@ -60,7 +60,7 @@ pub struct OverheadArgs {
     #[arg(long)]
     pub instructions: bool,
 
-    /// Also write rows, table, chart and page, with machine, command and commit, into this folder
+    /// Also write rows, table and chart, with machine, command and commit, into this folder
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
 

@@ -1,8 +1,5 @@
 //! The measured cases, one a row.
 
-use std::time::Duration;
-
-use baler_monitoring::ChunkCost;
 use serde::{Deserialize, Serialize};
 
 /// How records get to the broker.
@@ -86,11 +83,6 @@ impl Case {
         }
     }
 
-    /// Whether it has chunks of a fixed size with this compression.
-    pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
-        self.way == Way::Baler && self.compression.as_deref() == Some(compression)
-    }
-
     /// Whether both are measured under the same load, so that only the way differs.
     pub fn is_beside(&self, other: &Self) -> bool {
         (self.rate, self.consumers) == (other.rate, other.consumers)
@@ -99,16 +91,7 @@ impl Case {
 
 /// The number of records of a chunk that closes by number or by age.
 pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f64 {
-    ChunkCost::records_per_chunk(f64::from(chunk_records), wait(wait_time_ms), rate)
-}
-
-/// How often a second the collector wakes up whose chunks have this number of records.
-pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
-    ChunkCost::looks_per_second(records, wait(wait_time_ms), rate)
-}
-
-fn wait(wait_time_ms: f64) -> Duration {
-    Duration::try_from_secs_f64(wait_time_ms / 1e3).unwrap_or(Duration::MAX)
+    f64::from(chunk_records).min((rate * wait_time_ms / 1e3).max(1.0))
 }
 
 #[cfg(test)]

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::case::{Case, Way, looks_of, records_of};
+use super::case::{Case, Way, records_of};
 use crate::harness::Runs;
 use crate::statistics::{Interval, to_f64};
 
@@ -46,7 +46,7 @@ pub(super) const BEYOND_LOAD_BY_PIPELINED: &str = "writer_cpu_beyond_load_by_pip
 pub(super) const BYTES_BY_PIPELINED: &str = "wire_bytes_by_pipelined";
 
 /// The result of one run of one case.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Sample {
     /// How long it was measured.
     pub(super) seconds: f64,
@@ -128,8 +128,8 @@ pub(super) fn is_saturated(case: &Case, achieved: f64, seconds: f64) -> bool {
     };
     let on_their_way = match (case.chunk_records, case.wait_time_ms) {
         (Some(chunk_records), Some(wait_ms)) => {
-            let records = records_of(chunk_records, wait_ms, offered);
-            records.max(offered / looks_of(records, wait_ms, offered))
+            // A full chunk waits for others up to an eighth of the wait time.
+            records_of(chunk_records, wait_ms, offered) + offered * wait_ms / 8e3
         }
         (None, Some(bound_ms)) => offered * bound_ms / 1e3,
         _ => 1.0,
@@ -226,7 +226,7 @@ fn slowness(all: &[Runs<Sample>]) -> Option<Vec<f64>> {
 }
 
 /// The CPU time of the load of a case by itself; `None` where it was not measured.
-pub(super) fn load_cpu(case: &Case, cells: &[Cell]) -> Option<f64> {
+fn load_cpu(case: &Case, cells: &[Cell]) -> Option<f64> {
     let mut all = cells.iter();
     all.find(|other| other.case.way == Way::Pacing && other.case.rate == case.rate)?
         .mean(WRITER_CPU)

@@ -53,7 +53,6 @@ impl Baler {
     }
 
     fn read(&mut self, chunk: &[u8]) -> Result<&RecordBatch, Failure> {
-        self.decoder.reuse(std::mem::take(&mut self.decoded));
         let decoded = self.decoder.decode(chunk).map_err(cannot_decode())?;
         self.decoded = decoded.batch;
         Ok(&self.decoded)

@@ -1,14 +1,12 @@
 //! The formats: each from the records of a chunk to bytes, and back.
 
-mod arrow;
 mod baler;
 mod otlp;
 mod rows;
 
-pub(super) use arrow::{Arrow, arrow_batch};
 pub(super) use baler::Baler;
 pub(super) use otlp::Otlp;
-pub(super) use rows::{Avro, Json, Postcard};
+pub(super) use rows::{Avro, Postcard};
 
 use super::piece::Piece;
 use crate::Failure;

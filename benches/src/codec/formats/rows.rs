@@ -1,4 +1,4 @@
-//! Formats of rows by way of serde: Avro, JSON, Postcard.
+//! Formats of rows by way of serde: Avro, Postcard.
 
 use std::hint::black_box;
 use std::mem;
@@ -10,35 +10,6 @@ use serde::Deserialize;
 use super::super::piece::{Piece, Table};
 use super::{Format, cannot_decode, cannot_encode};
 use crate::Failure;
-
-/// A line of JSON a record, by `serde_json`. Strings are borrowed from the line, so none may have an escape.
-pub(in super::super) struct Json;
-
-fn json(chunk: &[u8]) -> Result<Vec<PlainCall<'_>>, Failure> {
-    let lines = chunk.split(|byte| *byte == b'\n');
-    let rows = lines
-        .filter(|line| !line.is_empty())
-        .map(serde_json::from_slice);
-    rows.collect::<Result<_, _>>().map_err(cannot_decode())
-}
-
-impl Format for Json {
-    fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure> {
-        for call in &piece.calls {
-            serde_json::to_writer(&mut *out, call).map_err(cannot_encode())?;
-            out.push(b'\n');
-        }
-        Ok(())
-    }
-
-    fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure> {
-        Ok(black_box(json(chunk)?).len())
-    }
-
-    fn has(&mut self, chunk: &[u8], piece: &Piece<'_>) -> Result<bool, Failure> {
-        Ok(json(chunk)? == piece.calls)
-    }
-}
 
 /// An object container of Avro: the schema as JSON, one block, a marker.
 pub(in super::super) struct Avro {

@@ -88,7 +88,6 @@ impl Checked {
                 if let (Some(meta), Ok(records)) = (&mut delivery.meta, u32::try_from(records)) {
                     meta.records = records;
                 }
-                self.decoder.reuse(chunk.batch);
                 Some(delivery)
             }
             Err(error) => {

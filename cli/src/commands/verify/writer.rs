@@ -91,7 +91,6 @@ impl Records {
         let mut offered = Vec::new();
         if let Ok(decoded) = self.decoder.decode(&chunk.bytes) {
             (offered, _) = runs(self.seed, decoded.batch.read::<Numbered>().flatten());
-            self.decoder.reuse(decoded.batch);
         }
         tell(&Event::Offered {
             chunk: chunk.ticket,

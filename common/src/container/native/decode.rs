@@ -47,11 +47,6 @@ impl NativeDeserializer {
     pub(in crate::container) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
         self.decompressor.set_dictionaries(dictionaries);
     }
-
-    /// Takes the memory of a batch for those to come.
-    pub(in crate::container) fn reuse(&mut self, batch: RecordBatch) {
-        self.ints.spare.add(batch);
-    }
 }
 
 /// A copy has the same settings, and memory of its own.

@@ -7,14 +7,12 @@
 //! - `prefix`: magic, version, length and the two checksums.
 //! - `head`: what a chunk says about itself.
 //! - `blocks`: the body cut into compressed blocks.
-//! - `judge`: which bodies are worth compressing.
 //! - `columnar`: Baler's own format of a body; `BodyFormat` adds others.
 
 mod blocks;
 mod columnar;
 mod decode;
 mod head;
-mod judge;
 mod prefix;
 mod serializer;
 

@@ -1,7 +1,6 @@
 //! Batches to native chunks.
 
 use super::head::Head;
-use super::judge::Judge;
 use super::prefix::{self, PREFIX_BYTES};
 use super::{blocks, columnar};
 use crate::container::codec::Compressor;
@@ -17,16 +16,13 @@ use crate::transport::ContainerKind;
 
 /// Writes Baler's own container.
 ///
-/// Equal batches and headers yield equal bytes. With [`Compression::Auto`], whether a
-/// chunk is compressed depends on the chunks before.
+/// Equal batches and headers yield equal bytes.
 /// Buffers and the compressor's tables are kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeSerializer {
     compressor: Compressor,
     /// The format of the bodies, unless it is columnar.
     format: Option<&'static dyn BodyFormat>,
-    /// Decides which bodies are compressed, where that is not all.
-    judge: Option<Judge>,
     encoder: columnar::Encoder,
     body: Vec<u8>,
     /// How many bytes the body before had, where it was not compressed.
@@ -42,7 +38,6 @@ impl NativeSerializer {
     pub fn new(compression: Compression) -> Result<Self, EncodeError> {
         Ok(Self {
             compressor: Compressor::new(compression)?,
-            judge: (compression == Compression::Auto).then(Judge::default),
             ..Self::default()
         })
     }
@@ -116,16 +111,7 @@ impl NativeSerializer {
             Some(format) => format.serialize(batch, &mut self.body)?,
             None => encoder.encode(batch, &mut self.body),
         }
-        let pays = match &mut self.judge {
-            None => true,
-            Some(judge) => judge.pays(&self.body, &mut self.compressor)?,
-        };
-        if pays {
-            blocks::write(&self.body, &mut self.compressor, out)?;
-        } else {
-            let plain = |out: &mut Vec<u8>| out.extend_from_slice(&self.body);
-            blocks::write_plain(self.body.len(), plain, out);
-        }
+        blocks::write(&self.body, &mut self.compressor, out)?;
         let number = self.format.map_or(columnar::NUMBER, BodyFormat::number);
         prefix::seal(out, start, number)
     }

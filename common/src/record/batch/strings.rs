@@ -51,11 +51,6 @@ impl StringTable {
         })
     }
 
-    /// The text, and where each string ends in it.
-    pub(crate) fn into_parts(self) -> (String, Vec<u32>) {
-        (self.text, self.ends)
-    }
-
     /// How many strings it has.
     pub fn len(&self) -> usize {
         self.ends.len()

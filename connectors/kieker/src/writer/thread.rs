@@ -125,11 +125,7 @@ impl WriterThread {
         self.notify.notify();
         while let Some(chunk) = self.next_chunk() {
             let batch = fitting(&mut decoder, &catalog, &chunk);
-            let written = batch.and_then(|batch| {
-                let written = output.write(&batch);
-                decoder.reuse(batch);
-                written
-            });
+            let written = batch.and_then(|batch| output.write(&batch));
             let outcome = match written {
                 Ok(()) => Outcome::Confirmed,
                 Err(WriteError::Refused(message)) => {

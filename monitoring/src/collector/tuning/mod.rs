@@ -1,15 +1,15 @@
 //! Chunk size, wait time and tick chosen by the collector itself, within a bound of the latency.
 //!
 //! ```text
-//! records taken ----> rate ------\
-//! chunks encoded ---> bytes ------> Tuner -> records | wait | look
-//! chunks late ------> reserve ---/
+//! records taken ----> rate -----\
+//! chunks encoded ---> bytes -----> Tuner -> records | wait | look
 //! ```
 //!
 //! A record costs the less the larger its chunk is, until what it costs alone outweighs its share of
 //! the message.
-//! So chunks close as late as the bound allows, and at the largest useful size where records come so
+//! So chunks close after half of the bound, and at the largest useful size where records come so
 //! fast that this is sooner.
+//! The other half is for what comes after: waking late, encoding, the medium and its confirmation.
 //! The threshold of records is always the largest useful size: it need not follow the rate, and a
 //! load that becomes a thousand times as large meets it at once.
 //!
@@ -20,15 +20,10 @@
 //! cache; more often, and the wake-ups cost.
 //! What comes unexpectedly wakes it: the queues do when a quarter of their bytes is unread.
 
-mod cost;
-mod reserve;
 #[cfg(test)]
 mod tests;
 
 use std::time::{Duration, Instant};
-
-pub use cost::ChunkCost;
-use reserve::Reserve;
 
 use super::rate::Rate;
 
@@ -39,8 +34,6 @@ pub(crate) struct Tuning {
     pub(crate) max_latency: Duration,
     /// What a record waits for its chunk to be closed at most.
     pub(crate) max_wait: Option<Duration>,
-    /// What messages, records and bytes cost.
-    pub(crate) cost: ChunkCost,
     /// Bytes of chunks above which none should grow.
     pub(crate) chunk_bytes: usize,
     /// Bytes of all queues.
@@ -60,6 +53,15 @@ pub(crate) struct Choice {
     pub(crate) expected: usize,
 }
 
+/// Seconds of CPU time for a message (waking the collector, a header, schemas, system calls, a
+/// confirmation), a record (queue, batch, encoding) and a byte of a message.
+///
+/// As measured over TCP without compression on two busy cores of a server's processor. Only their
+/// ratio counts: a machine that is twice as fast has the same best size.
+const MESSAGE_SECONDS: f64 = 100e-6;
+const RECORD_SECONDS: f64 = 150e-9;
+const BYTE_SECONDS: f64 = 1e-9;
+
 /// Growing beyond the largest useful size saves less than this share of a record's cost.
 const SAVING: f64 = 0.02;
 
@@ -72,10 +74,6 @@ const LEAST_LOOK: Duration = Duration::from_millis(1);
 
 /// ... nor more rarely: it has other things to look after.
 const MOST_LOOK: Duration = Duration::from_millis(500);
-
-/// How often the collector waits for the fate of a chunk, to know how long the medium takes. At low rates
-/// that costs a third of what a chunk costs.
-const SAMPLE: Duration = Duration::from_millis(400);
 
 /// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
 const UNREAD: f64 = 3.0 / 16.0;
@@ -91,9 +89,6 @@ const BYTES_OF_ROW: f64 = 64.0;
 pub(crate) struct Tuner {
     tuning: Tuning,
     rate: Rate,
-    reserve: Reserve,
-    /// When the fate of a chunk was last waited for.
-    sampled: Option<Instant>,
     /// What a record has in chunks.
     bytes_of_record: f64,
     /// What a record has in queues.
@@ -106,8 +101,6 @@ impl Tuner {
         let mut tuner = Self {
             tuning,
             rate: Rate::new(now),
-            reserve: Reserve::new(tuning.max_latency),
-            sampled: None,
             bytes_of_record: BYTES_OF_RECORD,
             bytes_of_row: BYTES_OF_ROW,
             choice: Choice {
@@ -142,27 +135,6 @@ impl Tuner {
         learn(&mut self.bytes_of_row, row_bytes);
     }
 
-    /// A chunk was made `late` after it should have been closed.
-    pub(crate) fn made(&mut self, late: Duration, now: Instant) {
-        self.reserve.made(late, now);
-    }
-
-    /// Whether to wait for the fate of the chunk that was just made, and to call `settled` then.
-    pub(crate) fn begin_sample(&mut self, now: Instant) -> bool {
-        let is_due = self
-            .sampled
-            .is_none_or(|before| now.saturating_duration_since(before) >= SAMPLE);
-        if is_due {
-            self.sampled = Some(now);
-        }
-        is_due
-    }
-
-    /// A record was confirmed, or given up, `late` after its chunk should have been closed.
-    pub(crate) fn settled(&mut self, late: Duration, now: Instant) {
-        self.reserve.settled(late, now);
-    }
-
     /// `taken` records were taken from the queues so far. Chooses anew; returns whether the published
     /// choice changed.
     pub(crate) fn looked(&mut self, taken: u64, now: Instant) -> bool {
@@ -177,20 +149,18 @@ impl Tuner {
         let Tuning {
             max_latency,
             max_wait,
-            cost,
             chunk_bytes,
             queue_bytes,
         } = self.tuning;
-        let left = max_latency.saturating_sub(self.reserve.time());
+        let left = max_latency / 2;
         let wait = max_wait.map_or(left, |most| most.min(left));
         let rate = self.rate.per_second();
-        let useful = cost
-            .largest_useful(self.bytes_of_record, SAVING)
-            .clamp(1.0, MOST_RECORDS);
+        let record = RECORD_SECONDS + BYTE_SECONDS * self.bytes_of_record;
+        let useful = (MESSAGE_SECONDS / (SAVING * record)).clamp(1.0, MOST_RECORDS);
         let useful_now = useful
             .min(as_f64(chunk_bytes) / self.bytes_of_record.max(1.0))
             .max(1.0);
-        let expected = ChunkCost::records_per_chunk(useful_now, wait, rate);
+        let expected = useful_now.min((rate * wait.as_secs_f64()).max(1.0));
         // Before those who emit have to wake the collector, which costs them more than their records.
         let unread = as_f64(queue_bytes) * UNREAD / self.bytes_of_row.max(1.0);
         let to_fill = useful_now.min(unread).max(1.0) / rate.max(1e-3);

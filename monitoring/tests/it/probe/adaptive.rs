@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use baler_common::pattern::{Dialect, DutyCycle, PatternList};
+use baler_common::pattern::{Dialect, PatternList};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
-use baler_monitoring::{Controller, ControllerBuilder, Event, Overflow, PatternNews, enter, probe};
+use baler_monitoring::{Controller, ControllerBuilder, Event, Overflow, enter, probe};
 
 use super::recording::{drain, execution, one_at_a_time};
 use crate::support::{PATIENCE, await_that};
@@ -262,72 +262,6 @@ fn the_file_is_never_read_again_at_interval_zero() {
             assert!(controller.patterns().is_empty());
         },
     );
-}
-
-#[test]
-fn what_the_application_changes_is_written_if_it_wants_that() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("patterns.conf");
-    fs::write(&path, "- a.B.c()\n").unwrap();
-    let told = Told::default();
-    record(
-        |builder| watching(&path, &told)(builder).update_pattern_file(true),
-        |controller| {
-            let cycle = DutyCycle::new(Duration::from_secs(1), Duration::from_secs(9)).unwrap();
-            controller.activate_in_turns("a.B.d()", cycle).unwrap();
-            controller.activate("a.B.c()").unwrap();
-            let wanted = "~ 1000ms/9000ms a.B.d()\n+ a.B.c()\n";
-            await_that("writing", || {
-                fs::read_to_string(&path).is_ok_and(|text| text.ends_with(wanted))
-            });
-            assert_eq!(controller.patterns().to_string(), wanted);
-            // Its own writing is no change; somebody else's is.
-            fs::write(&path, "- a.B.e()\n").unwrap();
-            await_that("the file", || {
-                controller.patterns().to_string() == "- a.B.e()\n"
-            });
-        },
-    );
-    assert_eq!(told.count("patterns read from"), 2);
-    let news = PatternNews::Read {
-        path: path.into(),
-        rules: 1,
-        bad_lines: 0,
-    };
-    assert!(
-        Event::Patterns(news)
-            .to_string()
-            .starts_with("1 patterns read from")
-    );
-}
-
-#[test]
-fn a_duty_cycle_records_for_a_part_of_the_time() {
-    let cycle = DutyCycle::new(Duration::from_millis(30), Duration::from_millis(30)).unwrap();
-    let operations = record(
-        |builder| builder,
-        |controller| {
-            controller.deactivate("*").unwrap();
-            controller
-                .activate_in_turns("* ..till.open()", cycle)
-                .unwrap();
-            let emitted = || controller.stats().emitted;
-            for _ in 0..3 {
-                let before = emitted();
-                await_that("being on", || {
-                    call_all();
-                    emitted() > before
-                });
-                await_that("being off", || {
-                    let before = emitted();
-                    call_all();
-                    emitted() == before
-                });
-            }
-        },
-    );
-    assert!(operations.len() >= 3);
-    assert!(operations.iter().all(|it| it == "open"), "{operations:?}");
 }
 
 #[test]

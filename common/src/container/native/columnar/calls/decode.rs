@@ -5,7 +5,7 @@ use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
-use crate::container::native::columnar::ints::{Scope, Sign, unsigned};
+use crate::container::native::columnar::ints::{Scope, Sign};
 use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
@@ -81,9 +81,9 @@ pub(in crate::container::native::columnar) fn read(
         .ints
         .charge(&at, most, size_of::<TracePlace>(), reading)?;
     if sessions.is_empty() {
-        sessions = decoder.ints.spare.narrow(rows);
+        sessions = vec![0; rows];
     }
-    let mut traces = columns::signed(decoder.ints.spare.wide(rows));
+    let mut traces = vec![0_i64; rows];
     let mut begun = new_traces.iter();
     let mut begun_sessions = new_sessions.iter();
     let mut in_use: Vec<TracePlace> = Vec::with_capacity(most);
@@ -129,11 +129,6 @@ pub(in crate::container::native::columnar) fn read(
         };
         return Err(at.error("the number of traces", kind));
     }
-    // These columns are not part of the batch.
-    let spare = &mut *decoder.ints.spare;
-    spare.add_wide(unsigned(new_traces));
-    spare.add_narrow(new_sessions);
-    spare.add_narrow(places);
     Ok(vec![
         Column::String(operations),
         Column::String(sessions),

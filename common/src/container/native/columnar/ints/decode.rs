@@ -1,7 +1,6 @@
 //! Columns of integers, read from any encoding.
 
 use super::bits::{packed_bytes, unpack, width};
-use super::spare::Spare;
 use super::stepped::Step;
 use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DELTA_VARINT, DICTIONARY, FIXED, PACKED, PATCHED,
@@ -42,8 +41,6 @@ pub(in crate::container::native) struct IntScratch {
     lanes: Vec<u64>,
     /// The two columns that runs and patches are made of.
     parts: [Vec<u64>; 2],
-    /// Memory of batches that were given back.
-    pub(in crate::container::native) spare: Spare,
 }
 
 impl IntScratch {
@@ -64,8 +61,6 @@ pub(in crate::container::native) struct IntDecoder<'a> {
     /// How many of `lanes` are charged already.
     lanes_charged: usize,
     parts: &'a mut [Vec<u64>; 2],
-    /// What columns are read into.
-    pub(in crate::container::native) spare: &'a mut Spare,
     budget: Budget,
     clock: Option<ClockMapping>,
     trace: Option<Vec<&'static str>>,
@@ -82,7 +77,6 @@ impl<'a> IntDecoder<'a> {
             lanes: &mut scratch.lanes,
             lanes_charged: 0,
             parts: &mut scratch.parts,
-            spare: &mut scratch.spare,
             budget,
             clock,
             trace: trace.then(Vec::new),
@@ -152,7 +146,7 @@ impl<'a> IntDecoder<'a> {
         reading: &'static str,
     ) -> Result<Vec<u64>, DecodeError> {
         self.charge(cursor, count, size_of::<u64>(), reading)?;
-        let mut lanes = self.spare.wide(count);
+        let mut lanes = vec![0; count];
         self.fill(cursor, &mut lanes, scope, reading)?;
         Ok(lanes)
     }
@@ -169,7 +163,7 @@ impl<'a> IntDecoder<'a> {
         let start = cursor.clone();
         self.charge(&start, count, size_of::<u32>(), reading)?;
         self.read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
-        let mut narrow = self.spare.narrow(count);
+        let mut narrow = vec![0; count];
         let mut all = 0;
         for (to, lane) in narrow.iter_mut().zip(self.lanes(count)) {
             let [a, b, c, d, ..] = lane.to_le_bytes();

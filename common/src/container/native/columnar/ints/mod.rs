@@ -7,12 +7,10 @@
 //! - `decode`: reads a column of any encoding.
 //! - `bits`: packs and unpacks numbers of the same number of bits.
 //! - `stepped`: the step of a clock, which is divided out before any other encoding.
-//! - `spare`: memory of batches that were given back.
 
 mod bits;
 mod decode;
 mod encode;
-mod spare;
 mod stepped;
 
 #[cfg(test)]
@@ -21,7 +19,6 @@ mod tests;
 pub(in crate::container::native) use decode::IntScratch;
 pub(super) use decode::{IntDecoder, Scope};
 pub(super) use encode::{IntEncoder, write_reference};
-pub(super) use spare::{Spare, unsigned};
 
 use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;

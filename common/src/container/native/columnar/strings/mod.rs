@@ -97,7 +97,7 @@ fn read_words(
     let at = cursor.clone();
     let bytes = reader::read_size(cursor, reading)?;
     ints.charge(&at, bytes, 1, reading)?;
-    let (text, ends) = reader::read(cursor, count, bytes, ints.spare, reading)?;
+    let (text, ends) = reader::read(cursor, count, bytes, reading)?;
     String::from_utf8(text)
         .ok()
         .and_then(|text| StringTable::from_parts(text, ends))

@@ -5,7 +5,6 @@ use super::tokens::TOKENS;
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS, short};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::native::columnar::ints::Spare;
 use crate::container::num::{to_u64, to_usize};
 
 /// How many bytes the strings that follow have together.
@@ -24,18 +23,15 @@ pub(super) fn read(
     cursor: &mut Cursor<'_>,
     count: usize,
     bytes: usize,
-    spare: &mut Spare,
     reading: &'static str,
 ) -> Result<(Vec<u8>, Vec<u32>), DecodeError> {
-    let mut text = spare.text();
-    text.reserve_exact(bytes);
     let mut reader = StringReader {
-        text,
+        text: Vec::with_capacity(bytes),
         most: bytes,
         words: Vec::new(),
         reading,
     };
-    let mut ends = spare.narrow(count);
+    let mut ends = vec![0; count];
     for done in 0..count {
         reader.string(cursor, ends.get(..done).unwrap_or_default())?;
         if let Some(end) = ends.get_mut(done) {

@@ -28,8 +28,7 @@ fn read_numbers(numbers: &[u64], more: &[u8], bytes: usize) -> Result<String, De
     body.extend_from_slice(more);
     let cursor = &mut Cursor::in_body(&body);
     let bytes = spelled().concat().len() + bytes;
-    let mut spare = Spare::default();
-    let (text, ends) = read(cursor, 2, bytes, &mut spare, "a test")?;
+    let (text, ends) = read(cursor, 2, bytes, "a test")?;
     let start = to_usize(ends[0].into());
     assert_eq!(&text[..start], spelled().concat().as_bytes());
     Ok(String::from_utf8(text[start..].to_vec()).unwrap())
