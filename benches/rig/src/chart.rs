@@ -1,6 +1,6 @@
-//! Bars of measurements as a picture.
+//! Charts of measurements: lines with their bands, and bars.
 
-use plotters::coord::combinators::IntoLogRange as _;
+use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
 
 use crate::harness::Failure;
@@ -8,6 +8,9 @@ use crate::report::short;
 
 /// Width of a chart, in pixels.
 const WIDTH: u32 = 960;
+
+/// Height of a chart with lines, in pixels.
+const HEIGHT: u32 = 460;
 
 /// Height of a bar with the space around it, in pixels.
 const BAR: u32 = 24;
@@ -17,10 +20,176 @@ const TEXT: (&str, u32) = ("sans-serif", 17);
 
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
-const BLUE: RGBColor = RGBColor(0, 114, 178);
+/// Colours of lines and bars that colour-blind people can distinguish (Okabe and Ito, "Color universal
+/// design").
+const COLOURS: [RGBColor; 6] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+];
+
+/// A point of a line: its place, its value, and the band around it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    /// Where it is.
+    pub x: f64,
+    /// The lower end of the band, the value, and the upper end.
+    pub low_mean_high: [f64; 3],
+}
+
+/// A line with its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Series {
+    /// Its name.
+    pub name: String,
+    /// Its points, from the left.
+    pub points: Vec<Point>,
+}
+
+impl Series {
+    /// Adds a point to the line of this name, which is made if there is none.
+    pub fn add(all: &mut Vec<Self>, name: String, point: Point) {
+        match all.iter_mut().find(|line| line.name == name) {
+            Some(line) => line.points.push(point),
+            None => all.push(Self {
+                name,
+                points: vec![point],
+            }),
+        }
+    }
+}
+
+/// The contents of a chart with lines.
+#[derive(Debug, Clone, Copy)]
+pub struct Lines<'a> {
+    /// The name of the lower axis.
+    pub x: &'a str,
+    /// The lines.
+    pub lines: &'a [Series],
+    /// Values that belong to no place, with their names.
+    pub levels: &'a [(String, f64)],
+    /// Points that are circled, with their names.
+    pub marks: &'a [(String, f64, f64)],
+}
 
 fn failed<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
     Failure::cannot("draw")
+}
+
+/// The chart as SVG, with logarithmic axes; nothing where there is no point.
+///
+/// # Errors
+///
+/// Drawing fails.
+pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
+    let Lines {
+        x,
+        lines,
+        levels,
+        marks,
+    } = *it;
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let values = || {
+        let means = points().map(|point| point.low_mean_high[1]);
+        means.chain(levels.iter().map(|(_, value)| *value))
+    };
+    let ends = |values: &mut dyn Iterator<Item = f64>| {
+        values.fold((f64::INFINITY, f64::MIN_POSITIVE), |(low, high), value| {
+            (low.min(value), high.max(value))
+        })
+    };
+    let (least, most) = ends(&mut points().map(|point| point.x));
+    let (low, high) = ends(&mut values());
+    if !least.is_finite() {
+        return Ok(None);
+    }
+    let [left, right, bottom, top] = [least / 1.25, most * 1.25, low / 1.6, high * 1.6];
+    let mut out = String::new();
+    let area = SVGBackend::with_string(&mut out, (WIDTH, HEIGHT)).into_drawing_area();
+    area.fill(&WHITE).map_err(failed())?;
+    let mut chart = ChartBuilder::on(&area)
+        .margin(10)
+        .x_label_area_size(50)
+        .y_label_area_size(80)
+        .build_cartesian_2d(
+            (left..right).log_scale().base(2.0),
+            (bottom..top)
+                .log_scale()
+                .with_key_points(ticks(bottom, top)),
+        )
+        .map_err(failed())?;
+    chart
+        .configure_mesh()
+        .x_desc(x)
+        .x_labels(12)
+        .x_label_formatter(&|value| format!("{value:.0}"))
+        .y_label_formatter(&|value| short(*value))
+        .label_style(TEXT)
+        .axis_desc_style(TEXT)
+        .light_line_style(WHITE)
+        .draw()
+        .map_err(failed())?;
+    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle().copied()) {
+        // The band may reach beyond the picture, and below 0, where a logarithm has no place.
+        let end = |point: &Point, end: f64| (point.x, end.clamp(bottom, top));
+        let upper = line.points.iter();
+        let upper = upper.map(|point| end(point, point.low_mean_high[2]));
+        let lower = line.points.iter().rev();
+        let lower = lower.map(|point| end(point, point.low_mean_high[0]));
+        let band: Vec<(f64, f64)> = upper.chain(lower).collect();
+        chart
+            .draw_series([Polygon::new(band, colour.mix(0.2).filled())])
+            .map_err(failed())?;
+        let means = line.points.iter();
+        let means: Vec<(f64, f64)> = means
+            .map(|point| (point.x, point.low_mean_high[1]))
+            .collect();
+        let stroke = colour.stroke_width(2);
+        chart
+            .draw_series([PathElement::new(means.clone(), stroke)])
+            .map_err(failed())?
+            .label(line.name.clone())
+            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], stroke));
+        let dots = means.iter();
+        chart
+            .draw_series(dots.map(|point| Circle::new(*point, 3, colour.filled())))
+            .map_err(failed())?;
+    }
+    for (name, value) in levels {
+        let level = vec![(left, *value), (right, *value)];
+        chart
+            .draw_series([PathElement::new(level, GREY.stroke_width(1))])
+            .map_err(failed())?;
+        let at = (left * 1.05, *value);
+        chart
+            .draw_series([EmptyElement::at(at) + Text::new(name.clone(), (4, -20), TEXT)])
+            .map_err(failed())?;
+    }
+    for (name, x, value) in marks {
+        let at = (*x, value.clamp(bottom, top));
+        chart
+            .draw_series([EmptyElement::at(at)
+                + Circle::new((0, 0), 8, BLACK.stroke_width(2))
+                + Text::new(name.clone(), (-150, -28), TEXT)])
+            .map_err(failed())?;
+    }
+    if lines.len() > 1 {
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::UpperRight)
+            .background_style(WHITE.mix(0.8))
+            .border_style(GREY)
+            .label_font(TEXT)
+            .draw()
+            .map_err(failed())?;
+    }
+    area.present().map_err(failed())?;
+    drop(chart);
+    drop(area);
+    Ok(Some(out))
 }
 
 /// A bar: its name, its length, the line from the first to the third quartile, and whether it is what
@@ -69,7 +238,7 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
         .map_err(failed())?;
     for (top, bar) in (0_u32..).zip(bars) {
         let top = f64::from(top);
-        let colour = if bar.is_control { GREY } else { BLUE };
+        let colour = if bar.is_control { GREY } else { COLOURS[0] };
         let corners = [(0.5, top + 0.15), (bar.value, top + 0.85)];
         chart
             .draw_series([Rectangle::new(corners, colour.filled())])
@@ -90,4 +259,33 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
     drop(chart);
     drop(area);
     Ok(out)
+}
+
+/// Round numbers between two others, a handful.
+fn ticks(low: f64, high: f64) -> Vec<f64> {
+    let within = |mantissas: &[f64]| -> Vec<f64> {
+        let decades = (-30..30).map(|power| 10_f64.powi(power));
+        decades
+            .flat_map(|decade| mantissas.iter().map(move |mantissa| mantissa * decade))
+            .filter(|tick| (low..=high).contains(tick))
+            .collect()
+    };
+    let few = within(&[1.0, 2.0, 5.0]);
+    match few.len() {
+        0..4 => within(&[1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0]),
+        4..12 => few,
+        _ => within(&[1.0]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ticks;
+
+    #[test]
+    fn axes_have_a_handful_of_round_numbers() {
+        assert_eq!(ticks(11.0, 210.0), [20.0, 50.0, 100.0, 200.0]);
+        assert_eq!(ticks(30.0, 55.0), [30.0, 40.0, 50.0]);
+        assert_eq!(ticks(0.5, 5e6), [1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6]);
+    }
 }

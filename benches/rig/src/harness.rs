@@ -1,5 +1,6 @@
 //! What every measurement shares: its cases in interleaved rounds, its output, and its failures.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
@@ -85,11 +86,13 @@ pub struct Runs<S> {
 
 /// How often and in which order to measure.
 #[derive(Debug)]
-pub struct Rounds {
+pub struct Rounds<S> {
     /// How often each case is measured.
     pub repetitions: usize,
     /// Decides the order within each round.
     pub seed: u64,
+    /// Results of an interrupted measurement, by number of the run.
+    pub finished: BTreeMap<usize, Result<S, Failure>>,
 }
 
 /// How far a measurement is.
@@ -114,11 +117,12 @@ pub type Progress<'a> = dyn FnMut(Standing) -> bool + 'a;
 /// `progress` said to stop.
 pub fn in_rounds<C, S>(
     cases: &[C],
-    rounds: Rounds,
+    rounds: Rounds<S>,
     progress: &mut Progress<'_>,
     mut measure: impl FnMut(usize, &C, &mut dyn FnMut() -> bool) -> Result<S, Failure>,
 ) -> Result<Vec<Runs<S>>, Failure> {
     let order = interleaved(cases.len(), rounds.repetitions, rounds.seed);
+    let mut finished = rounds.finished;
     let none = || Runs {
         samples: Vec::new(),
         failure: None,
@@ -139,8 +143,11 @@ pub fn in_rounds<C, S>(
             continue;
         };
         if runs.failure.is_none() {
-            measured += 1;
-            match measure(number, case, &mut go_on) {
+            let result = finished.remove(&number).unwrap_or_else(|| {
+                measured += 1;
+                measure(number, case, &mut go_on)
+            });
+            match result {
                 Ok(sample) => runs.samples.push(sample),
                 Err(failure) => runs.failure = Some(failure),
             }
@@ -237,38 +244,48 @@ pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
-    const ROUNDS: Rounds = Rounds {
-        repetitions: 3,
-        seed: 1,
-    };
+    fn rounds(finished: BTreeMap<usize, Result<usize, Failure>>) -> Rounds<usize> {
+        Rounds {
+            repetitions: 3,
+            seed: 1,
+            finished,
+        }
+    }
 
     #[test]
     fn every_round_has_every_case_once_and_an_order_of_its_own() {
         let cases: Vec<usize> = (0..20).collect();
         let mut order = Vec::new();
-        let expected = interleaved(20, 3, 1);
-        let all = in_rounds(&cases, ROUNDS, &mut |_| true, |number, case, _| {
-            order.push((number, *case));
-            match number {
-                7 => Err(Failure::new("no")),
-                number => Ok(number),
-            }
-        })
+        let all = in_rounds(
+            &cases,
+            rounds(BTreeMap::from([(0, Ok(77)), (7, Err(Failure::new("no")))])),
+            &mut |_| true,
+            |number, case, _| {
+                order.push((number, *case));
+                Ok(number)
+            },
+        )
         .unwrap();
+        let expected = interleaved(20, 3, 1);
         assert_ne!(expected[..20], expected[20..40]);
         let mut second = expected[20..40].to_vec();
         second.sort_unstable();
         assert_eq!(second, cases);
-        // A case that failed is not measured again.
+        // Neither what was finished before nor what failed is measured.
         assert!(
             order
                 .iter()
                 .all(|(number, case)| expected[*number] == *case)
         );
-        assert_eq!(order.len(), 60 - 2);
-        assert_eq!(all[expected[0]].samples.len(), 3);
+        assert_eq!(order.len(), 60 - 2 - 2);
+        assert_eq!(all[expected[0]].samples[0], 77);
         assert!(all[expected[7]].failure.is_some());
-        let stopped = in_rounds(&cases, ROUNDS, &mut |_| false, |_, _, _| Ok(1));
+        let stopped = in_rounds(
+            &cases,
+            rounds(BTreeMap::new()),
+            &mut |_| false,
+            |_, _, _| Ok(1),
+        );
         assert_eq!(stopped.unwrap_err(), Failure::stopped());
     }
 }

@@ -1,7 +1,7 @@
 //! The parts that Baler's measurements share: the program's and those beside rivals.
 //!
 //! ```text
-//! workload -> cases in rounds -> CPU time, bytes, checksum -> statistics -> table, JSON
+//! workload -> cases in rounds -> CPU time, bytes, checksum -> statistics -> table, JSON, page
 //! ```
 //!
 //! - [`harness`]: cases in interleaved rounds, output, failures.
@@ -12,7 +12,7 @@
 //! - [`machine`]: what a result depends on.
 //! - [`overhead`]: what a probe costs the application.
 //! - [`sweep`]: what each chunk size costs.
-//! - [`report`], [`chart`]: tables and charts.
+//! - [`report`], [`chart`]: tables, charts and pages.
 
 pub mod chart;
 pub mod clock;

@@ -1,11 +1,14 @@
-//! Results as tables.
+//! Results as tables and as one page of HTML.
 
-/// A column of a table of rows: its heading, whether its cells are text, its cell of a row, and whether
-/// it is shown for these rows.
+use crate::machine::Provenance;
+
+/// A column of a table of rows: its heading, whether its cells are text, its explanation, its cell of a
+/// row, and whether it is shown for these rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<R> {
     heading: &'static str,
     is_text: bool,
+    meaning: &'static str,
     cell: fn(&R) -> String,
     is_shown: fn(&[R]) -> bool,
 }
@@ -16,6 +19,7 @@ impl<R> Column<R> {
         Self {
             heading,
             is_text: true,
+            meaning: "",
             cell,
             is_shown: |_| true,
         }
@@ -27,6 +31,13 @@ impl<R> Column<R> {
             is_text: false,
             ..Self::text(heading, cell)
         }
+    }
+
+    /// The same column with an explanation, which pages show.
+    #[must_use]
+    pub const fn meaning(mut self, meaning: &'static str) -> Self {
+        self.meaning = meaning;
+        self
     }
 
     /// The same column, shown only for such rows.
@@ -103,6 +114,83 @@ pub fn differ<R, T: PartialEq>(rows: &[R], of: impl Fn(&R) -> T) -> bool {
     rows.windows(2)
         .any(|pair| matches!(pair, [one, other] if of(one) != of(other)))
 }
+
+/// The rows as a table of HTML, with the columns that are shown for them, and the explanations of these.
+pub fn html_table<R>(rows: &[R], columns: &[Column<R>]) -> String {
+    let columns = columns.iter().filter(|column| (column.is_shown)(rows));
+    let columns: Vec<&Column<R>> = columns.collect();
+    let mut out = String::from("<div class=\"wide\"><table>\n<thead><tr>");
+    let mut meanings = String::new();
+    for column in &columns {
+        let [heading, meaning] = [column.heading, column.meaning].map(escaped);
+        out.push_str(&format!("<th scope=\"col\">{heading}</th>"));
+        if !meaning.is_empty() {
+            meanings.push_str(&format!("<dt>{heading}</dt><dd>{meaning}</dd>\n"));
+        }
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in rows {
+        let cells = columns.iter().map(|column| (column.cell)(row));
+        let cells = cells.map(|cell| format!("<td>{}</td>", escaped(&cell)));
+        out.push_str(&format!("<tr>{}</tr>\n", cells.collect::<String>()));
+    }
+    out.push_str("</tbody>\n</table></div>\n");
+    if !meanings.is_empty() {
+        out.push_str(&format!("<dl>\n{meanings}</dl>\n"));
+    }
+    out
+}
+
+/// A chart of a page, in the colours of the page: light or dark, as its reader has it.
+pub fn figure(title: &str, svg: &str) -> String {
+    let title = escaped(title);
+    let svg = svg
+        .replace("#FFFFFF", "Canvas")
+        .replace("#000000", "CanvasText");
+    format!("<figure><figcaption>{title}</figcaption>\n<div class=\"wide\">{svg}</div></figure>\n")
+}
+
+/// Text as it may stand in HTML.
+pub fn escaped(text: &str) -> String {
+    let text = text.replace('&', "&amp;");
+    text.replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// A page of HTML that loads nothing: a heading, a body, and where its figures come from.
+pub fn page(heading: &str, body: &str, provenance: &Provenance) -> String {
+    let machine = &provenance.machine;
+    let origin = format!(
+        "{} on {}, {} cores, {}; commit {}",
+        provenance.command,
+        machine.cpu,
+        machine.cores,
+        machine.system,
+        provenance.commit.as_deref().unwrap_or("unknown")
+    );
+    let [heading, origin] = [heading, &origin].map(escaped);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width\"><title>{heading}</title>\n\
+         <style>{STYLE}</style></head><body>\n<h1>{heading}</h1>\n{body}\
+         <footer><p>{origin}</p></footer>\n</body></html>\n"
+    )
+}
+
+/// Wide tables and charts scroll by themselves, so that the page fits a telephone.
+const STYLE: &str = "
+:root { color-scheme: light dark }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 0 auto; padding: 1em;
+  background: Canvas; color: CanvasText; overflow-wrap: anywhere }
+h1 { font-size: 1.4em } h2 { font-size: 1.15em; margin-top: 2em }
+.advice { border-left: 4px solid #0072B2; padding-left: 1em } .lead { font-size: 1.15em; font-weight: 600 }
+.wrong { border-left: 4px solid #D55E00; padding-left: 1em }
+figure { margin: 2em 0 } figcaption { font-weight: 600 } .wide { overflow-x: auto; margin: 1em 0 } svg { width: 100%; min-width: 680px; height: auto }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap }
+th, td { padding: .25em .6em; text-align: right; border-bottom: 1px solid #8886 }
+th:first-child, td:first-child { text-align: left }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .2em 1em; font-size: .9em }
+dt { font-weight: 600 } dd { margin: 0 } footer { margin-top: 3em; font-size: .85em }
+";
 
 #[cfg(test)]
 mod tests {

@@ -13,8 +13,8 @@ mod packing;
 mod piece;
 mod row;
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -134,6 +134,7 @@ fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
     let rounds = Rounds {
         repetitions,
         seed: args.seed,
+        finished: BTreeMap::new(),
     };
     let mut bytes = HashMap::new();
     let all = in_rounds(&cases, rounds, &mut |_| true, |number, case, _| {

@@ -93,7 +93,11 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let measured = sweep::command(args, &This, &mut progress);
     bar.clear();
     if shutdown.is_requested() {
-        let message = "ended by a signal before everything was measured; nothing was kept";
+        let kept = args.results.display();
+        let message = format!(
+            "ended by a signal before everything was measured; what was is in {kept}, and the same \
+             command goes on"
+        );
         return Err(Failure::new(Code::Incomplete, message));
     }
     let outcome = measured.map_err(|failure| {

@@ -3,11 +3,12 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::{baler, json, output};
+use crate::support::{baler, command, in_browser, json, json_lines, output, wait_for};
 
 /// So short that only the program is tested; more of it on a machine that does other things, too.
 const SHORT: [&str; 5] = [
@@ -93,7 +94,7 @@ fn check(document: &Value, sizes: &[u64], has_client: bool) {
 }
 
 #[test]
-fn a_sweep_over_tcp_prints_and_keeps_what_programs_expect() {
+fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let args = sweep(
         "tcp://127.0.0.1:0",
@@ -102,10 +103,29 @@ fn a_sweep_over_tcp_prints_and_keeps_what_programs_expect() {
     );
     let document = json(&words(&args));
     check(&document, &[32, 64, 128], false);
-    // The recommended setting is one of the measured ones.
-    let cells = document["cells"].as_array().unwrap();
-    assert!(cells.contains(&document["recommended"]), "{document}");
-    for name in ["sweep.json", "sweep.txt"] {
+    assert_eq!(document["models"][0]["compression"], "none");
+    // Every size between the smallest and the largest was measured, so the recommended one was, too:
+    // its figures are those of its row.
+    let recommended = &document["recommended"];
+    assert_eq!(recommended["measured"], true, "{recommended}");
+    let mut cells = document["cells"].as_array().unwrap().iter();
+    let cell = cells
+        .find(|cell| cell["chunk_records"] == recommended["chunk_records"])
+        .unwrap();
+    for figure in [
+        "latency_ms_p99",
+        "wire_bytes_per_second",
+        "writer_cpu_seconds_per_second",
+    ] {
+        assert_eq!(recommended[figure], cell[figure]["mean"], "{recommended}");
+    }
+    let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    assert_eq!(page.matches("<svg").count(), 3);
+    let inside = page.replace("http://www.w3.org/2000/svg", "");
+    for outside in ["http", "src=", "href=", "<script", "@import"] {
+        assert!(!inside.contains(outside), "{outside}");
+    }
+    for name in ["sweep.json", "sweep.txt", "sweep-runs.jsonl"] {
         assert!(folder.path().join(name).exists(), "{name}");
     }
 }
@@ -141,10 +161,10 @@ fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
         &["--chunk-sizes=1,128", "--recommend"],
     );
     let text = output(&words(&args));
-    for line in text.lines() {
+    for line in text.lines().filter(|line| !line.starts_with("report: ")) {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    for name in ["pipelined", "awaiting", "128", "chunk_records"] {
+    for name in ["pipelined", "awaiting", "128", "report: "] {
         assert!(text.contains(name), "{text}");
     }
     check(
@@ -190,10 +210,74 @@ fn a_sweep_over_rabbitmq_loses_nothing_and_shows_no_password() {
     );
     let document = json(&words(&args));
     check(&document, &[16, 512], true);
-    for name in ["sweep.json", "sweep.txt"] {
+    for name in ["sweep.json", "sweep.html", "sweep-runs.jsonl"] {
         let text = fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(!text.contains("guest:guest"), "{name}");
     }
+}
+
+#[test]
+fn a_sweep_that_was_killed_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "tcp://127.0.0.1:0",
+        folder.path(),
+        &[
+            "--chunk-sizes=32",
+            "--no-baseline",
+            "--repetitions=3",
+            "--format=json",
+        ],
+    );
+    let args: Vec<String> = args
+        .into_iter()
+        .filter(|arg| arg != "--repetitions=2")
+        .collect();
+    let mut killed = command()
+        .args(&args)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let kept = folder.path().join("sweep-runs.jsonl");
+    let lines = || {
+        fs::read_to_string(&kept)
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
+    // The plan, and two runs of six.
+    wait_for("two runs", || (lines() >= 3).then_some(()));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // What of a run cannot be the same in another one.
+    let runs = || -> Vec<(u64, Value)> {
+        let text = fs::read_to_string(&kept).unwrap();
+        let lines = text.lines().skip(1).filter(|line| line.ends_with("}}"));
+        json_lines(&lines.collect::<Vec<_>>().join("\n"))
+            .into_iter()
+            .map(|run| {
+                let sample = &run["result"]["Ok"];
+                (
+                    run["number"].as_u64().unwrap(),
+                    sample["figures"]["writer_cpu_seconds_per_second"].clone(),
+                )
+            })
+            .collect()
+    };
+    let before = runs();
+    assert!((2..6).contains(&before.len()), "{before:?}");
+    let document = json(&words(&args));
+    assert_eq!(runs()[..before.len()], before);
+    let after = fs::read_to_string(&kept).unwrap();
+    // One line each: the plan, six runs, the end.
+    assert_eq!(after.lines().count(), 8);
+    assert_eq!(document["cells"][0]["repetitions"], 3);
+    // Another command is another sweep.
+    let mut other = args;
+    other.push("--seed=2".to_owned());
+    json(&words(&other));
+    assert_ne!(runs()[..before.len()], before);
 }
 
 #[test]
@@ -253,4 +337,48 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
         let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
         assert!(errors.contains(said), "{errors}");
     }
+}
+
+/// Says what a reader of the page would see.
+const LOOK: &str = r#"
+const texts = [...document.querySelectorAll("svg text")];
+const inside = (text) => {
+  const [box, frame] = [text, text.closest("svg")].map((it) => it.getBoundingClientRect());
+  return box.left >= frame.left - 1 && box.right <= frame.right + 1
+    && box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+};
+const heights = texts.map((text) => text.getBoundingClientRect().height);
+return {
+  plots: [...document.querySelectorAll("svg")].map((svg) => svg.getBoundingClientRect().width),
+  lines: document.querySelectorAll("svg polyline, svg polygon").length,
+  texts: texts.length,
+  smallest: Math.min(...heights),
+  outside: texts.filter((text) => !inside(text)).map((text) => text.textContent),
+  width: document.documentElement.scrollWidth,
+};"#;
+
+#[test]
+fn the_report_is_readable_in_a_browser() {
+    let folder = tempfile::tempdir().unwrap();
+    let args = sweep(
+        "tcp://127.0.0.1:0",
+        folder.path(),
+        &["--chunk-sizes=8,64,512"],
+    );
+    output(&words(&args));
+    let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
+    let seen = in_browser(&page, 1_280, LOOK);
+    let plots = seen["plots"].as_array().unwrap();
+    assert_eq!(plots.len(), 3, "{seen}");
+    assert!(
+        plots.iter().all(|width| width.as_f64().unwrap() > 900.0),
+        "{seen}"
+    );
+    assert!(
+        seen["lines"].as_u64().unwrap() >= 6 && seen["texts"].as_u64().unwrap() > 20,
+        "{seen}"
+    );
+    assert!(seen["smallest"].as_f64().unwrap() >= 12.0, "{seen}");
+    assert_eq!(seen["outside"], serde_json::json!([]));
+    assert!(seen["width"].as_f64().unwrap() <= 1_280.0, "{seen}");
 }

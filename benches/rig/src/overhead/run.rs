@@ -1,5 +1,6 @@
 //! Measuring all cases, each repetition of each in a process of its own.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -66,6 +67,7 @@ pub(super) fn run(
     let rounds = Rounds {
         repetitions: args.repetitions(),
         seed: args.seed,
+        finished: BTreeMap::new(),
     };
     let all = in_rounds(&cases, rounds, progress, |_, case, go_on| {
         let child = Child::with_order(origin.words, &Order::Measure(case.clone()))?;

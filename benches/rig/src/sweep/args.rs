@@ -9,6 +9,7 @@ use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
 use clap::Args;
 
 use super::case::{Case, Way};
+use super::recommend::Bounds;
 use crate::harness::{Failure, Format};
 
 /// The bound from emitting to confirmation of `auto`, by default.
@@ -83,7 +84,7 @@ pub struct SweepArgs {
     #[arg(long, value_name = "PID")]
     pub broker_pid: Option<NonZeroU32>,
 
-    /// Recommend the cheapest of the measured sizes and wait times
+    /// Recommend the cheapest size and wait time, by a model of the measured cases
     #[arg(long)]
     pub recommend: bool,
 
@@ -100,7 +101,7 @@ pub struct SweepArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 
-    /// The folder for table and JSON
+    /// The folder for the runs as they end, and for table, JSON and page in the end
     #[arg(long, value_name = "FOLDER", default_value = "baler-sweep")]
     pub results: PathBuf,
 }
@@ -156,6 +157,13 @@ impl SweepArgs {
             other => Err(Failure::new(format!(
                 "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps:, tcp:, file: or null:"
             ))),
+        }
+    }
+
+    pub(super) fn bounds(&self) -> Bounds {
+        Bounds {
+            max_latency_ms: self.max_latency.map(|time| time.as_secs_f64() * 1e3),
+            max_bytes_per_second: self.max_bytes_per_second,
         }
     }
 

@@ -83,6 +83,11 @@ impl Case {
         }
     }
 
+    /// Whether it has chunks of a fixed size with this compression.
+    pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
+        self.way == Way::Baler && self.compression.as_deref() == Some(compression)
+    }
+
     /// Whether both are measured under the same load, so that only the way differs.
     pub fn is_beside(&self, other: &Self) -> bool {
         (self.rate, self.consumers) == (other.rate, other.consumers)

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Way, records_of};
 use crate::harness::Runs;
@@ -46,7 +46,7 @@ pub(super) const BEYOND_LOAD_BY_PIPELINED: &str = "writer_cpu_beyond_load_by_pip
 pub(super) const BYTES_BY_PIPELINED: &str = "wire_bytes_by_pipelined";
 
 /// The result of one run of one case.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
     /// How long it was measured.
     pub(super) seconds: f64,
@@ -226,7 +226,7 @@ fn slowness(all: &[Runs<Sample>]) -> Option<Vec<f64>> {
 }
 
 /// The CPU time of the load of a case by itself; `None` where it was not measured.
-fn load_cpu(case: &Case, cells: &[Cell]) -> Option<f64> {
+pub(super) fn load_cpu(case: &Case, cells: &[Cell]) -> Option<f64> {
     let mut all = cells.iter();
     all.find(|other| other.case.way == Way::Pacing && other.case.rate == case.rate)?
         .mean(WRITER_CPU)

@@ -1,15 +1,17 @@
 //! A sweep from its arguments to its output.
 
-use baler_common::transport::uri::Uri;
 use serde::Serialize;
 
 use super::args::SweepArgs;
 use super::case::Way;
 use super::cell::Cell;
+use super::model::CostModel;
+use super::page::page;
 use super::program::Program;
-use super::recommend::recommend;
+use super::recommend::{Recommendation, recommend};
 use super::report;
 use super::run::run;
+use super::run_log::without_secrets;
 use crate::harness::{Failure, Format, Outcome, Progress, keep, to_json};
 use crate::machine::Provenance;
 
@@ -20,10 +22,11 @@ struct Document<'a> {
     provenance: &'a Provenance,
     /// The medium, without secrets.
     to: &'a str,
-    /// The recommended cell of the first rate; `None` if no setting is within the bounds.
-    recommended: Option<&'a Cell>,
+    /// The recommendation for the first rate; `None` if no setting is within the bounds.
+    recommended: Option<&'a Recommendation>,
     /// One for each rate.
-    recommendations: &'a [&'a Cell],
+    recommendations: &'a [Recommendation],
+    models: &'a [CostModel],
     /// The cost of the load by itself, without a medium.
     controls: Vec<&'a Cell>,
     cells: Vec<&'a Cell>,
@@ -47,31 +50,43 @@ pub fn command(
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
     let all = run(args, program, progress)?;
-    let recommended = recommend(&all, args);
+    let mut compressions: Vec<&str> = all
+        .iter()
+        .filter_map(|cell| cell.case.compression.as_deref())
+        .collect();
+    compressions.sort_unstable();
+    compressions.dedup();
+    let mut models = Vec::new();
+    for compression in compressions {
+        models.extend(CostModel::fit(&all, compression, args.seed)?);
+    }
+    let recommended = recommend(&all, &models, args.bounds(), args.seed)?;
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
+    let whole = report::text(&all, &models, Some(&recommended));
+    let page = page(&to, &all, &models, &recommended, &provenance)?;
     let json = to_json(&Document {
         provenance: &provenance,
         to: &to,
-        recommended: recommended.first().copied(),
+        recommended: recommended.first(),
         recommendations: &recommended,
+        models: &models,
         controls,
         cells,
     })?;
-    let whole = report::text(&all, Some(&recommended));
-    keep(&args.results, "sweep", &[("json", &json), ("txt", &whole)])?;
+    let files = [("json", &*json), ("txt", &whole), ("html", &page)];
+    keep(&args.results, "sweep", &files)?;
     let text = match args.format {
         Format::Json => json,
-        Format::Table => report::text(&all, args.recommend.then_some(&*recommended)),
+        Format::Table => {
+            let shown = report::text(&all, &models, args.recommend.then_some(&*recommended));
+            let page = args.results.join("sweep.html");
+            format!("{shown}\nreport: {}\n", page.display())
+        }
     };
     let is_right = |cell: &Cell| cell.failure.is_none() && cell.lost == 0;
     Ok(Outcome {
         text,
         is_right: all.iter().all(is_right),
     })
-}
-
-/// A URI as it may be shown.
-fn without_secrets(uri: &str) -> String {
-    Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
 }

@@ -3,9 +3,14 @@
 use std::thread;
 use std::time::Duration;
 
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::record::BatchBuilder;
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use serde::{Deserialize, Serialize};
 
 use crate::clock::now_ns;
+use crate::harness::Failure;
+use crate::statistics::to_f64;
 use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, PlainCall, Random, Workload};
 
 /// How many different calls there are; they are repeated in other traces and at other times.
@@ -190,6 +195,60 @@ fn ratio(part: i64, whole: i64) -> f64 {
     }
 }
 
+/// The bytes of payload a record in chunks of this number of records: a part of the load at this rate is
+/// encoded to see.
+pub(super) fn payload_per_record(
+    compression: &str,
+    seed: u64,
+    records: f64,
+    rate: f64,
+) -> Result<f64, Failure> {
+    let cannot_encode = "encode the load";
+    let compression = compression.parse::<Compression>();
+    let compression = compression.map_err(Failure::cannot(cannot_encode))?;
+    let serializer = NativeSerializer::new(compression);
+    let mut serializer = serializer.map_err(Failure::cannot(cannot_encode))?;
+    let start_ns = 1_700_000_000_000_000_000;
+    let schedule = Schedule {
+        first_ns: start_ns,
+        start_ns,
+        interval_ns: 1e9 / rate,
+        from_ns: start_ns,
+        to_ns: start_ns,
+    };
+    let mut load = Load::new(seed, 0, schedule);
+    let header = ChunkHeader::new(ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        },
+        lane: 0,
+        sequence: 1,
+    });
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "at least 1 and at most a u32"
+    )]
+    let records = records.round().max(1.0) as u64;
+    // Enough chunks for a mean, whatever their size.
+    let chunks = (4_096 / records).clamp(2, 256);
+    let (mut builder, mut bytes) = (BatchBuilder::new(), 0_usize);
+    for chunk in 0..chunks {
+        for position in 1..=records {
+            let pushed = builder.push(load.record(chunk * records + position));
+            pushed.map_err(Failure::cannot(cannot_encode))?;
+        }
+        let mut out = Vec::new();
+        let written = serializer.serialize(&builder.take(), &header, &mut out);
+        written.map_err(Failure::cannot(cannot_encode))?;
+        bytes += out.len();
+    }
+    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+    Ok(to_f64(bytes) / to_f64(chunks * records))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,5 +301,15 @@ mod tests {
         assert_ne!(calls(1, SCHEDULE, 3_000), calls(1, later, 3_000));
         // Record 0 is made before it is known when the others begin.
         assert_eq!(calls(1, SCHEDULE, 1), calls(1, later, 1));
+    }
+
+    #[test]
+    fn larger_chunks_have_fewer_bytes_a_record() {
+        let of = |size| payload_per_record("none", 1, size, 10_000.0).unwrap();
+        let bytes = [1.0, 16.0, 256.0].map(of);
+        assert!(
+            bytes[0] > 2.0 * bytes[1] && bytes[1] > 1.2 * bytes[2],
+            "{bytes:?}"
+        );
     }
 }

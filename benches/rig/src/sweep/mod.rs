@@ -5,28 +5,34 @@
 //!   +- writing process: load at its rate -> controller | client alone -> connector --+
 //!   |                                                                                +-> broker
 //!   +- reading process: connector -> decode -> count, latency                      --+
-//!   -> a sample for each run -> cell -> recommendation, table, JSON
+//!   -> a sample for each run, written at once -> cell -> model -> table, JSON, page
 //! ```
 //!
 //! It is the second experiment of Knoche's paper (section 4, table 2), with latency, the reader and
-//! the broker measured too.
+//! the broker measured too, and the figures that a recommendation needs.
 //! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
 
+mod advice;
 mod args;
 mod case;
 mod cell;
 mod command;
 mod load;
+mod model;
+mod page;
 mod plain_row;
 mod program;
 mod reading;
 mod recommend;
 mod report;
 mod run;
+mod run_log;
 mod writing;
 
 pub use args::SweepArgs;
 pub use case::{Case, Way};
 pub use cell::Cell;
 pub use command::command;
+pub use model::{CostModel, HeldOut};
 pub use program::{Cluster, PlainWriter, Program, obey};
+pub use recommend::{Bounds, Recommendation};

@@ -1,153 +1,215 @@
-//! The cheapest measured setting under the user's bounds, and a recommendation in sentences.
+//! The cheapest setting under the user's bounds.
 
-use super::args::SweepArgs;
-use super::case::Way;
-use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU};
-use crate::report::{short, short_or_dash};
-use crate::statistics::{Interval, to_f64};
+use serde::Serialize;
+
+use super::case::{Way, records_of};
+use super::cell::{Cell, load_cpu};
+use super::load::payload_per_record;
+use super::model::{CostModel, Expected};
+use crate::harness::Failure;
+
+/// The bounds of a recommendation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Bounds {
+    /// The 99th percentile of the latency, in milliseconds.
+    pub max_latency_ms: Option<f64>,
+    /// Bytes on the wire.
+    pub max_bytes_per_second: Option<u64>,
+}
+
+/// A recommended setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// How chunks are compressed.
+    pub compression: String,
+    /// Under which load.
+    pub rate: f64,
+    /// The setting and its costs: the figures of its cell if this very setting was measured, else
+    /// those of the model.
+    #[serde(flatten)]
+    pub expected: Expected,
+    /// Whether this very setting was measured.
+    pub measured: bool,
+    /// The bounds that it is within.
+    pub bounds: Bounds,
+}
 
 /// A setting that costs at most this factor more is taken if its chunks are smaller: it delivers sooner
 /// and loses less with a process that is killed.
 const AS_CHEAP: f64 = 1.01;
 
-/// The sentence where there is no recommendation.
-pub(super) const NONE: &str = "No setting is recommended: none kept up within the bounds.";
-
-/// The best cells, one for each measured rate; none for a rate where no setting is within the bounds.
-pub(super) fn recommend<'a>(cells: &'a [Cell], args: &SweepArgs) -> Vec<&'a Cell> {
-    let max_latency_ms = args.max_latency.map(|time| time.as_secs_f64() * 1e3);
-    let max_bytes = args.max_bytes_per_second.map(to_f64);
-    let is_within = |cell: &Cell, name: &str, most: Option<f64>| {
-        most.is_none_or(|most| cell.mean(name).is_some_and(|it| it <= most))
-    };
-    let mut rates: Vec<f64> = cells.iter().filter_map(|cell| cell.case.rate).collect();
+/// The best settings, one for each measured rate; none for a rate where no setting is within the
+/// bounds.
+///
+/// # Errors
+///
+/// The load cannot be encoded.
+pub(super) fn recommend(
+    cells: &[Cell],
+    models: &[CostModel],
+    bounds: Bounds,
+    seed: u64,
+) -> Result<Vec<Recommendation>, Failure> {
+    let baler = || cells.iter().filter(|cell| cell.case.way == Way::Baler);
+    let mut rates: Vec<f64> = baler().filter_map(|cell| cell.case.rate).collect();
     rates.sort_by(f64::total_cmp);
     rates.dedup();
-    let cost = |cell: &Cell| cell.mean(WRITER_CPU).unwrap_or(f64::INFINITY);
-    let of_rate = |rate: f64| {
-        let found = || {
-            cells.iter().filter(move |cell| {
-                cell.case.way == Way::Baler
-                    && cell.case.rate == Some(rate)
-                    && !cell.saturated
-                    && cell.mean(WRITER_CPU).is_some()
-                    && is_within(cell, LATENCY_P99, max_latency_ms)
-                    && is_within(cell, WIRE_BYTES, max_bytes)
-            })
-        };
-        let cheapest = found().map(cost).fold(f64::INFINITY, f64::min);
-        let as_cheap = found().filter(|cell| cost(cell) <= cheapest * AS_CHEAP);
-        as_cheap.min_by_key(|cell| cell.case.chunk_records)
-    };
-    rates.into_iter().filter_map(of_rate).collect()
+    let mut best = Vec::new();
+    for rate in rates {
+        let mut found: Vec<Recommendation> = Vec::new();
+        for model in models {
+            found.extend(candidates(cells, model, rate, bounds, seed)?);
+        }
+        let cost = |one: &Recommendation| one.expected.writer_cpu_seconds_per_second;
+        let cheapest = found.iter().map(cost).fold(f64::INFINITY, f64::min);
+        let as_cheap = found
+            .into_iter()
+            .filter(|one| cost(one) <= cheapest * AS_CHEAP);
+        best.extend(as_cheap.min_by_key(|one| one.expected.chunk_records));
+    }
+    Ok(best)
 }
 
-/// The recommendation with its gain and its price, and then sentences about how sure it is.
-pub(super) fn advice(one: &Cell, cells: &[Cell]) -> Vec<String> {
-    let beside: Vec<&Cell> = cells
+/// Settings within the bounds and between those that were measured.
+fn candidates(
+    cells: &[Cell],
+    model: &CostModel,
+    rate: f64,
+    bounds: Bounds,
+    seed: u64,
+) -> Result<Vec<Recommendation>, Failure> {
+    let measured: Vec<&Cell> = cells
         .iter()
-        .filter(|cell| cell.case.rate == one.case.rate)
+        .filter(|cell| {
+            cell.case.is_chunked_by(&model.compression)
+                && cell.case.rate == Some(rate)
+                && !cell.saturated
+        })
         .collect();
-    let Some(cpu) = one.figure(WRITER_CPU) else {
-        return Vec::new();
+    let sizes = || measured.iter().filter_map(|cell| cell.case.chunk_records);
+    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
+        return Ok(Vec::new());
     };
-    let mut said = vec![headline(one, cpu, baseline(one, &beside))];
-    said.push(format!(
-        "This setting was measured {} times: with 95 % confidence it needs {:.4} to {:.4} CPU seconds \
-         a second.",
-        one.repetitions, cpu.low, cpu.high
-    ));
-    said.extend(equals(one, cpu, &beside));
-    for cell in beside {
-        if cell.case.way.is_plain() && cell.saturated {
-            said.push(format!(
-                "The client library alone, {}, was saturated: it confirmed {} of {} records/s. Nothing \
-                 is compared with it.",
-                cell.case.way.name(),
-                short_or_dash(cell.achieved_rate),
-                short_or_dash(cell.offered_rate)
-            ));
+    // The wait time decides how often the collector wakes up, so the model says nothing about wait times
+    // that were not measured.
+    let mut waits: Vec<f64> = measured
+        .iter()
+        .filter_map(|cell| cell.case.wait_time_ms)
+        .collect();
+    waits.sort_by(f64::total_cmp);
+    waits.dedup();
+    let mut all: Vec<u32> = sizes().collect();
+    let powers = (0..32).map(|power| 1_u32 << power);
+    all.extend(powers.filter(|size| (least..=most).contains(size)));
+    all.sort_unstable();
+    all.dedup();
+    let load_cpu = measured
+        .first()
+        .and_then(|cell| load_cpu(&cell.case, cells))
+        .unwrap_or(0.0);
+    let mut found = Vec::new();
+    for (size, wait) in waits
+        .iter()
+        .flat_map(|wait| all.iter().map(move |size| (*size, *wait)))
+    {
+        let records = records_of(size, wait, rate);
+        let payload = payload_per_record(&model.compression, seed, records, rate)?;
+        let measured = measured
+            .iter()
+            .find(|cell| {
+                (cell.case.chunk_records, cell.case.wait_time_ms) == (Some(size), Some(wait))
+            })
+            .and_then(|cell| Expected::measured(cell));
+        let expected =
+            measured.unwrap_or_else(|| model.predict((size, wait), rate, payload, load_cpu));
+        let is_late = bounds
+            .max_latency_ms
+            .is_some_and(|most| expected.latency_ms_p99 > most);
+        let is_large = bounds
+            .max_bytes_per_second
+            .is_some_and(|most| expected.wire_bytes_per_second > crate::statistics::to_f64(most));
+        if !is_late && !is_large {
+            found.push(Recommendation {
+                compression: model.compression.clone(),
+                rate,
+                expected,
+                measured: measured.is_some(),
+                bounds,
+            });
         }
     }
-    said
-}
-
-/// Whether both are chunks of a fixed size with the same compression.
-fn is_comparable(one: &Cell, other: &Cell) -> bool {
-    other.case.way == Way::Baler && other.case.compression == one.case.compression
-}
-
-/// The cell that a recommendation is compared with: the client library alone, or the smallest chunks
-/// where it was not measured or did not keep up.
-fn baseline<'a>(one: &Cell, beside: &[&'a Cell]) -> Option<&'a Cell> {
-    let kept_up = || beside.iter().copied().filter(|cell| !cell.saturated);
-    let pipelined = kept_up().find(|cell| cell.case.way == Way::Pipelined);
-    pipelined.or_else(|| {
-        let chunks = kept_up().filter(|cell| is_comparable(one, cell));
-        let smallest = chunks.min_by_key(|cell| cell.case.chunk_records);
-        smallest.filter(|cell| cell.case != one.case)
-    })
-}
-
-fn headline(one: &Cell, own: Interval, baseline: Option<&Cell>) -> String {
-    let cpu = own.mean;
-    let set = format!(
-        "At {} records/s, set chunk_records = {}, wait_time = {} ms and compression {}",
-        short_or_dash(one.case.rate),
-        one.case.label(),
-        one.case.wait_time_ms.unwrap_or_default(),
-        one.case.compression.as_deref().unwrap_or("none"),
-    );
-    let arrives = match one.mean(LATENCY_P99) {
-        Some(ms) => format!(", and 99 % of the records arrive within {} ms", short(ms)),
-        None => String::new(),
-    };
-    let Some((cell, theirs)) = baseline.and_then(|cell| Some((cell, cell.figure(WRITER_CPU)?)))
-    else {
-        return format!(
-            "{set}: the sending process then spends {cpu:.4} CPU seconds a second{arrives}."
-        );
-    };
-    let name = match cell.case.chunk_records {
-        Some(size) => format!("with chunk_records = {size}"),
-        None => "with the client library alone".to_owned(),
-    };
-    let later = match cell.mean(LATENCY_P99) {
-        Some(ms) => format!("{arrives} instead of {} ms", short(ms)),
-        None => arrives,
-    };
-    let theirs_mean = theirs.mean;
-    if own.high < theirs.low {
-        let gain = (1.0 - cpu / theirs_mean) * 100.0;
-        format!(
-            "{set}: the sending process then spends {gain:.0} % less CPU time than {name} \
-             ({cpu:.4} instead of {theirs_mean:.4} CPU seconds a second){later}."
-        )
-    } else {
-        format!(
-            "{set}, but do not expect a gain: {cpu:.4} CPU seconds a second are not fewer than the \
-             {theirs_mean:.4} {name} by more than the intervals{later}."
-        )
-    }
-}
-
-/// The sizes whose intervals overlap that of the recommended one.
-fn equals(one: &Cell, own: Interval, beside: &[&Cell]) -> Option<String> {
-    let others = beside.iter().filter(|cell| {
-        let cpu = cell.figure(WRITER_CPU);
-        !cell.saturated
-            && cell.case != one.case
-            && is_comparable(one, cell)
-            && cpu.is_some_and(|cpu| cpu.low <= own.high && own.low <= cpu.high)
-    });
-    let sizes: Vec<String> = others.map(|cell| cell.case.label()).collect();
-    (!sizes.is_empty()).then(|| {
-        format!(
-            "Its interval overlaps that of chunk_records = {}: the measurement does not tell them apart.",
-            sizes.join(", ")
-        )
-    })
+    Ok(found)
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::super::case::{Case, looks_of};
+    use super::super::cell::tests::case;
+    use super::super::cell::tests::{runs, sample};
+    use super::super::cell::{LATENCY_P99, WIRE_BYTES, cells};
+    use super::super::model::single_messages;
+    use super::*;
+    use crate::statistics::Interval;
+
+    fn cell(size: u32) -> Cell {
+        let messages = 10_000.0 / f64::from(size);
+        let payload = payload_per_record("none", 1, f64::from(size), 10_000.0).unwrap();
+        let looks = looks_of(f64::from(size), 500.0, 10_000.0);
+        let made = single_messages(messages, looks);
+        let mut sample = sample(0.004 + made * 1e-5, 10_000.0);
+        let figures = [
+            (WIRE_BYTES, payload * 10_000.0 + 60.0 * messages),
+            (LATENCY_P99, 1.0 + f64::from(size) / 10.0),
+        ];
+        let figures = figures.map(|(name, value)| (name.to_owned(), value));
+        sample.figures.extend(figures);
+        let case = Case {
+            rate: Some(10_000.0),
+            ..case(Way::Baler, Some(size))
+        };
+        cells(&[case], &[runs(&[sample])]).remove(0)
+    }
+
+    #[test]
+    fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
+        let cells = [1, 16, 32, 128, 1_024].map(cell);
+        let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
+        let between = || model.held_out.iter().filter(|one| one.between);
+        assert_eq!(between().count(), 3);
+        let is_close = |error: f64| error.abs() < 0.02;
+        assert!(
+            between().all(|one| is_close(one.cpu_error) && is_close(one.bytes_error)),
+            "{model:?}"
+        );
+        let mut cells = cells;
+        // The model has no idea of it.
+        let late = Interval {
+            mean: 77.7,
+            low: 70.0,
+            high: 80.0,
+        };
+        cells[4].figures.insert(LATENCY_P99, Some(late));
+        let best = |bounds| recommend(&cells, std::slice::from_ref(&model), bounds, 1).unwrap();
+        let free = best(Bounds::default());
+        assert_eq!(free[0].expected.chunk_records, 1_024);
+        assert!(free[0].measured);
+        assert_eq!(free[0].expected.latency_ms_p99, 77.7);
+        let bounded = best(Bounds {
+            max_latency_ms: Some(30.0),
+            max_bytes_per_second: None,
+        });
+        let size = bounded[0].expected.chunk_records;
+        assert!(size == 256 && !bounded[0].measured, "{bounded:?}");
+        assert!(bounded[0].expected.latency_ms_p99 <= 30.0);
+        let none = best(Bounds {
+            max_latency_ms: Some(0.5),
+            max_bytes_per_second: None,
+        });
+        assert!(none.is_empty());
+        let narrow = best(Bounds {
+            max_latency_ms: None,
+            max_bytes_per_second: Some(1),
+        });
+        assert!(narrow.is_empty());
+    }
+}

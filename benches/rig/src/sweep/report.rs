@@ -1,14 +1,20 @@
 //! The cells as tables of text.
 
+use super::advice::{NONE, advice};
 use super::cell::{
     BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
     CPU_BY_PIPELINED, Cell, LATENCY_P50, LATENCY_P99, MESSAGES, READER_CPU, WIRE_BYTES, WRITER_CPU,
 };
-use super::recommend::{NONE, advice};
+use super::model::{CostModel, HeldOut};
+use super::recommend::Recommendation;
 use crate::report::{self, Column, differ, short, short_or_dash};
 
-/// The tables, failures and losses, and the recommendations.
-pub(super) fn text(cells: &[Cell], recommended: Option<&[&Cell]>) -> String {
+/// The tables, failures and losses, and the recommendations with their models.
+pub(super) fn text(
+    cells: &[Cell],
+    models: &[CostModel],
+    recommended: Option<&[Recommendation]>,
+) -> String {
     let mut out = report::table(cells, &[SETTINGS, COSTS].concat());
     out.push('\n');
     out.push_str(&report::table(cells, &[SETTINGS, DELIVERIES].concat()));
@@ -23,13 +29,21 @@ pub(super) fn text(cells: &[Cell], recommended: Option<&[&Cell]>) -> String {
         line(&mut out, NONE);
     }
     for one in recommended {
-        line(&mut out, &advice(one, cells).join(" "));
+        line(&mut out, &advice(one, cells, models).join(" "));
+    }
+    for model in models {
+        let name = &model.compression;
+        line(
+            &mut out,
+            &format!("Model, compression {name}: {}", factors(model)),
+        );
+        out.push_str(&report::table(&model.held_out, ERRORS));
     }
     out
 }
 
 /// A sentence for each cell that failed or lost records.
-fn problems(cells: &[Cell]) -> Vec<String> {
+pub(super) fn problems(cells: &[Cell]) -> Vec<String> {
     let mut all = Vec::new();
     for cell in cells {
         let (label, lost) = (cell.case.label(), cell.lost);
@@ -39,6 +53,20 @@ fn problems(cells: &[Cell]) -> Vec<String> {
         }
     }
     all
+}
+
+/// The costs that a model has found.
+pub(super) fn factors(model: &CostModel) -> String {
+    format!(
+        "{:.0} us a wake-up, {:.3} us a single message, {:.1} ns a record, {:.2} ns a byte; {:.0} bytes \
+         a message beside {:.3} x its payload.",
+        model.cpu_seconds_per_look * 1e6,
+        model.cpu_seconds_per_message * 1e6,
+        model.cpu_seconds_per_record * 1e9,
+        model.cpu_seconds_per_byte * 1e9,
+        model.wire_bytes_per_message,
+        model.wire_bytes_per_payload_byte,
+    )
 }
 
 /// A line, broken at 98 columns.
@@ -60,13 +88,19 @@ fn line(out: &mut String, text: &str) {
 }
 
 /// The settings of a case, where cases differ in them.
-const SETTINGS: &[Column<Cell>] = &[
-    Column::text("chunk size", |cell: &Cell| cell.case.label()),
+pub(super) const SETTINGS: &[Column<Cell>] = &[
+    Column::text("chunk size", |cell: &Cell| cell.case.label()).meaning(
+        "Records a chunk, or auto, where Baler chooses. pipelined and awaiting are the client library \
+         alone with one message a record; awaiting waits for each confirmation. pacing makes the \
+         records in time and sends none.",
+    ),
     Column::number("rate", |cell: &Cell| {
         cell.case.rate.map_or_else(|| "max".to_owned(), short)
     })
+    .meaning("Records that are due a second; max: as many as the medium takes.")
     .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.rate)),
     Column::number("cons", |cell: &Cell| cell.case.consumers.to_string())
+        .meaning("Processes that share the arriving chunks.")
         .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.consumers)),
     Column::number("compr", |cell: &Cell| {
         cell.case
@@ -74,45 +108,61 @@ const SETTINGS: &[Column<Cell>] = &[
             .clone()
             .unwrap_or_else(|| "-".to_owned())
     })
+    .meaning("How chunks are compressed.")
     .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.compression.clone())),
     Column::number("wait", |cell: &Cell| short_or_dash(cell.case.wait_time_ms))
+        .meaning("A chunk closes when its oldest record has waited this number of milliseconds.")
         .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.wait_time_ms)),
 ];
 
 /// CPU and network, as the paper has them, and by those of the client library alone. `net` is without
 /// the cost of making the records in time, on both sides of a ratio.
-const COSTS: &[Column<Cell>] = &[
-    Column::number("CPU s/s", |cell: &Cell| decimals(cell.mean(WRITER_CPU), 4)),
+pub(super) const COSTS: &[Column<Cell>] = &[
+    Column::number("CPU s/s", |cell: &Cell| decimals(cell.mean(WRITER_CPU), 4)).meaning(
+        "CPU seconds that the writing process spends a second, on average; 0.01 is 1 % of a core.",
+    ),
     Column::number("±95 %", |cell: &Cell| {
         decimals(cell.figure(WRITER_CPU).map(|it| it.margin()), 4)
-    }),
+    })
+    .meaning(
+        "The 95 % confidence interval of this mean, to each side. Settings whose intervals overlap \
+         cannot be told apart.",
+    ),
     Column::number("net", |cell: &Cell| decimals(cell.mean(BEYOND_LOAD), 4))
+        .meaning("The same without the cost of making the records (pacing).")
         .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD)),
     Column::number("KiB/s", |cell: &Cell| {
         decimals(cell.mean(WIRE_BYTES).map(|bytes| bytes / 1024.0), 1)
-    }),
+    })
+    .meaning("KiB a second on the wire, both ways, without headers of TCP and IP."),
     Column::number("x CPU", |cell: &Cell| {
         decimals(cell.mean(CPU_BY_PIPELINED), 3)
     })
+    .meaning("CPU time by that of pipelined: 0.1 is a tenth.")
     .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_PIPELINED)),
     Column::number("x net", |cell: &Cell| {
         decimals(cell.mean(BEYOND_LOAD_BY_PIPELINED), 3)
     })
+    .meaning("The same without the cost of making the records on either side.")
     .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD_BY_PIPELINED)),
     Column::number("x bytes", |cell: &Cell| {
         decimals(cell.mean(BYTES_BY_PIPELINED), 3)
     })
+    .meaning("Bytes by those of pipelined.")
     .shown_for(|cells: &[Cell]| any_has(cells, BYTES_BY_PIPELINED)),
     Column::number("x await", |cell: &Cell| {
         decimals(cell.mean(CPU_BY_AWAITING), 3)
     })
+    .meaning("CPU time by that of awaiting.")
     .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_AWAITING)),
 ];
 
 /// What arrived, and when.
-const DELIVERIES: &[Column<Cell>] = &[
-    Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES))),
-    Column::number("rec/s", |cell: &Cell| short_or_dash(cell.achieved_rate)),
+pub(super) const DELIVERIES: &[Column<Cell>] = &[
+    Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES)))
+        .meaning("Confirmed messages a second; k is a thousand, M a million."),
+    Column::number("rec/s", |cell: &Cell| short_or_dash(cell.achieved_rate))
+        .meaning("Confirmed records a second."),
     Column::number("sat", |cell: &Cell| {
         let shown = match (cell.case.rate, cell.saturated) {
             (None, _) => "-",
@@ -120,17 +170,49 @@ const DELIVERIES: &[Column<Cell>] = &[
             (Some(_), false) => "no",
         };
         shown.to_owned()
-    }),
+    })
+    .meaning(
+        "Saturated: the medium confirmed less than 99 % of the due records, so that costs and times \
+         of this row are not those of the load.",
+    ),
     Column::number("p50 ms", |cell: &Cell| {
         short_or_dash(cell.mean(LATENCY_P50))
-    }),
+    })
+    .meaning("Half of the records were decoded this number of milliseconds after they were due."),
     Column::number("p99 ms", |cell: &Cell| {
         short_or_dash(cell.mean(LATENCY_P99))
-    }),
-    Column::number("reader", |cell: &Cell| decimals(cell.mean(READER_CPU), 3)),
+    })
+    .meaning("The same for 99 % of the records."),
+    Column::number("reader", |cell: &Cell| decimals(cell.mean(READER_CPU), 3))
+        .meaning("CPU seconds a second of the reading processes."),
     Column::number("broker", |cell: &Cell| decimals(cell.mean(BROKER_CPU), 3))
+        .meaning("CPU seconds a second of the broker.")
         .shown_for(|cells: &[Cell]| any_has(cells, BROKER_CPU)),
-    Column::number("lost", |cell: &Cell| cell.lost.to_string()),
+    Column::number("lost", |cell: &Cell| cell.lost.to_string())
+        .meaning("Records that did not arrive."),
+];
+
+/// The errors of a model at sizes that were left out of its fit.
+pub(super) const ERRORS: &[Column<HeldOut>] = &[
+    Column::text("left out", |one: &HeldOut| one.chunk_records.to_string())
+        .meaning("The chunk size that was left out of a fit, and was then predicted by it."),
+    Column::number("CPU", |one: &HeldOut| {
+        format!("{:+.1} %", one.cpu_error * 100.0)
+    })
+    .meaning("Predicted by measured CPU time, less 1."),
+    Column::number("bytes", |one: &HeldOut| {
+        format!("{:+.1} %", one.bytes_error * 100.0)
+    })
+    .meaning("Predicted by measured bytes, less 1."),
+    Column::number("lies", |one: &HeldOut| {
+        if one.between {
+            "between others"
+        } else {
+            "beyond"
+        }
+        .to_owned()
+    })
+    .meaning("Whether smaller and larger sizes were left. Nothing is recommended beyond them."),
 ];
 
 /// Whether the cells with chunks differ in this setting.
@@ -183,7 +265,7 @@ mod tests {
         cells.push(other);
         cells[1].failure = Some("a long story about what was wrong ".repeat(5));
         cells[2].lost = 3;
-        let text = text(&cells, Some(&[]));
+        let text = text(&cells, &[], Some(&[]));
         for line in text.lines() {
             assert!(line.chars().count() <= 100, "{line}");
         }

@@ -13,9 +13,10 @@ use super::cell::{
 };
 use super::program::{Order, Program};
 use super::reading::{ReaderCommand, ReaderReport, Readers};
+use super::run_log::{FINISHED, FinishedRun, RunLog, fingerprint};
 use super::writing::{Counters, WriterEvent, Writing};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
-use crate::process::Child;
+use crate::process::{Child, to_line};
 use crate::statistics::to_f64;
 use crate::usage::{Footprint, busy_time_of};
 use crate::wire::WireCounter;
@@ -34,22 +35,24 @@ const LOOK: Duration = Duration::from_millis(10);
 /// comes: after half a second by default.
 const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
 
-/// Measures every case in each round once.
+/// Measures everything that an interrupted sweep with the same plan has not measured.
 ///
 /// A case that fails has the reason in its cell, and the others go on.
 ///
 /// # Errors
 ///
-/// The medium cannot be reached, or `progress` said to stop.
+/// The medium cannot be reached, `progress` said to stop, or runs cannot be written.
 pub(super) fn run(
     args: &SweepArgs,
     program: &dyn Program,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Cell>, Failure> {
+    let (mut log, finished) = RunLog::open(&args.results, &fingerprint(args)?)?;
     let planned = args.cases();
     let rounds = Rounds {
         repetitions: args.repetitions.get(),
         seed: args.seed,
+        finished,
     };
     let base = run_base();
     let mut medium: Option<Medium<'_>> = None;
@@ -80,11 +83,19 @@ pub(super) fn run(
             });
             over = reached.transpose().err();
         }
+        if over.is_none() {
+            let kept = FinishedRun {
+                number,
+                result: result.clone().map_err(|failure| failure.to_string()),
+            };
+            over = log.write(&to_line(&kept)?).err();
+        }
         result
     })?;
     if let Some(over) = over {
         return Err(over);
     }
+    log.write(FINISHED)?;
     Ok(cells(&planned, &all))
 }
 

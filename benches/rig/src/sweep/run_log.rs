@@ -1,0 +1,126 @@
+//! The runs of a sweep, written down as they end, so that an interrupted sweep can go on.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+
+use baler_common::transport::uri::Uri;
+use serde::{Deserialize, Serialize};
+
+use super::args::SweepArgs;
+use super::cell::Sample;
+use crate::harness::Failure;
+use crate::process::to_line;
+
+/// The file of finished runs. Its first line is the plan.
+#[derive(Debug)]
+pub(super) struct RunLog(File);
+
+/// The last line of a finished sweep: the same command then begins another one.
+pub(super) const FINISHED: &str = "\"finished\"";
+
+/// A finished run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct FinishedRun {
+    /// Its place in the schedule.
+    pub(super) number: usize,
+    /// Its result, or why there is none.
+    pub(super) result: Result<Sample, String>,
+}
+
+/// Results by number of the run.
+pub(super) type Finished = BTreeMap<usize, Result<Sample, Failure>>;
+
+impl RunLog {
+    /// Opens the file in this folder; returns the runs of an interrupted sweep with the same plan.
+    /// Runs of another plan, or of a finished sweep, are overwritten.
+    pub(super) fn open(folder: &Path, plan: &str) -> Result<(Self, Finished), Failure> {
+        let failed = Failure::cannot("write the runs");
+        fs::create_dir_all(folder).map_err(&failed)?;
+        let path = folder.join("sweep-runs.jsonl");
+        let lines: Vec<String> = File::open(&path).map_or_else(
+            |_| Vec::new(),
+            |file| BufReader::new(file).lines().map_while(Result::ok).collect(),
+        );
+        // Written anew: a line that the interruption cut must not stay in the middle.
+        let mut log = Self(File::create(&path).map_err(&failed)?);
+        log.write(plan)?;
+        let mut finished = Finished::new();
+        if let Some((first, runs)) = lines.split_first()
+            && first == plan
+            && runs.iter().all(|line| line != FINISHED)
+        {
+            for line in runs {
+                let Ok(run) = serde_json::from_str::<FinishedRun>(line) else {
+                    break;
+                };
+                log.write(line)?;
+                finished.insert(run.number, run.result.map_err(Failure::new));
+            }
+        }
+        Ok((log, finished))
+    }
+
+    pub(super) fn write(&mut self, line: &str) -> Result<(), Failure> {
+        // In one call, so that an interruption cuts one line at most.
+        let written = self.0.write_all(format!("{line}\n").as_bytes());
+        written.map_err(Failure::cannot("write the runs"))
+    }
+}
+
+/// The plan of a sweep as text, without secrets. A sweep with the same plan can continue an interrupted
+/// one.
+pub(super) fn fingerprint(args: &SweepArgs) -> Result<String, Failure> {
+    to_line(&(
+        without_secrets(&args.to),
+        args.from.as_deref().map(without_secrets),
+        args.cases(),
+        args.repetitions,
+        (args.seconds, args.warm_up, args.seed),
+        // A broker that was restarted is another process, and the same sweep.
+        args.broker_pid.is_some(),
+    ))
+}
+
+/// A URI as it may be shown.
+pub(super) fn without_secrets(uri: &str) -> String {
+    Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interrupted_sweep_is_found_again_and_another_or_a_finished_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = |plan| RunLog::open(folder.path(), plan).unwrap();
+        let line = |number: usize| {
+            let result = match number {
+                1 => Err("it broke".to_owned()),
+                _ => Ok(Sample::default()),
+            };
+            to_line(&FinishedRun { number, result }).unwrap()
+        };
+        let (mut log, runs) = open("\"a\"");
+        assert!(runs.is_empty());
+        log.write(&line(0)).unwrap();
+        log.write(&line(1)).unwrap();
+        // The last line is cut.
+        log.write(line(2).get(..9).unwrap()).unwrap();
+        let (mut log, runs) = open("\"a\"");
+        let found: Vec<_> = runs
+            .iter()
+            .map(|(number, run)| (*number, run.is_ok()))
+            .collect();
+        assert_eq!(found, [(0, true), (1, false)]);
+        log.write(&line(2)).unwrap();
+        let (mut log, runs) = open("\"a\"");
+        assert_eq!(runs.len(), 3);
+        log.write(FINISHED).unwrap();
+        assert!(open("\"a\"").1.is_empty());
+        open("\"a\"").0.write(&line(0)).unwrap();
+        assert!(open("\"b\"").1.is_empty());
+    }
+}
