@@ -99,6 +99,16 @@ pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f6
     f64::from(chunk_records).min((rate * wait_time_ms / 1e3).max(1.0))
 }
 
+/// How often a second the collector wakes up whose chunks have this number of records, by the rule of
+/// `monitoring` (`collector/closing.rs`): for 1,024 records at least, unless that takes too long.
+pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
+    let time_ms = |records: f64| records / rate.max(f64::MIN_POSITIVE) * 1e3;
+    let tick = (wait_time_ms / 8.0).clamp(1.0, 100.0);
+    let longest = (wait_time_ms / 2.0).clamp(1.0, 500.0);
+    let every = time_ms(records).max(time_ms(1_024.0).min(tick));
+    1e3 / every.max(tick / 8.0).max(1.0).min(longest)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
