@@ -6,7 +6,7 @@ use std::io;
 use std::process::ExitCode;
 
 use baler_analysis::AnalysisError;
-use baler_common::transport::TransportError;
+use baler_common::transport::{TransportError, WrongData};
 
 /// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl From<AnalysisError> for Failure {
             AnalysisError::Output { .. } | AnalysisError::Quarantine { .. } => Code::Output,
             AnalysisError::Stage { .. } => Code::Data,
             AnalysisError::Stalled { .. } => Code::Incomplete,
-            AnalysisError::Transport(_) => Code::Unavailable,
+            AnalysisError::Transport(error) => transport_code(error),
             _ => Code::Internal,
         };
         Self::new(code, error.to_string())
@@ -142,7 +142,16 @@ impl From<AnalysisError> for Failure {
 
 impl From<TransportError> for Failure {
     fn from(error: TransportError) -> Self {
-        Self::new(Code::Unavailable, error.to_string())
+        Self::new(transport_code(&error), error.to_string())
+    }
+}
+
+/// The code for a medium that failed.
+pub(crate) fn transport_code(error: &TransportError) -> Code {
+    let source = error.source.as_deref();
+    match source.is_some_and(|it| it.is::<WrongData>()) {
+        true => Code::Data,
+        false => Code::Unavailable,
     }
 }
 

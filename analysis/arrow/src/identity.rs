@@ -11,7 +11,7 @@ use baler_common::transport::ChunkIdentity;
 
 use crate::schema::dictionary;
 
-/// The columns: with them, copies that were delivered twice are told from records.
+/// The columns that identify a record, so that queries can drop copies.
 pub(crate) fn fields() -> [Field; 5] {
     [
         Field::new("_producer", dictionary(), true),

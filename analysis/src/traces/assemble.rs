@@ -5,10 +5,11 @@
 //! count.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
 use baler_common::record::{Column, RecordBatch, Table};
+use foldhash::HashMap;
 
 use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};

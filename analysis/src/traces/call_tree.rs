@@ -1,6 +1,6 @@
 //! The calls of all traces as one tree, of which graphs and flame graphs are views.
 
-use std::collections::HashMap;
+use foldhash::HashMap;
 
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Call, Trace};
@@ -43,8 +43,8 @@ impl Default for CallTree {
         };
         Self {
             nodes: vec![entry],
-            children: HashMap::new(),
-            beyond: HashMap::new(),
+            children: HashMap::default(),
+            beyond: HashMap::default(),
         }
     }
 }
@@ -67,7 +67,7 @@ impl CallTree {
     /// The same tree with each operation on one host only.
     #[must_use]
     pub fn without_hosts(&self, operations: &Operations) -> Self {
-        let mut first: HashMap<KindId, OperationId> = HashMap::new();
+        let mut first: HashMap<KindId, OperationId> = HashMap::default();
         let mut same = |id: OperationId| {
             let kind = operations.get(id).map(|operation| operation.kind);
             kind.map_or(id, |kind| *first.entry(kind).or_insert(id))

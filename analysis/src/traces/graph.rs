@@ -1,7 +1,9 @@
 //! Who calls whom, as a graph: of components, of operations, of hosts, or as a call tree.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
+
+use foldhash::HashMap;
 
 use super::call_tree::CallTree;
 use super::layout;
@@ -111,8 +113,8 @@ impl Graph {
     /// unless `self_loops` is set.
     pub fn of(tree: &CallTree, operations: &Operations, level: Level, self_loops: bool) -> Self {
         let mut nodes = vec![GraphNode::entry()];
-        let mut known = HashMap::new();
-        let mut of_operation: HashMap<OperationId, usize> = HashMap::new();
+        let mut known = HashMap::default();
+        let mut of_operation: HashMap<OperationId, usize> = HashMap::default();
         let mut edges: BTreeMap<(usize, usize), u64> = BTreeMap::new();
         let mut place = |id: OperationId| {
             if let Some(place) = of_operation.get(&id) {

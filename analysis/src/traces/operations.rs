@@ -1,8 +1,8 @@
 //! Operations by number: on which host, of which component, by which signature.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 /// The most operations, and the most texts, that are kept apart; further ones count as `(other)`.
@@ -76,9 +76,9 @@ impl Default for Operations {
         let mut operations = Self {
             texts: Texts::default(),
             kinds: Vec::new(),
-            kind_ids: HashMap::new(),
+            kind_ids: HashMap::default(),
             list: Vec::new(),
-            ids: HashMap::new(),
+            ids: HashMap::default(),
         };
         // Number 0 of each list stands for the ones beyond the bounds.
         let other = operations.text(OTHER);
@@ -183,7 +183,7 @@ impl Default for Texts {
     fn default() -> Self {
         let mut texts = Self {
             list: Vec::new(),
-            ids: HashMap::new(),
+            ids: HashMap::default(),
             bytes: 0,
         };
         texts.id(OTHER);

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
+use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::assemble::ClosedTrace;
@@ -114,7 +115,7 @@ impl Profile {
 
     /// The equivalence classes of traces whose calls may have run on different hosts.
     pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
-        let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::new();
+        let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::default();
         for (shape, class) in &self.classes {
             let kind = |id| {
                 operations

@@ -77,7 +77,7 @@ pub fn consume<T: Records>(
     })
 }
 
-/// A source of undecoded types with the same settings, for [stages](baler_analysis::Stage) such as a
+/// A source of untyped records with the same settings, for [stages](baler_analysis::Stage) such as a
 /// sink that writes Parquet.
 ///
 /// # Errors

@@ -1,8 +1,9 @@
 //! What is checked of a command line beside each flag by itself.
 
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Command};
+use clap::{ArgMatches, Args as _, Command};
 
+use super::ShippingArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
@@ -34,6 +35,9 @@ pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failu
         return Ok(());
     };
     given_twice(command, matches)?;
+    if name == "replay" {
+        replay_makes_chunks(matches)?;
+    }
     let of_command = NEEDS_OF.iter().filter(|(of, _, _)| *of == name);
     let of_command = of_command.map(|(_, flag, needed)| (*flag, *needed));
     for (flag, needed) in NEEDS.iter().copied().chain(of_command) {
@@ -58,6 +62,26 @@ pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failu
         }
     }
     Ok(())
+}
+
+/// Refuses flags of new chunks for a replay that sends chunks as they are.
+fn replay_makes_chunks(matches: &ArgMatches) -> Result<(), Failure> {
+    if ["where", "fields"].iter().any(|id| is_set(matches, id)) {
+        return Ok(());
+    }
+    let shipping = ShippingArgs::augment_args(Command::new("replay"));
+    let typed = shipping.get_arguments().find(|argument| {
+        let id = argument.get_id().as_str();
+        // It is about both media, whatever is sent. The environment may be meant for other commands.
+        id != "give_up" && source(matches, id) == Some(ValueSource::CommandLine)
+    });
+    match typed.and_then(clap::Arg::get_long) {
+        None => Ok(()),
+        Some(flag) => Err(Failure::new(
+            Code::Usage,
+            format!("--{flag} needs --where or --fields: without them, chunks stay as they are"),
+        )),
+    }
 }
 
 /// Where a value comes from; nothing for what the command does not have.
@@ -130,10 +154,8 @@ fn without_secrets(text: &str, arguments: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::args::{Cli, ObserveArgs, QuarantineArgs, SpoolArgs, TopArgs};
-    use clap::Args as _;
-
     use super::*;
+    use crate::args::{Cli, ObserveArgs, QuarantineArgs, SpoolArgs, TopArgs};
 
     fn told(arguments: &[&str]) -> Option<String> {
         let command = Cli::command();
@@ -156,6 +178,15 @@ mod tests {
         assert!(told(&["baler", "top", "--format", "json"]).is_some());
         assert_eq!(told(&["baler", "top", "--format", "json", "--once"]), None);
         assert_eq!(with(&["--format", "json"]), None);
+        let replay = ["baler", "replay", "aside", "--to", "null:"];
+        let with = |more: &[&'static str]| told(&[&replay[..], more].concat());
+        let message = with(&["--compression", "zstd"]).unwrap();
+        assert!(
+            message.starts_with("--compression needs --where or --fields"),
+            "{message}"
+        );
+        assert_eq!(with(&["--compression", "zstd", "--where", "true"]), None);
+        assert_eq!(with(&["--give-up", "1s"]), None);
     }
 
     #[test]

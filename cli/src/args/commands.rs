@@ -116,21 +116,26 @@ pub(crate) struct ReplayArgs {
     )]
     pub(crate) to: Option<String>,
     /// Send nothing: only report which chunks decode now
-    #[arg(long, conflicts_with_all = ["to", "remove"])]
+    #[arg(long, conflicts_with_all = ["to", "remove", "where", "fields"])]
     pub(crate) check: bool,
-    /// Remove from the folder what the target has confirmed
-    #[arg(long)]
+    /// Remove from the folder what the target has confirmed; not with --where and --fields, which
+    /// leave something out
+    #[arg(long, conflicts_with_all = ["where", "fields"])]
     pub(crate) remove: bool,
     /// Stop when nothing has arrived from a medium for this long, counted from its end
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
-    pub(crate) give_up: GiveUpArgs,
+    pub(crate) condition: WhereArgs,
+    #[command(flatten)]
+    pub(crate) fields: FieldsArgs,
     #[command(flatten)]
     pub(crate) decoding: DecodingArgs,
     /// How the summary is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
+    #[command(flatten)]
+    pub(crate) shipping: ShippingArgs,
     #[command(flatten)]
     pub(crate) spool: SpoolArgs,
     #[command(flatten)]
@@ -160,7 +165,7 @@ pub(crate) struct SendArgs {
              With kieker-log:DIR?follow, a log of Kieker is read while it is written, and \
              DIR.position says up to where its records are settled. Records that cannot be read go \
              to the quarantine; with kieker-log:DIR?on_bad_line=stop, the first one ends the \
-             command.",
+             command. The exit code is 65 either way.",
             media::sources()
         )
     )]

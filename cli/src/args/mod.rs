@@ -86,7 +86,11 @@ pub(crate) enum Command {
     Analyze(AnalyzeArgs),
     /// Pass chunks of a medium on to another medium as they are, without decoding them
     Relay(RelayArgs),
-    /// Send quarantined or stored chunks on, byte for byte
+    /// Send quarantined or stored chunks on, byte for byte, or some of their records
+    ///
+    /// With --where or --fields, chunks are decoded, and the records that pass are sent in new chunks.
+    /// Those have a producer and sequence of their own: consumers process them even if they processed
+    /// the original chunks, and a second such replay sends every record once more.
     Replay(ReplayArgs),
     /// Show what is in chunks: headers, schemas, strings, columns and records
     Inspect(InspectArgs),

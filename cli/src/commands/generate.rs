@@ -75,7 +75,7 @@ fn emit_all(
             let emitter = thread.spawn_scoped(scope, || emitter.run(shipper, shutdown));
             emitters.push(emitter.map_err(Failure::thread)?);
         }
-        // Only what is on its way can be seen from outside of the threads.
+        // While they run, other threads see only the counts of the controller.
         while emitters.iter().any(|emitter| !emitter.is_finished()) {
             let emitted = shipper.controller().stats().emitted;
             progress.show(emitted, || format!("{} records", output::number(emitted)));

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::args::RelayArgs;
 use crate::endpoint;
-use crate::exit::{Code, Failure};
+use crate::exit::{Code, Failure, transport_code};
 use crate::observe::{Observation, RelayFigures};
 use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
@@ -197,6 +197,7 @@ fn code(stats: &RelayStats, spool: Option<&SpoolStatus>) -> Code {
 fn failure(error: RelayError) -> Failure {
     let code = match &error {
         RelayError::Quarantine { .. } => Code::Output,
+        RelayError::Source(error) => transport_code(error),
         _ => Code::Unavailable,
     };
     Failure::new(code, error.to_string())

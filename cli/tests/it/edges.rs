@@ -92,10 +92,6 @@ const DEV_OF: &[(&str, &str)] = &[
     ("baler-monitoring-macros", "baler-monitoring"),
 ];
 
-/// Measures client libraries alone beside the connectors: it may name them, and a runtime to drive
-/// one.
-const MEASURES_CLIENTS: &str = "baler-benches";
-
 /// A client library is named by its connector alone, whatever the kind of dependency.
 const CLIENTS: &[(&str, &str)] = &[
     ("lapin", "baler-connector-amqp"),
@@ -151,11 +147,11 @@ fn complaint(edge: &Edge) -> Option<&'static str> {
     }
     if CLIENTS
         .iter()
-        .any(|(client, owner)| *client == to && *owner != from && from != MEASURES_CLIENTS)
+        .any(|(client, owner)| *client == to && *owner != from)
     {
         return Some("a client library is named by its connector alone");
     }
-    let may_own_runtime = is_connector(from) || ["baler-cli", MEASURES_CLIENTS].contains(&from);
+    let may_own_runtime = is_connector(from) || from == "baler-cli";
     if !dev && RUNTIMES.contains(&to) && !may_own_runtime {
         return Some("an async runtime belongs to a connector or to the program");
     }

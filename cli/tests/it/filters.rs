@@ -189,6 +189,79 @@ fn send_passes_on_what_was_chosen_from_a_log_and_from_a_medium() {
 }
 
 #[test]
+fn replay_sends_what_was_chosen_as_a_new_producer() {
+    let shop = Shop::new();
+    let to = file_uri(shop.path("replayed").as_ref());
+    let replay = ["replay", &shop.chunks, "--to", &to, "--format", "json"];
+    let flags = ["--where", "id != 3", "--fields", "id,customer"];
+    let replayed = run_json(&[&replay[..], &flags].concat());
+    let expected = [
+        order(json!({"id": 1, "customer": "Ada"})),
+        visit(json!({"id": 2})),
+        order(json!({"id": 4, "customer": "Ada"})),
+    ];
+    assert_eq!(shop.receive(&to, &[]).0, expected);
+    let (sent, source) = (&replayed["sent"], &replayed["sent"]["source"]);
+    sender_adds_up(sent);
+    assert_eq!(
+        (&sent["emitted"], &source["filtered"]),
+        (&json!(3), &json!(1))
+    );
+    assert_eq!(source["records"], replayed["records"]);
+    assert_eq!(source["acknowledged"], replayed["decodable"]);
+    // The originals, beside what was chosen of them, and chosen again: nothing is dropped as a copy.
+    run_json(&replay);
+    run_json(&[&replay[..], &flags].concat());
+    let (records, summary) = shop.receive(&to, &[]);
+    assert_eq!(records.len(), 3 + 4 + 3);
+    assert_eq!(
+        (&summary["duplicates_within_reader"], &summary["conflicts"]),
+        (&json!(0), &json!(0))
+    );
+}
+
+#[test]
+fn a_filtered_replay_of_a_quarantine_leaves_the_quarantine_as_it_is() {
+    let shop = Shop::new();
+    let aside = shop.path("aside");
+    let narrow = format!(
+        "{}?max_chunk_bytes=64",
+        file_uri(shop.path("narrow").as_ref())
+    );
+    let relay = ["relay", "--from", &shop.chunks, "--to", &narrow];
+    told(&[&relay[..], &["--quarantine", &aside]].concat(), 65);
+    // One that never decodes.
+    fs::write(format!("{aside}/0000000000-0000000000.chunk"), b"no chunk").unwrap();
+    let files = || {
+        let mut files: Vec<_> = fs::read_dir(&aside)
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
+        files.sort();
+        files
+    };
+    let before = files();
+    let to = file_uri(shop.path("to").as_ref());
+    let replay = [
+        "replay",
+        aside.as_str(),
+        "--to",
+        &to,
+        "--where",
+        "total >= 30",
+    ];
+    let errors = told(&[&replay[..], &["--remove"]].concat(), 2);
+    assert!(
+        errors.contains("'--where <EXPRESSION>' cannot be used with '--remove'"),
+        "{errors}"
+    );
+    told(&replay, 65);
+    assert_eq!(files(), before);
+    let (records, _) = shop.receive(&to, &["--fields", "id"]);
+    assert_eq!(records, [order(json!({"id": 3})), order(json!({"id": 4}))]);
+}
+
+#[test]
 fn an_unknown_field_is_named_at_the_end_with_the_fields_there_are() {
     let shop = Shop::new();
     let to = file_uri(shop.path("to").as_ref());
@@ -197,6 +270,7 @@ fn an_unknown_field_is_named_at_the_end_with_the_fields_there_are() {
         &["receive", "--from", &shop.chunks, "--format", "json"][..],
         &["send", "--from", &shop.chunks, "--to", &to],
         &["send", "--from", &shop.lines, "--to", &to],
+        &["replay", &shop.chunks, "--to", &to],
     ] {
         let errors = told(&[args, &fields].concat(), 65);
         assert!(
@@ -214,6 +288,7 @@ fn a_wrong_expression_or_list_is_refused_before_anything_is_read() {
     for args in [
         &["receive", "--from", from][..],
         &["send", "--from", from, "--to", "null:"],
+        &["replay", from, "--to", "null:"],
     ] {
         let errors = told(&[args, &["--where", "id ="]].concat(), 78);
         assert!(
@@ -236,6 +311,7 @@ fn records_for_which_the_condition_cannot_be_said_are_counted_with_the_reason() 
         &["receive", "--from", &shop.chunks][..],
         &["send", "--from", &shop.chunks, "--to", &to],
         &["send", "--from", &shop.lines, "--to", &to],
+        &["replay", &shop.chunks, "--to", &to],
     ] {
         let errors = told(&[args, &["--where", "page + 1 == 2"]].concat(), 0);
         let expected = "1 records were left out because --where cannot be said for them";

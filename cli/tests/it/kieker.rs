@@ -39,7 +39,9 @@ fn socket_writer_of_kieker_is_named_once_without_a_quarantine_and_counted() {
         for _ in 0..3 {
             send_as_kieker(address.trim());
         }
-        process.wait_for_message("if it is a socket writer of Kieker");
+        process.wait_for_message(
+            "the peer is a socket writer of Kieker; receive it with kieker+tcp://127.0.0.1:0",
+        );
         process.signal("TERM");
         let (status, stdout, stderr) = process.end();
         assert!(!stderr.contains("reason="), "it is said once: {stderr}");

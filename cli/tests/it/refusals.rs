@@ -292,9 +292,16 @@ fn wrong_lines_of_a_log_are_named_counted_and_skipped_or_end_it() {
     assert_eq!(json_lines(&records).len(), 2);
 
     let stop = format!("{from}?on_bad_line=stop");
-    baler(&["send", "--from", &stop, "--to", "null:"])
-        .code(69)
-        .stderr(contains("error: ").and(contains("kieker-1.dat:2:14: field traceId")));
+    for command in ["send", "relay", "analyze", "receive"] {
+        let to = match command {
+            "send" | "relay" => &["--to", "null:"][..],
+            _ => &[],
+        };
+        let args = [&[command, "--from", &stop], to].concat();
+        baler(&args)
+            .code(65)
+            .stderr(contains("error: ").and(contains("kieker-1.dat:2:14: field traceId")));
+    }
     let typo = format!("{from}?on_bad_line=stp");
     baler(&["send", "--from", &typo, "--to", "null:"])
         .code(78)

@@ -78,6 +78,11 @@ impl TransportError {
     }
 }
 
+/// The source of a [`TransportError`] about data that was read and is wrong. The medium is well.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongData(pub Box<str>);
+
 /// Why an end of a connector is broken; can be reported any number of times.
 ///
 /// A [`TransportError`] without its endpoint and source: threads and callbacks of a connector find

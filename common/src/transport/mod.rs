@@ -32,7 +32,7 @@ pub use capability::{Capability, Durability, Order};
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
-pub use error::{Failure, RetryClass, TransportError};
+pub use error::{Failure, RetryClass, TransportError, WrongData};
 #[cfg(feature = "uri")]
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, Receiver};
 pub use notify::{Notify, NotifyCell};

@@ -13,6 +13,8 @@ use baler_common::transport::uri::UriError;
 use baler_common::transport::{Browse, Medium, Readership, Receiver};
 pub use config::{AmqpConfig, QueueType};
 pub use kieker_plain::KiekerPlainReader;
+#[doc(hidden)]
+pub use kieker_plain::fuzzing as kieker_plain_fuzzing;
 pub use plain::PlainPublisher;
 pub use reader::{AmqpReader, AmqpReaderCounts};
 pub use writer::{AmqpWriter, AmqpWriterCounts};

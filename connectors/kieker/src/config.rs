@@ -24,6 +24,8 @@ pub struct KiekerTcpConfig {
     pub max_connections: NonZeroUsize,
     /// How long a record may wait for others in its chunk. Default 100 ms.
     pub max_age: Duration,
+    /// Whether the ids of traces are made unique across connections. Default: no.
+    pub unique_trace_ids: bool,
     /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
     pub schema: Option<PathBuf>,
 }
@@ -40,6 +42,7 @@ impl KiekerTcpConfig {
             memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
             max_connections: NonZeroUsize::MIN.saturating_add(4095),
             max_age: Duration::from_millis(100),
+            unique_trace_ids: false,
             schema: None,
         }
     }
@@ -59,6 +62,11 @@ impl KiekerTcpConfig {
             uri.take_number("max_connections")?,
         );
         set(&mut config.max_age, uri.take_duration("max_age")?);
+        let choices = [("sent", false), ("unique", true)];
+        set(
+            &mut config.unique_trace_ids,
+            uri.take_choice("trace_ids", &choices)?,
+        );
         config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
         uri.finish()?;
         Ok(config)
@@ -89,7 +97,7 @@ mod tests {
     fn settings_come_from_the_uri() {
         let config = config(
             "kieker+tcp://[::1]:9876?registry_port=9877&memory=1MiB&max_connections=7&max_age=1s\
-             &schema=own.irl",
+             &trace_ids=unique&schema=own.irl",
         )
         .unwrap();
         let mut expected = KiekerTcpConfig::new("::1", 9876);
@@ -97,6 +105,7 @@ mod tests {
         expected.memory_bytes = NonZeroUsize::new(1 << 20).unwrap();
         expected.max_connections = NonZeroUsize::new(7).unwrap();
         expected.max_age = Duration::from_secs(1);
+        expected.unique_trace_ids = true;
         expected.schema = Some("own.irl".into());
         assert_eq!(config, expected);
         assert_eq!(config.to_string(), "kieker+tcp://[::1]:9876");

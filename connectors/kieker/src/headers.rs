@@ -28,6 +28,7 @@ pub(crate) fn random_producer() -> ProducerId {
     ProducerId::new((u128::from(random()) << 64) | u128::from(random()))
 }
 
-fn random() -> u64 {
+/// A number that nobody can guess.
+pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(0)
 }

@@ -69,6 +69,12 @@ pub enum ProtocolErrorKind {
         /// The number.
         found: u64,
     },
+    /// The peer is a socket writer of Kieker.
+    #[error("the peer is a socket writer of Kieker; receive it with kieker+tcp://{address}")]
+    Kieker {
+        /// Host and port at which this reader listens.
+        address: Box<str>,
+    },
     /// A chunk is above the limit that both sides agreed on, or empty of what it must have.
     #[error("the length {found} is not between {low} and {high}")]
     Length {
@@ -151,6 +157,7 @@ impl ProtocolErrorKind {
     pub(crate) fn class(&self) -> RetryClass {
         match self {
             Self::Handshake { .. }
+            | Self::Kieker { .. }
             | Self::Magic
             | Self::Role { .. }
             | Self::Token

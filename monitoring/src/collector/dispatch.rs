@@ -14,15 +14,15 @@ use super::encoder::{EncodeProblem, Encoder};
 use super::event::{Event, Hooks, Quarantined};
 use super::splitting::ChunkTypes;
 
-/// Makes chunks of batches, in pieces where one would be too large, and hands them to the outbox.
+/// Drives the outbox, into which `splitting` puts the chunks of batches.
 ///
-/// What cannot be sent is put aside; everything is entered into the ledger.
+/// Records that cannot be sent are put aside; everything is entered into the ledger.
 pub(super) struct Dispatch {
     pub(super) shared: Arc<ControllerState>,
     pub(super) outbox: Outbox,
     pub(super) encoder: Encoder,
     pub(super) max_chunk_bytes: usize,
-    /// The figures that the application gets.
+    /// The application's callbacks.
     pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
     pub(super) sent_last: bool,

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-/// Follows a rate by at least half of the way with each look, and by the more the longer it looked
-/// away: the looks are the closer together the more records come.
+/// A moving average of a rate. Each observation moves it at least half of the way, and further after a
+/// longer time. Observations are closer together when more records come.
 #[derive(Debug)]
 pub(super) struct Rate {
     per_second: f64,
-    /// Of which number of records, and since when, what comes is counted.
+    /// Number of records and time at the last observation.
     since: (u64, Instant),
 }
 

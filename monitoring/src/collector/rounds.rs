@@ -149,7 +149,7 @@ impl Collector {
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
                 let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
-                // Behind, what the writer does not take is to be known.
+                // With a backlog, find out at once whether the writer accepts the chunk.
                 if is_due || self.shared.queues.is_backlog() {
                     self.dispatch.drive(now, self.stop);
                     self.sent_at = now;

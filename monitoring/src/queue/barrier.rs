@@ -23,7 +23,7 @@ mod members {
     /// Whether the frequent side may leave it to the rare one.
     static IS_LEFT: AtomicBool = AtomicBool::new(false);
 
-    /// So long no processor puts off a write: it is some thousand times what they do.
+    /// No processor delays a write for this long: it is some thousand times the usual delay.
     const WRITTEN_BY_THEN: Duration = Duration::from_millis(1);
 
     fn register() -> io::Result<()> {

@@ -3,7 +3,7 @@
 //! The usual row goes straight into the block (`thread_block`). Where there is no block, no room in
 //! it, or a new type, the thread's queue takes the row under its lock (`thread_queue`).
 //!
-//! Next: `block`, where the row lies until the collector reads it.
+//! Next: `flat_rows`, which writes the row, and `thread_block`, which finds its block.
 
 use std::cell::{Cell, RefCell};
 use std::sync::{Arc, Weak};

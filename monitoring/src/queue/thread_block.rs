@@ -26,7 +26,7 @@
 
 #![expect(
     unsafe_code,
-    reason = "one dereference, whose invariants stand above: a checked cell costs a probe a tenth \
+    reason = "two dereferences, whose invariants stand above: a checked cell costs a probe a tenth \
               of its instructions"
 )]
 

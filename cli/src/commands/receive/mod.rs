@@ -82,7 +82,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         keep_going,
         || shutdown.deadline(),
         |group| {
-            // A reader that leaves waits for nothing any more; nothing is back for that.
+            // A reader that stops has not reconnected: print no such message.
             if keep_going()
                 && !group.is_stopped()
                 && let Err(failure) = patience.look(&group.waiting())

@@ -1,24 +1,29 @@
-//! `baler replay`: quarantined or stored chunks to a medium, byte for byte.
+//! `baler replay`: quarantined or stored chunks to a medium.
 //!
-//! folder or reader -> unwrapped and checked -> relay -> writer
+//! folder or reader -> unwrapped and checked -> relay -> writer: byte for byte. With a filter,
+//! [`Filtered`] sends the records that pass in place of the relay.
 
 mod checked;
+mod filtered;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use baler_analysis::Source;
 use baler_common::transport::{ChunkReader, Received};
 use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
+use filtered::Filtered;
 
 use super::relay::Passage;
 use crate::args::ReplayArgs;
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::fields::memory_parts;
 use crate::observe::Observation;
 use crate::output;
 use crate::patience::Patience;
@@ -26,20 +31,36 @@ use crate::shutdown::Shutdown;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let (condition, fields) = (args.condition.expression()?, args.fields.chosen()?);
+    let is_filtered = condition.is_some() || fields.is_some();
     let target = args.to.as_ref();
     let target = target
         .map(|to| endpoint::spooled_writer(to, &args.spool))
         .transpose()?;
-    let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
+    let memory_parts = memory_parts(fields.as_ref(), NonZeroUsize::MIN);
+    let decoder = decoding::decoder(&args.decoding, memory_parts)?;
     let (from, reader) = open(args)?;
     let reader = Checked::new(reader, decoder);
     let looked = reader.looked();
-    let give_up = args.give_up.limit(Some(args.idle_timeout));
+    let give_up = Some(args.shipping.give_up);
     let mut sent = None;
     match target {
         None => {
             let patience = Patience::new(&from, give_up, quiet);
             check(reader, args.idle_timeout, patience, shutdown)?;
+        }
+        Some(target) if is_filtered => {
+            let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
+            let filtered = Filtered {
+                source: Source::new(Box::new(reader))
+                    .with_decoder(decoding::decoder(&args.decoding, memory_parts)?),
+                from,
+                condition,
+                fields,
+            };
+            let context = (shutdown, &observation, quiet);
+            let passed = filtered.send(args, target, context)?;
+            sent = Some((passed, observation.finish()));
         }
         Some(target) => {
             let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
@@ -63,8 +84,8 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let mut document = serde_json::to_value(&looked)
         .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
     let mut ended = Ok(Code::Done);
-    if let Some(((of_relay, outcome), served)) = sent {
-        output::insert(&mut document, "sent", of_relay);
+    if let Some(((sent, outcome), served)) = sent {
+        output::insert(&mut document, "sent", sent);
         ended = served.and(outcome);
     }
     output::document(args.format, &document)?;

@@ -1,33 +1,30 @@
 //! `baler send`: the records of JSON lines or of a medium to another medium.
 //!
-//! lines, or reader -> source -> where -> fields -> [`Forward`] -> controller -> writer; settled
-//! when confirmed
+//! lines, or the records that [`Forwarding`] takes from a medium -> controller -> writer
 
+mod forward;
 mod lines;
 
 use std::num::NonZeroUsize;
 
-use baler_analysis::{AnalysisError, Held, Parcel, Source, Stage};
+use baler_analysis::Source;
 use baler_common::container::ChunkDecoder;
 use lines::LinesSender;
 use serde_json::{Value, json};
 
+pub(super) use forward::{Forwarding, figures};
+
 use crate::args::SendArgs;
-use crate::condition::{Condition, Failures, Where};
+use crate::condition::{Condition, Failures};
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::fields::{Fields, Narrower, memory_parts};
 use crate::observe::Observation;
 use crate::output::{self, Progress};
-use crate::patience::Patience;
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
-
-/// How many chunks of the source may wait for the confirmation of their records. Below the
-/// source's demand, so that the next ones are received meanwhile.
-const MAX_HELD: usize = 32;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -95,95 +92,33 @@ struct SourceFigures {
     stopped_early: bool,
 }
 
-/// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
-/// at the other end.
+/// Sends the records of a medium.
 fn send_medium(
     (args, poison, decoder): (&SendArgs, &PoisonPolicy, ChunkDecoder),
     open: OpenReader,
     (condition, fields): (Option<Condition>, Option<&Fields>),
     shipper: &Shipper,
-    (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
+    context: (&Shutdown, &Observation, bool),
     progress: &Progress,
 ) -> (SourceFigures, Result<(), Failure>) {
-    observation.observed().endpoint("source", &open.endpoint);
-    let mut source = poison.apply(Source::new(open.reader).with_decoder(decoder));
-    observation.observed().receives(source.watch());
-    let give_up = args.idle_timeout.map(|_| args.shipping.give_up);
-    let mut patience = Patience::new(&open.endpoint, give_up, quiet);
-    let held = Held::default();
-    let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
-    if let Some(fields) = fields {
-        stage = Box::new(fields.narrow(stage));
-    }
-    if let Some(condition) = condition {
-        stage = Box::new(Where::new(condition, stage));
-    }
-    if let Some(fields) = fields {
-        stage = Box::new(fields.note(stage));
-    }
-    let idle_timeout = args.idle_timeout;
-    let (report, sent) = patience.run_source(source, stage, idle_timeout, shutdown, |report| {
-        progress.show(report.records, || {
-            let records = output::number(report.records);
-            format!("{records} records from {}", open.endpoint)
-        });
-        !shipper.should_stop()
-    });
+    let forwarding = Forwarding {
+        source: poison.apply(Source::new(open.reader).with_decoder(decoder)),
+        endpoint: &open.endpoint,
+        condition,
+        fields,
+        shipper,
+        idle_timeout: args.idle_timeout,
+        give_up: args.idle_timeout.map(|_| args.shipping.give_up),
+    };
+    let (report, sent) = forwarding.run(context, progress);
     let missing = report.missing(open.readership);
+    let mut document = figures(&open.endpoint, &report);
+    output::insert(&mut document, "missing", missing);
+    output::insert(&mut document, "stopped_early", false);
     let figures = SourceFigures {
-        document: json!({
-            "from": open.endpoint,
-            "records": report.records,
-            "chunks": report.chunks,
-            "acknowledged": report.acknowledged,
-            "given_back": report.given_back,
-            "quarantined": report.quarantined,
-            "redelivered": report.redelivered,
-            "duplicates_within_reader": report.duplicates,
-            "missing": missing,
-            "stopped_early": false,
-        }),
+        document,
         is_incomplete: report.quarantined > 0 || missing > 0,
         stopped_early: false,
     };
     (figures, sent)
-}
-
-/// Emits records as they are, and lets go of their chunks when everything emitted is confirmed.
-struct Forward<'a> {
-    shipper: &'a Shipper,
-    held: Held,
-}
-
-impl Stage for Forward<'_> {
-    fn name(&self) -> &'static str {
-        "send"
-    }
-
-    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for (_, record) in parcel.records() {
-            if !self.shipper.controller().emit_as_is(record) && self.shipper.should_stop() {
-                return Err(AnalysisError::stage(
-                    self.name(),
-                    "ended before a chunk was sent",
-                ));
-            }
-        }
-        self.held.push(parcel);
-        if self.held.len() >= MAX_HELD {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), AnalysisError> {
-        if self.held.is_empty() {
-            return Ok(());
-        }
-        self.shipper
-            .flush()
-            .map_err(|message| AnalysisError::stage("send", message))?;
-        self.held.release_all();
-        Ok(())
-    }
 }

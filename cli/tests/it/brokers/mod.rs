@@ -1,6 +1,7 @@
 //! The program with real brokers: a private RabbitMQ node, Kafka's mock cluster, and the cluster
 //! that `KAFKA_BOOTSTRAP` names.
 
+mod kieker;
 mod readme_commands;
 mod real_log;
 mod relay;

@@ -36,19 +36,26 @@ fn is_the_log(from: &str, folder: &Path) {
 }
 
 /// A receiver that ends after so many records.
-struct Counting {
+pub(super) struct Counting {
     process: Background,
     output: std::path::PathBuf,
 }
 
 impl Counting {
-    fn succeed_with_text(self) -> String {
+    /// Whether a record came.
+    pub(super) fn has_output(&self) -> bool {
+        fs::metadata(&self.output).is_ok_and(|file| file.len() > 0)
+    }
+
+    /// Waits for an end with code 0; what it wrote.
+    pub(super) fn succeed_with_text(self) -> String {
         self.process.succeed();
         fs::read_to_string(self.output).unwrap()
     }
 }
 
-fn receive_count(from: &str, folder: &Path, records: usize) -> Counting {
+/// Starts a receiver that ends after this number of records.
+pub(super) fn receive_count(from: &str, folder: &Path, records: usize) -> Counting {
     fs::create_dir_all(folder).unwrap();
     let output = folder.join("records.jsonl");
     let number = records.to_string();
@@ -77,7 +84,7 @@ fn identities(text: &str) -> Lanes {
 }
 
 /// Exactly these: so many records in chunks of 100, each once, in the order of its lane.
-fn is_exact(text: &str, records: u64) {
+pub(super) fn is_exact(text: &str, records: u64) {
     let lanes = identities(text);
     let mut total = 0;
     for (lane, places) in &lanes {

@@ -41,6 +41,8 @@ pub(super) enum Part {
     Bytes(usize),
     List(FieldType),
     String,
+    /// The id of a trace, which this key makes unique.
+    TraceId(i64),
 }
 
 impl Registry {
@@ -150,10 +152,11 @@ impl From<DecodeError> for Stop {
     }
 }
 
-/// The record class of a name.
+/// The record class of a name. A key makes the ids of its traces unique.
 pub(super) fn class(
     catalog: &Catalog,
     name: &str,
+    trace_key: Option<i64>,
     at: &Cursor<'_>,
 ) -> Result<StreamClass, DecodeError> {
     let Some(schema) = catalog.get(name) else {
@@ -165,19 +168,20 @@ pub(super) fn class(
     Ok(StreamClass {
         is_kiekers: kieker.get(name) == Some(schema),
         schema: Arc::clone(schema),
-        parts: parts(schema),
+        parts: parts(schema, trace_key),
     })
 }
 
-fn parts(schema: &Schema) -> Vec<Part> {
+fn parts(schema: &Schema, trace_key: Option<i64>) -> Vec<Part> {
     // The logging timestamp.
     let mut parts = vec![Part::Bytes(8)];
     for field in schema.fields() {
-        let part = match field.field_type() {
-            FieldType::Bool => Part::Bool,
-            FieldType::List(inner) => Part::List((**inner).clone()),
-            FieldType::String => Part::String,
-            other => {
+        let part = match (field.field_type(), trace_key) {
+            (FieldType::Bool, _) => Part::Bool,
+            (FieldType::I64, Some(key)) if is_trace_id(field.name()) => Part::TraceId(key),
+            (FieldType::List(inner), _) => Part::List((**inner).clone()),
+            (FieldType::String, _) => Part::String,
+            (other, _) => {
                 let bytes = least_bytes(other).unwrap_or(0);
                 if let Some(Part::Bytes(before)) = parts.last_mut() {
                     *before = before.saturating_add(bytes);
@@ -189,6 +193,12 @@ fn parts(schema: &Schema) -> Vec<Part> {
         parts.push(part);
     }
     parts
+}
+
+/// Whether a field has the id of a trace: that of the record (`traceId`) or of another one, such as
+/// `parentTraceId`.
+fn is_trace_id(field: &str) -> bool {
+    field == "traceId" || field.ends_with("TraceId")
 }
 
 /// Reads the id and the length of a registration.

@@ -13,7 +13,11 @@
 //!
 //! Sources: Kieker's `SingleSocketTcpWriter.java`, `DualSocketTcpWriter.java` and `WriterRegistry.java`.
 
+mod lengths;
+
 use std::sync::Arc;
+
+use lengths::Lengths;
 
 use super::chunk::KiekerChunk;
 use super::decode::{CLASS, invalid};
@@ -57,6 +61,8 @@ pub struct KiekerStream {
     /// The classes that records had so far.
     classes: Vec<StreamClass>,
     lengths: Lengths,
+    /// What makes the ids of traces unique.
+    trace_key: Option<i64>,
     /// Registrations do not come among the records.
     is_apart: bool,
     /// How many bytes of the stream were taken.
@@ -64,17 +70,6 @@ pub struct KiekerStream {
     /// How many bytes of the registrations that come apart were taken.
     registry_offset: usize,
     chunk: KiekerChunk,
-}
-
-/// How a sender counts the length of a string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lengths {
-    /// Unknown: every string was ASCII so far.
-    Undecided,
-    /// In bytes, as readers expect it.
-    Bytes,
-    /// In UTF-16 units, as Kieker's socket writers do (`String.length()`).
-    Units,
 }
 
 /// Why a stream stopped before the end of what it was given.
@@ -110,6 +105,7 @@ impl KiekerStream {
             registry: Registry::default(),
             classes: Vec::new(),
             lengths: Lengths::Undecided,
+            trace_key: None,
             is_apart: false,
             offset: 0,
             registry_offset: 0,
@@ -140,6 +136,20 @@ impl KiekerStream {
             lengths: Lengths::Bytes,
             registry: Registry::of_messages(id.to_be_bytes()),
             ..Self::new(catalog)
+        }
+    }
+
+    /// Makes the ids of traces different from those of streams with other keys. A random key does so
+    /// as good as always.
+    ///
+    /// This concerns every field of type i64 that is called `traceId`, or whose name ends in
+    /// `TraceId`. Ids are combined with the key by an exclusive or, without its sign; the id -1
+    /// means that there is no trace, and stays.
+    #[must_use]
+    pub fn with_trace_key(self, key: u64) -> Self {
+        Self {
+            trace_key: Some((key >> 1).cast_signed()),
+            ..self
         }
     }
 
@@ -255,6 +265,11 @@ impl KiekerStream {
         self.registry.strings.text(id)
     }
 
+    /// The strings so far, with their numbers.
+    pub fn strings(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.registry.strings.iter()
+    }
+
     /// The types that records may have.
     pub fn catalog(&self) -> &Catalog {
         &self.catalog
@@ -339,43 +354,6 @@ impl KiekerStream {
         Ok(())
     }
 
-    /// Reads a string of a length that the sender counts in bytes or in UTF-16 units.
-    ///
-    /// Both agree on ASCII. At the first other string the reading in bytes counts if the next item
-    /// makes sense after it, and otherwise the reading in units.
-    fn text<'a>(&mut self, length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
-        if self.lengths == Lengths::Units {
-            return units(length, input);
-        }
-        let at = input.clone();
-        let mut after = input.clone();
-        let read = std::str::from_utf8(after.take(length, STRING)?);
-        if self.lengths == Lengths::Undecided && !read.is_ok_and(str::is_ascii) {
-            if read.is_err() || !self.makes_sense(after.clone())? {
-                self.lengths = Lengths::Units;
-                return units(length, input);
-            }
-            self.lengths = Lengths::Bytes;
-        }
-        let text = read.map_err(|_| at.error(STRING, DecodeErrorKind::Utf8))?;
-        *input = after;
-        Ok(text)
-    }
-
-    /// Whether an item may begin here.
-    fn makes_sense(&self, mut next: Cursor<'_>) -> Result<bool, DecodeError> {
-        let first = i32::from_be_bytes(next.array(CLASS)?);
-        if first != REGISTRATION {
-            let class = self.registry.strings.text(first);
-            return Ok(class.is_some_and(|class| self.catalog.get(class).is_some()));
-        }
-        match head(&mut next) {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind, DecodeErrorKind::Ends { .. }) => Err(error),
-            Err(_) => Ok(false),
-        }
-    }
-
     fn record(&mut self, chunk: &mut KiekerChunk, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let at = input.clone();
         let id = i32::from_be_bytes(input.array(CLASS)?);
@@ -383,11 +361,12 @@ impl KiekerStream {
             catalog,
             classes,
             registry,
+            trace_key,
             ..
         } = self;
         let name = registry.find(&at, CLASS, id)?;
         if name.record_type == NO_TYPE {
-            let class = class(catalog, name.string.text(), &at)?;
+            let class = class(catalog, name.string.text(), *trace_key, &at)?;
             let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
             let known = classes.iter().position(is_it);
             let number = known.unwrap_or(classes.len());
@@ -442,37 +421,4 @@ impl KiekerStream {
             _ => Err(error),
         }
     }
-}
-
-/// Reads a string whose length is counted in UTF-16 units.
-fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
-    let utf8 = |at: &Cursor<'_>| at.error(STRING, DecodeErrorKind::Utf8);
-    let rest = input.clone().take_rest();
-    let (mut bytes, mut units) = (0_usize, 0_usize);
-    while units < length {
-        let (size, wide) = match rest.get(bytes) {
-            Some(0x00..=0x7f) => (1, 1),
-            Some(0xc2..=0xdf) => (2, 1),
-            Some(0xe0..=0xef) => (3, 1),
-            Some(0xf0..=0xf4) => (4, 2),
-            Some(_) => return Err(utf8(input)),
-            None => {
-                // A unit takes a byte at least.
-                let left = length.saturating_sub(units);
-                let needed = bytes.saturating_add(left);
-                let left = rest.len();
-                return Err(input.error(STRING, DecodeErrorKind::Ends { needed, left }));
-            }
-        };
-        bytes = bytes.saturating_add(size);
-        units = units.saturating_add(wide);
-    }
-    let mut after = input.clone();
-    let text = std::str::from_utf8(after.take(bytes, STRING)?);
-    let text = text.map_err(|_| utf8(input))?;
-    if units != length {
-        return Err(utf8(input));
-    }
-    *input = after;
-    Ok(text)
 }

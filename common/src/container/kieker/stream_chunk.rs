@@ -17,6 +17,9 @@ use crate::container::serializer::ChunkSerializer as _;
 use crate::record::{Catalog, FieldType};
 use crate::transport::{ChunkIdentity, ContainerKind};
 
+/// The id of no trace.
+const NO_TRACE: i64 = -1;
+
 /// A chunk, complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamChunk {
@@ -70,9 +73,24 @@ pub(super) fn copy_parts(
             Part::Bytes(bytes) => chunk.put(input.take(*bytes, "a field")?),
             Part::List(inner) => put_list(chunk, registry, inner, input)?,
             Part::String => put_string(chunk, registry, input)?,
+            Part::TraceId(key) => {
+                let id = i64::from_be_bytes(input.array("the id of a trace")?);
+                chunk.put(&unique_trace_id(id, *key).to_be_bytes());
+            }
         }
     }
     Ok(())
+}
+
+/// The id of a trace in the space of a key. Ids of one sender stay different, -1 (no trace) stays,
+/// and so does the sign where the key has none.
+fn unique_trace_id(id: i64, key: i64) -> i64 {
+    match id ^ key {
+        _ if id == NO_TRACE => id,
+        // Only -1 would otherwise have the value that this id has.
+        NO_TRACE => id,
+        unique => unique,
+    }
 }
 
 fn put_bool(chunk: &mut KiekerChunk, input: &mut Cursor<'_>) -> Result<(), Stop> {

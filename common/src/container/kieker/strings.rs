@@ -53,6 +53,16 @@ impl NumberedStrings {
         string.map(|it| &**it.string.text())
     }
 
+    /// All strings with their numbers.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (i32, &str)> {
+        let dense = (0_i32..).zip(&self.dense);
+        let dense = dense.filter_map(|(id, string)| Some((id, string.as_ref()?)));
+        let sparse = self.sparse.iter().map(|(id, string)| (*id, string));
+        dense
+            .chain(sparse)
+            .map(|(id, it)| (id, &**it.string.text()))
+    }
+
     /// How many strings there are, and the memory that they take, once this one is added.
     pub(super) fn sizes_with(&self, id: i32, text: &str) -> (usize, usize) {
         let old = self.text(id).map(memory);

@@ -86,7 +86,7 @@ impl Outbox {
         }
     }
 
-    /// The number of the next pause.
+    /// The number that seeds the jitter of the next pause.
     pub(super) fn draw(&mut self) -> u64 {
         self.draws = self.draws.wrapping_add(1);
         self.draws

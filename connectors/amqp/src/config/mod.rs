@@ -51,6 +51,8 @@ pub struct AmqpConfig {
     pub(crate) is_kieker_plain: bool,
     /// Where a reader of such messages keeps their strings.
     pub(crate) registry_file: Option<PathBuf>,
+    /// An `.irl` file, or a folder of them, with types that such messages have beside Kieker's own.
+    pub(crate) schema: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
@@ -152,6 +154,7 @@ impl AmqpConfig {
             registry_file: uri
                 .take_text("registry_file")
                 .map(|file| PathBuf::from(&*file)),
+            schema: uri.take_text("schema").map(|file| PathBuf::from(&*file)),
             ca_file: uri
                 .take_text("cacertfile")
                 .map(|file| PathBuf::from(&*file)),
@@ -220,6 +223,10 @@ impl AmqpConfig {
         if self.is_kieker_plain != self.registry_file.is_some() {
             let what = "format=kieker-plain and registry_file belong together: one of them";
             return Err(UriError::missing(what));
+        }
+        if self.schema.is_some() && !self.is_kieker_plain {
+            let why = "chunks have the schemas of their records";
+            return Err(UriError::conflict("schema", "format=chunks", why));
         }
         if self.is_kieker_plain && self.queue_type == QueueType::Stream {
             let why = "Kieker's strings are kept for a queue, whose messages come once";

@@ -8,15 +8,17 @@
 //! A message is settled at the broker with the chunk that its last record is in. Its strings are in
 //! the file before that, since no message has them again.
 
+#[doc(hidden)]
+pub mod fuzzing;
 mod registry_file;
+mod schema;
 mod sender;
+mod senders;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use baler_common::container::KiekerStream;
-use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkReader, Damaged, Delivery, Failure, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, TransportError, Verdict,
@@ -24,14 +26,11 @@ use baler_common::transport::{
 
 use crate::config::AmqpConfig;
 use crate::reader::{AmqpReader, AmqpReaderCounts};
-use registry_file::RegistryFile;
-use sender::{Finished, Sender};
+use sender::{Broken, Finished};
+use senders::Senders;
 
 /// How long a record may wait for others in its chunk.
 const MAX_AGE: Duration = Duration::from_millis(100);
-
-/// Of how many writers the strings are kept.
-const MAX_SENDERS: usize = 1_024;
 
 /// Reads the messages that Kieker's `AmqpWriter` publishes, and hands out chunks of their records.
 ///
@@ -41,8 +40,7 @@ pub struct KiekerPlainReader {
     endpoint: Box<str>,
     /// How many connections there were when the last message came.
     connections: u64,
-    file: RegistryFile,
-    senders: HashMap<i64, Sender>,
+    senders: Senders,
     /// Made and not handed out; chunks that were given back come first.
     ready: VecDeque<Finished>,
     damaged: VecDeque<Damaged>,
@@ -67,21 +65,12 @@ impl KiekerPlainReader {
             let message = "format=kieker-plain needs registry_file=FILE";
             return Err(at(Failure::last("read from", message)));
         };
-        let (file, kept) = RegistryFile::open(path, MAX_SENDERS).map_err(at)?;
-        let mut senders = HashMap::new();
-        for (id, strings) in kept {
-            let mut sender = Sender::new(id);
-            for (string, text) in &strings {
-                let restored = sender.stream.restore(*string, text);
-                restored.map_err(|error| at(file.wrong(&error.to_string())))?;
-            }
-            senders.insert(id, sender);
-        }
+        let catalog = schema::catalog(config.schema.as_deref()).map_err(at)?;
+        let senders = Senders::open(path, catalog).map_err(at)?;
         Ok(Self {
             messages: AmqpReader::new(config)?,
             endpoint,
             connections: 0,
-            file,
             senders,
             ready: VecDeque::new(),
             damaged: VecDeque::new(),
@@ -102,86 +91,35 @@ impl KiekerPlainReader {
         let connections = self.messages.counts().connections;
         if connections != self.connections {
             self.connections = connections;
-            self.forget_unsettled();
+            self.senders.forget_unsettled();
+            self.ready.clear();
         }
-        let unfinished = |it: &&mut Sender| it.is_within_a_record();
-        let sender = match KiekerStream::registry_of(&message.bytes) {
-            Some(id) => self.sender(id),
-            None => {
-                let mut senders = self.senders.values_mut().filter(unfinished);
-                match (senders.next(), senders.next()) {
-                    (Some(sender), None) => sender,
-                    (None, _) => {
-                        let why = "the message goes on with a record whose beginning is missing; is \
-                                   this the only reader of the queue?";
-                        return self.put_aside(message, why);
-                    }
-                    (Some(_), Some(_)) => {
-                        let why = "several writers are within a record, and the message does not \
-                                   say whose it goes on with; give each writer a queue";
-                        return self.put_aside(message, why);
-                    }
-                }
-            }
-        };
-        let mut made = VecDeque::new();
-        let taken = sender.take(message, &mut made);
-        let (id, new) = (sender.id, sender.stream.take_new_strings());
-        self.ready.append(&mut made);
-        self.file
-            .add(id, &new)
-            .map_err(|it| it.at(&self.endpoint))?;
-        if let Err(broken) = taken {
-            for token in broken.tokens {
-                self.messages.settle(token, Verdict::Reject)?;
-            }
-            self.damaged.push_back(Damaged {
-                bytes: broken.bytes.into(),
-                origin: message.origin.clone(),
-                reason: broken.reason,
-            });
+        let taken = self.senders.take(message, &mut self.ready);
+        let taken = taken.map_err(|failure| failure.at(&self.endpoint))?;
+        self.settle_messages(&taken.settled, Verdict::Ack)?;
+        if let Some(broken) = taken.broken {
+            self.put_aside(broken, message)?;
         }
         self.due.get_or_insert_with(|| Instant::now() + MAX_AGE);
         Ok(())
     }
 
-    /// The sender with this number; the one that was silent for longest makes room for a new one.
-    fn sender(&mut self, id: i64) -> &mut Sender {
-        if !self.senders.contains_key(&id) && self.senders.len() >= MAX_SENDERS {
-            let idle = self.senders.values().filter(|it| it.is_idle());
-            let oldest = idle.min_by_key(|it| it.last_message).map(|it| it.id);
-            if let Some(oldest) = oldest {
-                self.senders.remove(&oldest);
-            }
+    fn put_aside(&mut self, broken: Broken, message: &Delivery) -> Result<(), TransportError> {
+        for token in broken.tokens {
+            self.messages.settle(token, Verdict::Reject)?;
         }
-        self.senders.entry(id).or_insert_with(|| Sender::new(id))
-    }
-
-    fn put_aside(&mut self, message: &Delivery, why: &str) -> Result<(), TransportError> {
-        self.messages.settle(message.token, Verdict::Reject)?;
         self.damaged.push_back(Damaged {
-            bytes: message.bytes.clone(),
+            bytes: broken.bytes.into(),
             origin: message.origin.clone(),
-            reason: why.into(),
+            reason: broken.reason,
         });
         Ok(())
-    }
-
-    /// The connection was lost: all messages that are not settled come again.
-    fn forget_unsettled(&mut self) {
-        for sender in self.senders.values_mut() {
-            sender.forget_unsettled();
-        }
-        self.ready.clear();
     }
 
     /// Makes chunks of the records so far.
     fn flush(&mut self) -> Result<(), TransportError> {
         self.due = None;
-        let mut settled = Vec::new();
-        for sender in self.senders.values_mut() {
-            settled.extend(sender.flush(&mut self.ready));
-        }
+        let settled = self.senders.flush(&mut self.ready);
         // Messages without a record, whose strings are needed once they are gone.
         self.settle_messages(&settled, Verdict::Ack).map(drop)
     }
@@ -192,7 +130,7 @@ impl KiekerPlainReader {
         verdict: Verdict,
     ) -> Result<Settled, TransportError> {
         if !tokens.is_empty() {
-            self.file.sync().map_err(|it| it.at(&self.endpoint))?;
+            self.senders.sync().map_err(|it| it.at(&self.endpoint))?;
         }
         let mut settled = Settled::Done;
         for token in tokens {
@@ -299,12 +237,7 @@ impl fmt::Debug for KiekerPlainReader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("KiekerPlainReader")
             .field("endpoint", &self.endpoint)
-            .field("senders", &self.senders.len())
+            .field("senders", &self.senders)
             .finish_non_exhaustive()
     }
-}
-
-/// The record types of the messages.
-fn catalog() -> std::sync::Arc<Catalog> {
-    Catalog::shared_kieker()
 }

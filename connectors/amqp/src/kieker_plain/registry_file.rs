@@ -3,10 +3,9 @@
 //! A line is the number of a registry (hexadecimal), the id of a string, and the string with `\`,
 //! CR and LF escaped. Lines are added at the end.
 
-use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,9 +13,6 @@ use baler_common::container::KiekerStream;
 use baler_common::transport::Failure;
 
 use crate::reader::{PositionLock, beside, open_file};
-
-/// The most bytes of the file. What all writers together may register is far more than any does.
-const MAX_BYTES: u64 = 512 << 20;
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;
@@ -26,54 +22,85 @@ const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;
 pub(super) struct RegistryFile {
     path: PathBuf,
     file: File,
+    bytes: u64,
     is_unsynced: bool,
     /// It is released with this value.
     _lock: PositionLock,
 }
 
-/// Strings by the number of their registry.
-type Kept = Vec<(i64, Vec<(i32, String)>)>;
+/// A string: the number of its registry, its id, and the text.
+type KeptString = (i64, i32, String);
 
 impl RegistryFile {
-    /// Opens the file, which need not be there yet, and reads the strings of the last `registries`.
-    pub(super) fn open(path: &Path, registries: usize) -> Result<(Self, Kept), Failure> {
+    /// Opens the file, which need not be there yet.
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let io_failed = |error: io::Error| io_failure(path, &error);
         let lock = PositionLock::acquire(&beside(path, ".lock")).map_err(io_failed)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         let file = open_file(options, path).map_err(io_failed)?;
-        let (mut kept, whole) = read(&file).map_err(|message| wrong(path, &message))?;
+        let bytes = whole_lines(&file).map_err(io_failed)?;
         // The end of a line that a crash cut off.
-        file.set_len(whole).map_err(io_failed)?;
-        let mut this = Self {
+        file.set_len(bytes).map_err(io_failed)?;
+        Ok(Self {
             path: path.into(),
             file,
+            bytes,
             is_unsynced: true,
             _lock: lock,
-        };
-        if kept.len() > registries {
-            drop(kept.drain(..kept.len() - registries));
-            this.replace(&kept).map_err(io_failed)?;
-        }
-        Ok((this, kept))
+        })
     }
 
-    /// Adds strings.
+    /// The strings in the file, in order.
+    pub(super) fn strings(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<KeptString, Failure>> + use<>, Failure> {
+        let path = self.path.clone();
+        let file = self.file.try_clone().and_then(|mut file| {
+            file.rewind()?;
+            Ok(file)
+        });
+        let mut input = BufReader::new(file.map_err(|error| io_failure(&path, &error))?);
+        let mut number = 0_u64;
+        Ok(std::iter::from_fn(move || {
+            number += 1;
+            let mut line = String::new();
+            match input.by_ref().take(MAX_LINE).read_line(&mut line) {
+                Ok(0) => return None,
+                Err(error) if error.kind() != io::ErrorKind::InvalidData => {
+                    return Some(Err(io_failure(&path, &error)));
+                }
+                _ => {}
+            }
+            let string = line.strip_suffix('\n').and_then(parse);
+            let message = || format!("line {number} is no string of a registry");
+            Some(string.ok_or_else(|| wrong(&path, &message())))
+        }))
+    }
+
+    /// Adds strings, unless the file would have more than this number of bytes then; whether it did.
     pub(super) fn add(
         &mut self,
         registry: i64,
         strings: &[(i32, Arc<str>)],
-    ) -> Result<(), Failure> {
+        max_bytes: u64,
+    ) -> Result<bool, Failure> {
         if strings.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let mut lines = String::new();
         for (id, text) in strings {
             push_line(registry, *id, text, &mut lines);
         }
-        self.is_unsynced = true;
+        let bytes = u64::try_from(lines.len()).unwrap_or(u64::MAX);
+        let bytes = self.bytes.saturating_add(bytes);
+        if bytes > max_bytes {
+            return Ok(false);
+        }
+        (self.bytes, self.is_unsynced) = (bytes, true);
         let written = self.file.write_all(lines.as_bytes());
-        written.map_err(|error| io_failure(&self.path, &error))
+        written.map_err(|error| io_failure(&self.path, &error))?;
+        Ok(true)
     }
 
     /// Forces what was added to the disk.
@@ -91,62 +118,64 @@ impl RegistryFile {
     }
 
     /// Writes a file with these strings alone.
-    fn replace(&mut self, kept: &Kept) -> io::Result<()> {
-        let new = beside(&self.path, ".new");
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut options = OpenOptions::new();
-        let mut file = options.append(true).create_new(true).open(&new)?;
-        let mut lines = String::new();
-        for (registry, strings) in kept {
-            for (id, text) in strings {
-                push_line(*registry, *id, text, &mut lines);
-            }
-        }
-        file.write_all(lines.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&new, &self.path)?;
-        self.file = file;
+    pub(super) fn replace<'a>(
+        &mut self,
+        strings: impl Iterator<Item = (i64, i32, &'a str)>,
+    ) -> Result<(), Failure> {
+        let written = write_beside(&self.path, strings);
+        let written = written.and_then(|(new, file, bytes)| {
+            fs::rename(&new, &self.path)?;
+            Ok((file, bytes))
+        });
+        (self.file, self.bytes) = written.map_err(|error| io_failure(&self.path, &error))?;
+        self.is_unsynced = false;
         Ok(())
     }
 }
 
-/// Reads the strings, those of the registry that was used last at the end; and the bytes of whole
-/// lines.
-fn read(file: &File) -> Result<(Kept, u64), String> {
-    let mut kept: HashMap<i64, (usize, Vec<(i32, String)>)> = HashMap::new();
-    let mut input = BufReader::new(file);
-    let mut whole = 0_u64;
-    for number in 1.. {
-        let mut line = Vec::new();
-        let bytes = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-        let bytes = bytes.map_err(|error| error.to_string())?;
-        if line.pop() != Some(b'\n') {
-            if bytes < usize::try_from(MAX_LINE).unwrap_or(usize::MAX) {
-                break;
-            }
-            return Err(format!("line {number} is too long"));
-        }
-        whole = whole.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if whole > MAX_BYTES {
-            return Err(format!("it has more than {MAX_BYTES} bytes"));
-        }
-        let line = String::from_utf8(line).ok();
-        let Some((registry, id, text)) = line.as_deref().and_then(parse) else {
-            return Err(format!("line {number} is no string of a registry"));
-        };
-        let entry = kept.entry(registry).or_default();
-        entry.0 = number;
-        entry.1.push((id, text));
+/// Writes strings to a file beside this one; its path, the file, and its bytes.
+fn write_beside<'a>(
+    path: &Path,
+    strings: impl Iterator<Item = (i64, i32, &'a str)>,
+) -> io::Result<(PathBuf, File, u64)> {
+    let new = beside(path, ".new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
     }
-    let mut kept: Vec<_> = kept.into_iter().collect();
-    kept.sort_by_key(|(_, (last, _))| *last);
-    let kept = kept
-        .into_iter()
-        .map(|(registry, (_, strings))| (registry, strings));
-    Ok((kept.collect(), whole))
+    let mut options = OpenOptions::new();
+    let file = options.append(true).create_new(true).open(&new)?;
+    let mut output = BufWriter::new(file);
+    let (mut line, mut bytes) = (String::new(), 0_u64);
+    for (registry, id, text) in strings {
+        line.clear();
+        push_line(registry, id, text, &mut line);
+        output.write_all(line.as_bytes())?;
+        bytes = bytes.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+    }
+    let file = output.into_inner()?;
+    file.sync_all()?;
+    Ok((new, file, bytes))
+}
+
+/// The bytes of the lines that are whole.
+fn whole_lines(file: &File) -> io::Result<u64> {
+    let mut input = BufReader::new(file);
+    let (mut bytes, mut whole) = (0_u64, 0);
+    loop {
+        let part = input.fill_buf()?;
+        let length = part.len();
+        if length == 0 {
+            return Ok(whole);
+        }
+        if let Some(last) = part.iter().rposition(|byte| *byte == b'\n') {
+            whole = bytes
+                .saturating_add(u64::try_from(last).unwrap_or(0))
+                .saturating_add(1);
+        }
+        bytes = bytes.saturating_add(u64::try_from(length).unwrap_or(0));
+        input.consume(length);
+    }
 }
 
 fn push_line(registry: i64, id: i32, text: &str, out: &mut String) {
@@ -210,13 +239,16 @@ mod tests {
     }
 
     /// Tests of one process share the list of locks, which nobody waits for.
-    fn open(path: &Path, registries: usize) -> (RegistryFile, Kept) {
-        within_patience("the lock", || RegistryFile::open(path, registries).ok())
+    fn open(path: &Path) -> (RegistryFile, Vec<KeptString>) {
+        let file = within_patience("the lock", || RegistryFile::open(path).ok());
+        let kept = file.strings().unwrap().map(Result::unwrap).collect();
+        (file, kept)
     }
 
     fn error(path: &Path, message: &str) {
         within_patience(message, || {
-            let error = RegistryFile::open(path, 2).unwrap_err();
+            let strings = RegistryFile::open(path).and_then(|file| file.strings()?.collect());
+            let error = Result::<Vec<KeptString>, Failure>::unwrap_err(strings);
             error.message.contains(message).then_some(())
         });
     }
@@ -225,49 +257,52 @@ mod tests {
     fn strings_survive_and_a_torn_line_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("registry");
-        let (mut file, kept) = open(&path, 9);
+        let (mut file, kept) = open(&path);
         assert!(kept.is_empty());
-        file.add(-1, &strings(&[(0, "a\\b\r\nc d"), (i32::MAX, "")]))
-            .unwrap();
-        file.add(7, &strings(&[(3, "ö")])).unwrap();
+        let add = |file: &mut RegistryFile, registry, texts| {
+            file.add(registry, &strings(texts), u64::MAX).unwrap()
+        };
+        add(&mut file, -1, &[(0, "a\\b\r\nc d"), (i32::MAX, "")]);
+        add(&mut file, 7, &[(3, "ö")]);
         file.sync().unwrap();
         drop(file);
         let whole = fs::read(&path).unwrap();
         fs::write(&path, [&whole, &b"0000000000000007 4 to"[..]].concat()).unwrap();
-        let (mut file, kept) = open(&path, 9);
-        let first = vec![(0, "a\\b\r\nc d".to_owned()), (i32::MAX, String::new())];
-        let expected = vec![(-1, first), (7, vec![(3, "ö".to_owned())])];
+        let (mut file, kept) = open(&path);
+        let expected = [
+            (-1, 0, "a\\b\r\nc d".to_owned()),
+            (-1, i32::MAX, String::new()),
+            (7, 3, "ö".to_owned()),
+        ];
         assert_eq!(kept, expected);
-        file.add(7, &strings(&[(4, "torn")])).unwrap();
+        add(&mut file, 7, &[(4, "torn")]);
         drop(file);
-        let (_, kept) = open(&path, 9);
-        assert_eq!(kept[1].1.len(), 2);
+        assert_eq!(open(&path).1.len(), 4);
     }
 
     #[test]
-    fn the_registries_that_were_used_last_are_kept() {
+    fn a_file_is_replaced_and_takes_strings_up_to_its_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("registry");
-        let (mut file, _) = open(&path, 2);
-        for registry in [1, 2, 3, 1] {
-            file.add(registry, &strings(&[(0, "x")])).unwrap();
+        let (mut file, _) = open(&path);
+        let new = strings(&[(0, "x")]);
+        let line = 21;
+        for number in 1..=3 {
+            assert_eq!(file.add(number, &new, 2 * line).unwrap(), number < 3);
         }
+        file.replace([(3, 0, "x")].into_iter()).unwrap();
+        // The new file is the one that is added to.
+        assert!(file.add(4, &new, 2 * line).unwrap());
         drop(file);
-        for _ in 0..2 {
-            let (mut file, kept) = open(&path, 2);
-            let registries: Vec<_> = kept.iter().map(|it| it.0).collect();
-            assert_eq!(registries, [3, 1]);
-            // The new file is the one that is added to.
-            file.add(1, &strings(&[(1, "y")])).unwrap();
-        }
-        assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 5);
+        let registries: Vec<_> = open(&path).1.iter().map(|it| it.0).collect();
+        assert_eq!(registries, [3, 4]);
     }
 
     #[test]
     fn a_foreign_file_and_a_second_reader_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("registry");
-        let (file, _) = open(&path, 2);
+        let (file, _) = open(&path);
         error(&path, "another reader has it");
         drop(file);
         for foreign in ["hello\n", "zz 1 x\n", "0 x y\n", "0 1 a\\q\n"] {

@@ -2,17 +2,23 @@
 
 use std::collections::VecDeque;
 use std::hash::{BuildHasher as _, RandomState};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{KiekerStream, StreamStep};
+use baler_common::record::Catalog;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, ProducerId, Token};
 use bytes::Bytes;
-
-use super::catalog;
 
 /// The most bytes of a record that is not complete, with the strings in it.
 const MAX_UNFINISHED: usize =
     KiekerStream::MAX_RECORD_BYTES + KiekerStream::MAX_RECORD_STRING_BYTES;
+
+/// The room that is kept for the next message.
+const IDLE_BYTES: usize = 4 << 10;
+
+/// The memory of a writer beside its strings and bytes, about.
+const SENDER_BYTES: usize = 1 << 10;
 
 /// One writer of Kieker.
 #[derive(Debug)]
@@ -20,7 +26,9 @@ pub(super) struct Sender {
     /// The number of its registry, which each life of a writer draws anew.
     pub(super) id: i64,
     pub(super) stream: KiekerStream,
-    pub(super) last_message: Instant,
+    /// The number of its last message among those of all writers.
+    pub(super) last_message: u64,
+    catalog: Arc<Catalog>,
     /// The beginning of a record, and the messages that it is in.
     unfinished: Vec<u8>,
     unfinished_tokens: Vec<Token>,
@@ -48,15 +56,27 @@ pub(super) struct Broken {
     pub(super) reason: Box<str>,
 }
 
+impl Broken {
+    /// A message that belongs to no writer.
+    pub(super) fn of(message: &Delivery, reason: &str) -> Self {
+        Self {
+            bytes: message.bytes.to_vec(),
+            tokens: vec![message.token],
+            reason: reason.into(),
+        }
+    }
+}
+
 impl Sender {
-    pub(super) fn new(id: i64) -> Self {
+    pub(super) fn new(id: i64, catalog: Arc<Catalog>) -> Self {
         let hash = RandomState::new().hash_one(id);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = since_1970.unwrap_or_default().as_nanos();
         Self {
             id,
-            stream: KiekerStream::of_messages(catalog(), id),
-            last_message: Instant::now(),
+            stream: KiekerStream::of_messages(Arc::clone(&catalog), id),
+            last_message: 0,
+            catalog,
             unfinished: Vec::new(),
             unfinished_tokens: Vec::new(),
             tokens: Vec::new(),
@@ -83,19 +103,25 @@ impl Sender {
         self.unfinished.is_empty() && self.tokens.is_empty() && self.stream.records() == 0
     }
 
+    /// The memory that it takes, about.
+    pub(super) fn memory(&self) -> usize {
+        let tokens = self.tokens.capacity() + self.unfinished_tokens.capacity();
+        let bytes = self.unfinished.capacity() + tokens * size_of::<Token>();
+        bytes + self.stream.memory() + SENDER_BYTES
+    }
+
     /// Takes a message apart; chunks that are full go to `ready`.
     pub(super) fn take(
         &mut self,
         message: &Delivery,
         ready: &mut VecDeque<Finished>,
     ) -> Result<(), Broken> {
-        self.last_message = Instant::now();
         self.is_redelivered |= message.redelivered;
         let begins = KiekerStream::registry_of(&message.bytes).is_some();
         let lost = (begins && self.is_within_a_record()).then(|| {
             let reason = "the rest of a record is missing; was its writer killed, or is this not \
                           the only reader of the queue?";
-            self.broken(reason.into())
+            self.break_off(reason)
         });
         self.unfinished.extend_from_slice(&message.bytes);
         self.unfinished_tokens.push(message.token);
@@ -117,15 +143,16 @@ impl Sender {
             self.unfinished.drain(..taken);
             if self.unfinished.is_empty() {
                 self.tokens.append(&mut self.unfinished_tokens);
+                self.unfinished.shrink_to(IDLE_BYTES);
             }
             match step {
                 Ok(StreamStep::Full) => ready.extend(self.chunk()),
                 Ok(_) if self.unfinished.len() > MAX_UNFINISHED => {
                     let reason = format!("a record has more than {MAX_UNFINISHED} bytes");
-                    return Err(self.broken(reason.into()));
+                    return Err(self.break_off(reason));
                 }
                 Ok(_) => return Ok(()),
-                Err(error) => return Err(self.broken(error.to_string().into())),
+                Err(error) => return Err(self.break_off(error.to_string())),
             }
         }
     }
@@ -142,7 +169,7 @@ impl Sender {
         let identity = self.next;
         self.next.sequence = identity.sequence.saturating_add(1);
         let records = chunk.records;
-        let (container, bytes) = chunk.for_every_consumer(&catalog(), identity);
+        let (container, bytes) = chunk.for_every_consumer(&self.catalog, identity);
         Some(Finished {
             bytes: bytes.into(),
             meta: ChunkMeta {
@@ -155,11 +182,12 @@ impl Sender {
         })
     }
 
-    fn broken(&mut self, reason: Box<str>) -> Broken {
+    /// Gives up the record that is not complete.
+    pub(super) fn break_off(&mut self, reason: impl Into<Box<str>>) -> Broken {
         Broken {
             bytes: std::mem::take(&mut self.unfinished),
             tokens: std::mem::take(&mut self.unfinished_tokens),
-            reason,
+            reason: reason.into(),
         }
     }
 

@@ -45,7 +45,7 @@ pub(super) struct State {
     pub(super) is_proven: bool,
     /// Since when the broker refuses everything on this connection.
     refused_since: Option<Instant>,
-    /// How many connections in a row were given up for that.
+    /// How many connections in a row were given up because the broker refused everything.
     fruitless: u32,
     /// While it is blocked nothing is confirmed, and that is no fault of the connection.
     unblocked_at: Option<Instant>,

@@ -205,6 +205,36 @@ fn a_reader_that_is_started_again_knows_the_strings() {
 }
 
 #[test]
+fn types_of_ones_own_are_read_with_their_schema_and_named_without() {
+    let queue = Queue::new();
+    let class = "app.Own";
+    let length = u32::try_from(class.len()).unwrap().to_be_bytes();
+    let head = |kind: u8| [&[kind][..], &7_i64.to_be_bytes(), &[0; 4]].concat();
+    let string = [&head(0xff)[..], &length, class.as_bytes()].concat();
+    let record = [&head(0x01)[..], &8_i64.to_be_bytes(), &9_i64.to_be_bytes()].concat();
+    let messages = [string, record];
+    queue.publish(&messages);
+    let mut reader = queue.reader();
+    let mut heard = Heard::default();
+    let reason = within_patience("the damage", || {
+        heard.step(&mut reader);
+        heard.damaged.pop().map(|damaged| damaged.reason)
+    });
+    assert!(reason.contains("app.Own"), "{reason}");
+    close(reader);
+    queue.publish(&messages);
+    let schema = queue.folder.path().join("own.irl");
+    std::fs::write(&schema, "package app event Own { long number }").unwrap();
+    let uri = format!("{}&schema={}", queue.uri, schema.display());
+    let mut reader = plain_reader(&uri, &queue.folder.path().join("other"));
+    let mut heard = Heard::default().records(&mut reader, 1);
+    let line = "{\"type\":\"app.Own\",\"timestamp\":8,\"fields\":{\"number\":9}}";
+    assert_eq!(heard.lines, [line]);
+    heard.settle(&mut reader, Verdict::Ack);
+    close(reader);
+}
+
+#[test]
 fn what_was_not_settled_comes_again_and_nothing_is_lost() {
     let queue = Queue::new();
     queue.publish(&messages());
@@ -288,6 +318,11 @@ fn a_reader_needs_a_file_for_strings_and_a_queue() {
     let together = "format=kieker-plain and registry_file belong together";
     assert!(refused("format=kieker-plain").contains(together));
     assert!(refused("registry_file=x").contains(together));
+    let schema = refused("schema=x.irl");
+    assert!(
+        schema.contains("schema conflicts with format=chunks"),
+        "{schema}"
+    );
     let stream = refused("format=kieker-plain&registry_file=x&queue_type=stream");
     assert!(stream.contains("queue_type=stream"), "{stream}");
     let uri = "amqp://localhost?queue=q&format=kieker-plain&registry_file=x";

@@ -173,7 +173,7 @@ impl LogFolder {
                 return Ok(false);
             };
             // A file of 1.13 or later ends in a number (`RotatingLogFile.java`), one before that in
-            // the name of a thread.
+            // the name of a thread, and one of this crate in `Baler`.
             let names = self.files.iter().map(|name| &**name);
             let names = names.chain(resumes.then_some(&*self.position.file));
             let has_escapes = names.into_iter().any(|name| !ends_in_number(name));

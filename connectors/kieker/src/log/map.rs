@@ -15,6 +15,9 @@ const PART: u64 = 64 << 10;
 /// The longest entry: a string, and its number before it.
 const MAX_ENTRY_BYTES: usize = KiekerStream::MAX_STRING_BYTES + 64;
 
+/// How many entries of one reading are reported each; more are counted.
+const MAX_PROBLEMS: usize = 100;
+
 /// Reads `kieker.map`, and what is appended to it.
 ///
 /// An entry is `$NUMBER=STRING`. A line without a `$` continues the string before it, unless the map
@@ -30,6 +33,22 @@ pub(super) struct LogMap {
     /// What was read and is no entry yet.
     rest: Vec<u8>,
     line: u64,
+}
+
+/// What is wrong with the entries of one reading.
+#[derive(Debug, Default)]
+struct Problems {
+    reported: Vec<Box<str>>,
+    more: u64,
+}
+
+impl Problems {
+    fn add(&mut self, problem: Box<str>) {
+        match self.reported.len() < MAX_PROBLEMS {
+            true => self.reported.push(problem),
+            false => self.more = self.more.saturating_add(1),
+        }
+    }
 }
 
 impl LogMap {
@@ -56,7 +75,7 @@ impl LogMap {
         strings: &mut KiekerStream,
         is_closed: bool,
     ) -> io::Result<Vec<Box<str>>> {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         let mut file = File::open(&self.path)?;
         file.seek(SeekFrom::Start(self.offset))?;
         loop {
@@ -66,7 +85,7 @@ impl LogMap {
             self.entries(strings, end, &mut problems);
             if self.rest.len() > MAX_ENTRY_BYTES {
                 let message = format!("an entry is longer than {MAX_ENTRY_BYTES} bytes");
-                problems.push(self.problem(&message));
+                problems.add(self.problem(&message));
                 self.rest.clear();
             }
             if read == 0 {
@@ -80,17 +99,23 @@ impl LogMap {
                 .and_then(|it| it.split_once('='));
             let is_type = name.is_some_and(|(_, name)| strings.catalog().get(name).is_some());
             if is_type {
-                problems.extend(self.add(&entry, strings));
+                if let Some(problem) = self.add(&entry, strings) {
+                    problems.add(problem);
+                }
             } else if is_closed {
-                problems.push(self.problem("the last entry is cut: it has no line end"));
+                problems.add(self.problem("the last entry is cut: it has no line end"));
             } else {
                 self.rest = entry;
             }
         }
-        Ok(problems)
+        if problems.more > 0 {
+            let message = format!("{} more entries are wrong", problems.more);
+            problems.reported.push(self.problem(&message));
+        }
+        Ok(problems.reported)
     }
 
-    fn entries(&mut self, strings: &mut KiekerStream, end: End, problems: &mut Vec<Box<str>>) {
+    fn entries(&mut self, strings: &mut KiekerStream, end: End, problems: &mut Problems) {
         let rest = std::mem::take(&mut self.rest);
         let mut left = rest.as_slice();
         // Of a map that has `$`, every part that is read begins with one.
@@ -102,7 +127,9 @@ impl LogMap {
         } = find(left, joins, end)
         {
             let entry = left.get(..bytes).unwrap_or_default();
-            problems.extend(self.add(entry, strings));
+            if let Some(problem) = self.add(entry, strings) {
+                problems.add(problem);
+            }
             self.line = self.line.saturating_add(lines);
             left = left.get(with_end..).unwrap_or_default();
         }

@@ -19,11 +19,13 @@
 //! - A line break with `$` after it looks like two records. Both are reported, unless the first is a
 //!   whole record.
 //!
-//! Kieker's own reader loses records with line breaks. It also keeps a backslash that makes a
-//! semicolon part of a string; Kieker's writer never writes such a backslash, so it means itself
-//! here.
+//! Kieker's own reader loses records with line breaks. It takes a backslash and the semicolon after it
+//! for part of a string; Kieker's writer never writes such a backslash on purpose. So a backslash
+//! means itself first. A record that cannot be read so is read as Kieker's reader does. Logs of
+//! [`KiekerLogWriter`](crate::KiekerLogWriter) have such backslashes.
 
 mod config;
+mod fields;
 mod file;
 mod folder;
 #[doc(hidden)]

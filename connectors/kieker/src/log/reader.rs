@@ -13,7 +13,7 @@ use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkIdentity, ChunkMeta, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId,
     ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
-    Verdict,
+    Verdict, WrongData,
 };
 
 use super::config::KiekerLogConfig;
@@ -256,8 +256,8 @@ impl KiekerLogReader {
     fn report(&mut self, place: usize, bad: BadPart) -> Result<Received, TransportError> {
         let file = self.folders.get(place).map_or("", |it| it.folder.file());
         if self.config.stops_at_bad_record {
-            let class = RetryClass::Final;
-            let error = TransportError::new("read", self.endpoint.clone(), class, bad.reason);
+            let (endpoint, class) = (self.endpoint.clone(), RetryClass::Final);
+            let error = TransportError::caused_by("read", endpoint, class, WrongData(bad.reason));
             self.stopped = Some(error.again());
             return Err(error);
         }

@@ -1,4 +1,4 @@
-//! Records of text logs: where one ends, and its fields.
+//! Records of text logs: where one ends, and its class.
 //!
 //! A record is `$`, the number of its class, the logging timestamp and the fields in order, all
 //! separated by `;`.
@@ -7,14 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use baler_common::container::{ChunkString, KiekerChunk, KiekerStream};
-use baler_common::record::{Catalog, FieldType, Schema};
+use baler_common::record::{Catalog, Schema};
 use foldhash::fast::RandomState;
-use memchr::{Memchr, memchr_iter, memchr2_iter};
+use memchr::memchr2_iter;
 
-use super::number::{floating, integer, shown};
-
-/// The memory of texts that a parser keeps before it forgets them all.
-const MAX_TEXT_MEMORY: usize = 16 << 20;
+use super::fields::{Backslash, Fields, Texts};
+use super::number::{integer, shown};
 
 /// What follows the last bytes that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,23 +107,17 @@ impl From<Problem> for Refused {
 #[derive(Debug, Default)]
 pub(super) struct TextParser {
     classes: Vec<TextClass>,
+    /// The places of the classes by the numbers that the map gives them.
+    places: HashMap<i32, usize, RandomState>,
     texts: Texts,
 }
 
 #[derive(Debug)]
 struct TextClass {
-    number: i32,
     name: ChunkString,
     schema: Arc<Schema>,
     /// It is not one of Kieker's own types.
     is_own: bool,
-}
-
-/// The texts that came lately.
-#[derive(Debug, Default)]
-struct Texts {
-    known: HashMap<Arc<str>, ChunkString, RandomState>,
-    memory: usize,
 }
 
 impl TextParser {
@@ -143,17 +135,27 @@ impl TextParser {
             let message = "a record begins with $ and the number of its class; none begins here";
             return Err(Problem::new(0, message).into());
         };
-        let mut fields = Fields {
-            text: rest,
-            ends: memchr_iter(b';', rest.as_bytes()),
-            at: 0,
-            next: 0,
-            is_done: false,
-        };
+        let result = self.fields(Fields::new(rest, Backslash::Plain), map, (chunk, until));
+        match result {
+            Err(Refused::Problem(problem)) if rest.contains("\\;") => {
+                let fields = Fields::new(rest, Backslash::Hides);
+                let hidden = self.fields(fields, map, (chunk, until));
+                hidden.map_err(|_| Refused::Problem(problem))
+            }
+            result => result,
+        }
+    }
+
+    fn fields(
+        &mut self,
+        mut fields: Fields<'_>,
+        map: &KiekerStream,
+        (chunk, until): (&mut KiekerChunk, i64),
+    ) -> Result<(), Refused> {
         let number = fields.next().unwrap_or_default();
         let number = integer(number, "i32").map_err(|problem| fields.problem(problem))?;
         let class = self.class(number, map, &fields)?;
-        let Self { classes, texts } = self;
+        let Self { classes, texts, .. } = self;
         let Some(class) = classes.get_mut(class) else {
             return Ok(());
         };
@@ -201,8 +203,8 @@ impl TextParser {
         map: &KiekerStream,
         fields: &Fields<'_>,
     ) -> Result<usize, Refused> {
-        if let Some(known) = self.classes.iter().position(|it| it.number == number) {
-            return Ok(known);
+        if let Some(known) = self.places.get(&number) {
+            return Ok(*known);
         }
         let Some(name) = map.string(number) else {
             let problem = fields.problem(format!("the map has no class {number}"));
@@ -214,144 +216,20 @@ impl TextParser {
                 .problem(format!("the record type {name} is unknown"))
                 .into());
         };
-        self.classes.push(TextClass {
-            number,
-            name: ChunkString::new(name),
-            is_own: Catalog::shared_kieker().get(name) != Some(schema),
-            schema: Arc::clone(schema),
-        });
-        Ok(self.classes.len().saturating_sub(1))
-    }
-}
-
-impl Texts {
-    fn put(&mut self, text: &str, chunk: &mut KiekerChunk) {
-        if let Some(known) = self.known.get_mut(text) {
-            chunk.put_string(known);
-            return;
+        let known = self
+            .classes
+            .iter()
+            .position(|it| Arc::ptr_eq(&it.schema, schema));
+        let place = known.unwrap_or(self.classes.len());
+        if known.is_none() {
+            self.classes.push(TextClass {
+                name: ChunkString::new(name),
+                is_own: Catalog::shared_kieker().get(name) != Some(schema),
+                schema: Arc::clone(schema),
+            });
         }
-        if self.memory > MAX_TEXT_MEMORY {
-            *self = Self::default();
-        }
-        let mut string = ChunkString::new(text);
-        chunk.put_string(&mut string);
-        self.memory = self.memory.saturating_add(text.len()).saturating_add(96);
-        self.known.insert(Arc::clone(string.text()), string);
-    }
-}
-
-/// The parts of a record between semicolons, after the `$`.
-struct Fields<'a> {
-    text: &'a str,
-    ends: Memchr<'a>,
-    /// Where the part that was taken last begins, and where the next one does.
-    at: usize,
-    next: usize,
-    is_done: bool,
-}
-
-impl<'a> Fields<'a> {
-    fn next(&mut self) -> Option<&'a str> {
-        if self.is_done {
-            return None;
-        }
-        self.at = self.next;
-        let end = self.ends.next();
-        self.is_done = end.is_none();
-        let end = end.unwrap_or(self.text.len());
-        self.next = end.saturating_add(1);
-        self.text.get(self.at..end)
-    }
-
-    fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
-        self.next().ok_or_else(|| {
-            let message = format!("the record ends; {} has more fields", schema.name());
-            Problem::new(self.text.len().saturating_add(1), message)
-        })
-    }
-
-    /// How many parts are left.
-    fn left(&self) -> usize {
-        match self.is_done {
-            true => 0,
-            false => self.ends.clone().count().saturating_add(1),
-        }
-    }
-
-    /// A problem of the part that was taken last.
-    fn problem(&self, message: impl Into<Box<str>>) -> Problem {
-        // After the `$`.
-        Problem::new(self.at.saturating_add(1), message)
-    }
-
-    /// The part that was taken last, without the empty lines after the record: they are part of it
-    /// only where it ends in a string.
-    fn without_blank_lines<'t>(&self, text: &'t str) -> &'t str {
-        match self.is_done {
-            true => text.trim_end_matches(['\n', '\r']),
-            false => text,
-        }
-    }
-
-    /// Copies the field that this part begins, and the items of a list after it.
-    fn value(
-        &mut self,
-        text: &str,
-        field_type: &FieldType,
-        chunk: &mut KiekerChunk,
-        texts: &mut Texts,
-    ) -> Result<(), Box<str>> {
-        if *field_type == FieldType::String {
-            texts.put(text, chunk);
-            return Ok(());
-        }
-        let whole = text;
-        let text = self.without_blank_lines(text);
-        match field_type {
-            FieldType::Bool => match text {
-                "true" => chunk.put(&[1]),
-                "false" => chunk.put(&[0]),
-                _ => return Err(format!("{:?} is neither true nor false", shown(text)).into()),
-            },
-            FieldType::I8 => chunk.put(&integer::<i8>(text, "i8")?.to_be_bytes()),
-            FieldType::I16 => chunk.put(&integer::<i16>(text, "i16")?.to_be_bytes()),
-            FieldType::I32 => chunk.put(&integer::<i32>(text, "i32")?.to_be_bytes()),
-            FieldType::I64 => chunk.put(&integer::<i64>(text, "i64")?.to_be_bytes()),
-            FieldType::F32 => chunk.put(&floating::<f32>(text, "f32")?.to_bits().to_be_bytes()),
-            FieldType::F64 => chunk.put(&floating::<f64>(text, "f64")?.to_bits().to_be_bytes()),
-            FieldType::Char => {
-                let mut units = whole.encode_utf16();
-                match (units.next(), units.next()) {
-                    (Some(unit), None) => chunk.put(&unit.to_be_bytes()),
-                    _ => return Err(format!("{:?} is not one character", shown(whole)).into()),
-                }
-            }
-            FieldType::Enum(enum_type) => {
-                let number: u32 = integer(text, "u32")?;
-                if enum_type.variant(number).is_none() {
-                    let name = enum_type.name();
-                    let message = format!("{number} is not the number of a variant of {name}");
-                    return Err(message.into());
-                }
-                chunk.put(&number.to_be_bytes());
-            }
-            FieldType::List(inner) => {
-                let count: u32 = integer(text, "u32")?;
-                let left = self.left();
-                if usize::try_from(count).map_or(true, |count| count > left) {
-                    let message =
-                        format!("a list of {count} items is announced, {left} fields are left");
-                    return Err(message.into());
-                }
-                chunk.put(&count.to_be_bytes());
-                for _ in 0..count {
-                    let item = self.next().unwrap_or_default();
-                    self.value(item, inner, chunk, texts)?;
-                }
-            }
-            _ => return Err(format!("a text log cannot hold the type {field_type}").into()),
-        }
-        Ok(())
+        self.places.insert(number, place);
+        Ok(place)
     }
 }
 

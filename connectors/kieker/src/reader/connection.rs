@@ -14,7 +14,7 @@ use tokio::time::{self, Instant};
 
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
-use crate::headers::{DAMAGED_BYTES, first_identity, random_producer};
+use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
 
 /// How much room a read has, at least.
 const READ_BYTES: usize = 64 << 10;
@@ -29,10 +29,13 @@ pub(super) async fn serve(
     state: Arc<ReaderState>,
     mut stop: watch::Receiver<bool>,
 ) {
-    let stream = match registry {
+    let mut stream = match registry {
         Some(_) => KiekerStream::with_registry_apart(Arc::clone(&state.catalog)),
         None => KiekerStream::new(Arc::clone(&state.catalog)),
     };
+    if state.unique_trace_ids {
+        stream = stream.with_trace_key(random());
+    }
     let mut sender = Sender {
         records,
         registry,

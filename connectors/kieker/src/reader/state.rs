@@ -90,6 +90,7 @@ impl Pending {
 pub(super) struct ReaderState {
     /// The types that senders may name.
     pub(super) catalog: Arc<Catalog>,
+    pub(super) unique_trace_ids: bool,
     events: Sender<Event>,
     /// The memory that is left for chunks, in steps.
     budget: Arc<Semaphore>,
@@ -109,6 +110,7 @@ impl ReaderState {
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
             catalog,
+            unique_trace_ids: config.unique_trace_ids,
             events,
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),

@@ -3,9 +3,12 @@
 //! ```text
 //! DIR/kieker-20261125-030000-1234567890-UTC-HOST-KIEKER/
 //!     kieker.map
-//!     kieker-20261125-030000123-UTC-001.dat
-//!     kieker-20261125-030102456-UTC-002.dat
+//!     kieker-20261125-030000123-UTC-001-Baler.dat
+//!     kieker-20261125-030102456-UTC-002-Baler.dat
 //! ```
+//!
+//! A name in place of a number at the end says that the map has escapes, as it did up to 1.12: this
+//! crate's reader then undoes them. Kieker's readers always do.
 //!
 //! Each opening makes a folder of its own, whose strings are numbered anew.
 
@@ -248,7 +251,7 @@ fn begin_folder(config: &KiekerLogWriterConfig) -> io::Result<(PathBuf, File)> {
     Ok((folder, map))
 }
 
-/// Makes the next file of a folder, named as by `RotatingLogFilePoolHandler.java`.
+/// Makes the next file of a folder, named as by `RotatingLogFilePoolHandler.java` and a name.
 fn begin_file(
     config: &KiekerLogWriterConfig,
     folder: &Path,
@@ -257,7 +260,7 @@ fn begin_file(
     *counter = counter.saturating_add(1);
     let now = DateTime::<Utc>::from(SystemTime::now());
     let (time, extension) = (now.format("%Y%m%d-%H%M%S%3f"), config.format.extension());
-    let path = folder.join(format!("kieker-{time}-UTC-{counter:03}{extension}"));
+    let path = folder.join(format!("kieker-{time}-UTC-{counter:03}-Baler{extension}"));
     Ok(OpenFile {
         file: File::create_new(&path)?,
         path,

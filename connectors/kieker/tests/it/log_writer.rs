@@ -6,13 +6,15 @@ use std::io::{Cursor, Read as _};
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::{Path, PathBuf};
 
-use baler_common::record::{BatchBuilder, DynamicRecord, Record as _, kieker::EmptyRecord};
+use baler_common::record::{
+    BatchBuilder, Catalog, DynamicRecord, Record as _, RecordBatch, Value, kieker::EmptyRecord,
+};
 use baler_common::transport::{ChunkReader, ChunkWriter, ContainerKind, Received, Verdict};
 use baler_connector_kieker::{
     KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, LogCompression,
     LogFormat,
 };
-use serde_json::Value;
+use serde_json::Value as Json;
 use tempfile::TempDir;
 
 use crate::chunks::{RealChunks, assert_written, batches, chunk, chunks, soon, write_all};
@@ -65,7 +67,7 @@ fn decompressed(path: &Path) -> (String, Vec<u8>) {
 }
 
 /// The records of each file of a folder, in the order of the names.
-fn files(folder: &Path) -> Vec<Vec<Value>> {
+fn files(folder: &Path) -> Vec<Vec<Json>> {
     let map = map_strings(&fs::read_to_string(folder.join("kieker.map")).unwrap());
     let logs = names(folder)
         .into_iter()
@@ -77,7 +79,7 @@ fn files(folder: &Path) -> Vec<Vec<Value>> {
     files.collect()
 }
 
-fn records(map: &HashMap<i32, String>, name: &str, bytes: &[u8]) -> Vec<Value> {
+fn records(map: &HashMap<i32, String>, name: &str, bytes: &[u8]) -> Vec<Json> {
     match name.rsplit_once('.').unwrap().1 {
         "bin" => binary_records(map, bytes),
         "dat" => text_records(map, std::str::from_utf8(bytes).unwrap()),
@@ -86,7 +88,7 @@ fn records(map: &HashMap<i32, String>, name: &str, bytes: &[u8]) -> Vec<Value> {
 }
 
 /// The records that this crate's own reader finds in the logs of a folder.
-fn read_back(parent: &Path) -> Vec<Value> {
+fn read_back(parent: &Path) -> Vec<Json> {
     let mut reader = KiekerLogReader::open(KiekerLogConfig::new(parent)).unwrap();
     let mut found = Vec::new();
     loop {
@@ -151,7 +153,7 @@ fn every_class_is_written_in_each_format_and_compression() {
             let names = names(&log);
             assert_eq!(names.len(), 2, "{names:?}");
             assert!(
-                names[0].ends_with(&format!("-UTC-001.{extension}{suffix}")),
+                names[0].ends_with(&format!("-UTC-001-Baler.{extension}{suffix}")),
                 "{names:?}"
             );
             assert!(
@@ -219,6 +221,66 @@ fn a_record_without_a_timestamp_gets_the_time_of_writing_unless_it_must_not() {
             );
             assert_eq!(records[1]["timestamp"], 7);
         }
+    }
+}
+
+/// A record with a string, and one with strings in a list between two others.
+fn with_strings(strings: &[&str]) -> RecordBatch {
+    let catalog = Catalog::shared_kieker();
+    let mut builder = BatchBuilder::new();
+    for text in strings {
+        let one = catalog.get("kieker.common.record.remotecontrol.ActivationEvent");
+        let two = catalog.get("kieker.common.record.remotecontrol.ActivationParameterEvent");
+        let text = || Value::String((*text).into());
+        let list = Value::List(vec![text(), text()]);
+        for (schema, values) in [(one, vec![text()]), (two, vec![text(), text(), list])] {
+            let record = DynamicRecord::new(schema.unwrap().clone(), Some(7), values).unwrap();
+            builder.push_dynamic(&record).unwrap();
+        }
+    }
+    builder.take()
+}
+
+/// The first string of each record that this crate's own reader finds; all strings of a record are
+/// equal.
+fn strings_back(parent: &Path) -> Vec<String> {
+    let records = read_back(parent);
+    let strings = records.iter().map(|record| {
+        let fields = &record["fields"];
+        let pattern = &fields["pattern"];
+        if let Some(name) = fields.get("name") {
+            let list = Json::from([pattern.clone(), pattern.clone()]);
+            assert_eq!((name, &fields["values"]), (pattern, &list));
+        }
+        pattern.as_str().unwrap().to_owned()
+    });
+    strings.collect()
+}
+
+#[test]
+fn strings_with_separators_and_backslashes_come_back_as_kieker_reads_them() {
+    // A string, and what Kieker's reader of text makes of what was written.
+    let strings = [
+        ("plain", "plain"),
+        ("a;b", "a\\;b"),
+        (";", "\\;"),
+        ("C:\\dir\\", "C:\\dir\\\\"),
+        ("a\\;b", "a\\\\\\;b"),
+        ("two\r\nlines;", "two\\r\\nlines\\;"),
+        ("", ""),
+    ];
+    let batch = with_strings(&strings.map(|it| it.0));
+    for format in FORMATS {
+        let (folder, config) = config(format);
+        let sent = vec![chunk(0, ContainerKind::Native, &batch)];
+        let (confirmations, report) = write_all(writer(config), sent);
+        assert_written(&confirmations, &report, 1);
+        let expected = strings.iter().map(|(text, read)| match format {
+            LogFormat::Binary => *text,
+            LogFormat::Text => *read,
+        });
+        let expected: Vec<_> = expected.flat_map(|text| [text, text]).collect();
+        assert_eq!(strings_back(folder.path()), expected, "{format:?}");
     }
 }
 

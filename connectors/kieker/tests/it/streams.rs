@@ -1,10 +1,12 @@
 //! What Kieker's own writers sent, against the records beside it.
 
+use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, Received, Verdict};
 use baler_connector_testkit::within_patience;
+use serde_json::Value;
 
 use crate::support::{
     EMPTY, Heard, connect, data, expected, reader, record, registered, registration, send,
@@ -45,6 +47,42 @@ fn recorded_streams_of_one_socket_decode_to_their_records() {
         let sequences = heard.metas.iter().map(|meta| meta.identity.sequence);
         assert!(sequences.eq(0..stats.chunks), "sequence numbers are dense");
     }
+}
+
+/// The ids of traces in a record, with the others taken out of it.
+fn take_trace_ids(record: &mut Value) -> Vec<i64> {
+    let fields = record["fields"].as_object_mut().unwrap();
+    let is_id = |name: &str| name == "traceId" || name.ends_with("TraceId");
+    let names: Vec<_> = fields.keys().filter(|name| is_id(name)).cloned().collect();
+    let ids = names.iter().map(|name| fields.remove(name).unwrap());
+    ids.map(|id| id.as_i64().unwrap()).collect()
+}
+
+#[test]
+fn ids_of_traces_are_unique_across_connections_on_request_and_nothing_else_changes() {
+    let mut reader = reader("?trace_ids=unique");
+    let mut expected = expected("single-ascii.jsonl");
+    let sent: Vec<_> = expected.iter_mut().map(take_trace_ids).collect();
+    let mut all = HashSet::new();
+    for _ in 0..2 {
+        drop(send(reader.local_addr(), &data("single-ascii.bin")));
+        let mut heard = Heard::default().until(&mut reader, expected.len());
+        let received: Vec<_> = heard.records.iter_mut().map(take_trace_ids).collect();
+        assert_eq!(heard.records, expected);
+        let pairs = || sent.iter().flatten().zip(received.iter().flatten());
+        let ids: HashMap<_, _> = pairs().collect();
+        assert_eq!(ids.get(&-1), Some(&&-1), "no trace is no trace");
+        for (sent, received) in pairs() {
+            assert_eq!(ids[sent], received, "one id becomes one id");
+            assert_eq!(sent.is_negative(), received.is_negative());
+            assert_eq!(sent == received, *sent == -1);
+        }
+        let new = ids.values().filter(|id| ***id != -1);
+        for id in new {
+            assert!(all.insert(**id), "{id} is not unique");
+        }
+    }
+    assert!(all.len() > 20, "{}", all.len());
 }
 
 #[test]

@@ -36,10 +36,10 @@ pub(crate) struct Worker {
     away_since: Option<Instant>,
     backoff: Backoff,
     generation: u64,
-    /// How many of the pending chunks, from the oldest on, the disk or the medium has. Never both:
-    /// the medium gets pending chunks only while nothing is on disk.
+    /// How many pending chunks, from the oldest on, were offered: to the disk, or to the medium while
+    /// nothing is on disk.
     offered: usize,
-    /// The medium has them and has not confirmed them, by ticket. Either all are from disk or none.
+    /// Chunks that the medium has not confirmed yet, by ticket. Either all are from disk or none.
     outstanding: VecDeque<(u64, Sent)>,
     /// Read from disk, and not yet taken by the medium.
     next: Option<Delivery>,

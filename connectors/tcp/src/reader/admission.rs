@@ -17,6 +17,9 @@ use crate::error::{ProtocolError, ProtocolErrorKind};
 use crate::headers::{Hello, Role};
 use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
 
+/// The first bytes of Kieker's writers with one socket: a string follows.
+const KIEKER: [u8; 4] = [0xff; 4];
+
 /// Below so much room a new buffer is made instead of reading little.
 pub(super) const LEAST_ROOM: usize = 4 << 10;
 
@@ -117,7 +120,9 @@ pub(super) async fn greet(
     };
     let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
     let heard = time::timeout(config.connect_timeout, async {
-        while bytes.len() < Hello::BYTES && Hello::may_start(&bytes) {
+        while (bytes.len() < Hello::BYTES && Hello::may_start(&bytes))
+            || (bytes.len() < KIEKER.len() && KIEKER.starts_with(&bytes))
+        {
             if stream.read_buf(&mut bytes).await? == 0 {
                 break;
             }
@@ -128,6 +133,10 @@ pub(super) async fn greet(
     if bytes.is_empty() {
         // Somebody checked whether the port is open.
         return Err(End::Bye);
+    }
+    if bytes.starts_with(&KIEKER) {
+        let address = config.host.to_string().into();
+        return Err(broken(ProtocolErrorKind::Kieker { address }, bytes));
     }
     if !Hello::may_start(&bytes) {
         return Err(broken(ProtocolErrorKind::Magic, bytes));

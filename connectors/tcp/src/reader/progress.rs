@@ -36,9 +36,9 @@ pub(super) struct Connection {
 /// Which chunks of a connection are settled.
 #[derive(Debug, Default)]
 struct Progress {
-    /// All before this one are.
+    /// All chunks before this one are settled.
     watermark: u64,
-    /// Which ones after it are; the first is the one at the watermark and never is.
+    /// Whether each chunk from the watermark on is settled; the first one never is.
     beyond: VecDeque<bool>,
 }
 

@@ -1,0 +1,122 @@
+//! The records of a medium, filtered, to another medium.
+//!
+//! source -> where -> fields -> [`Forward`] -> controller -> writer; settled when confirmed
+
+use std::time::Duration;
+
+use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
+use serde_json::{Value, json};
+
+use crate::condition::{Condition, Where};
+use crate::exit::Failure;
+use crate::fields::Fields;
+use crate::observe::Observation;
+use crate::output::{self, Progress};
+use crate::patience::Patience;
+use crate::shipping::Shipper;
+use crate::shutdown::Shutdown;
+
+/// How many chunks of the source may wait for the confirmation of their records. Below the
+/// source's demand, so that the next ones are received meanwhile.
+const MAX_HELD: usize = 32;
+
+/// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
+/// at the other end.
+pub(in crate::commands) struct Forwarding<'a> {
+    pub(in crate::commands) source: Source,
+    /// The name of the source.
+    pub(in crate::commands) endpoint: &'a str,
+    pub(in crate::commands) condition: Option<Condition>,
+    pub(in crate::commands) fields: Option<&'a Fields>,
+    pub(in crate::commands) shipper: &'a Shipper,
+    pub(in crate::commands) idle_timeout: Option<Duration>,
+    /// When the source is given up.
+    pub(in crate::commands) give_up: Option<Duration>,
+}
+
+impl Forwarding<'_> {
+    /// Forwards until the end of the source, the idle timeout, a signal, or until a medium is given
+    /// up. Returns the figures of the source, also after a failure.
+    pub(in crate::commands) fn run(
+        mut self,
+        (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
+        progress: &Progress,
+    ) -> (SourceReport, Result<(), Failure>) {
+        let (endpoint, shipper) = (self.endpoint, self.shipper);
+        observation.observed().endpoint("source", endpoint);
+        observation.observed().receives(self.source.watch());
+        let mut patience = Patience::new(endpoint, self.give_up, quiet);
+        let held = Held::default();
+        let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
+        if let Some(fields) = self.fields {
+            stage = Box::new(fields.narrow(stage));
+        }
+        if let Some(condition) = self.condition {
+            stage = Box::new(Where::new(condition, stage));
+        }
+        if let Some(fields) = self.fields {
+            stage = Box::new(fields.note(stage));
+        }
+        let idle_timeout = self.idle_timeout;
+        patience.run_source(self.source, stage, idle_timeout, shutdown, |report| {
+            progress.show(report.records, || {
+                let records = output::number(report.records);
+                format!("{records} records from {endpoint}")
+            });
+            !shipper.should_stop()
+        })
+    }
+}
+
+/// What came from the source. The names are part of the program's interface.
+pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Value {
+    json!({
+        "from": endpoint,
+        "records": report.records,
+        "chunks": report.chunks,
+        "acknowledged": report.acknowledged,
+        "given_back": report.given_back,
+        "quarantined": report.quarantined,
+        "redelivered": report.redelivered,
+        "duplicates_within_reader": report.duplicates,
+    })
+}
+
+/// Emits records as they are, and lets go of their chunks when everything emitted is confirmed.
+struct Forward<'a> {
+    shipper: &'a Shipper,
+    held: Held,
+}
+
+impl Stage for Forward<'_> {
+    fn name(&self) -> &'static str {
+        "send"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        for (_, record) in parcel.records() {
+            if !self.shipper.controller().emit_as_is(record) && self.shipper.should_stop() {
+                return Err(AnalysisError::stage(
+                    self.name(),
+                    "ended before a chunk was sent",
+                ));
+            }
+        }
+        self.held.push(parcel);
+        if self.held.len() >= MAX_HELD {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), AnalysisError> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        self.shipper
+            .flush()
+            .map_err(|message| AnalysisError::stage("send", message))?;
+        self.held.release_all();
+        Ok(())
+    }
+}

@@ -1,0 +1,372 @@
+//! All writers of Kieker whose messages come, within bounds, and the file of their strings.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use baler_common::container::KiekerStream;
+use baler_common::record::Catalog;
+use baler_common::transport::{Delivery, Failure, Token};
+
+use super::registry_file::RegistryFile;
+use super::sender::{Broken, Finished, Sender};
+
+/// Of how many writers the strings are kept.
+const MAX_SENDERS: usize = 1_024;
+
+/// The memory that strings and incomplete records of all writers may take, in bytes. The writers that
+/// were silent for longest make room.
+const MAX_MEMORY: usize = 256 << 20;
+
+/// The most bytes of the file before it is written anew with the strings that are known. Those take
+/// twice their memory at most.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// In the file, in place of the id of a string: the writer was forgotten.
+const FORGOTTEN: i32 = -1;
+
+/// The writers by the numbers of their registries.
+pub(super) struct Senders {
+    catalog: Arc<Catalog>,
+    senders: HashMap<i64, Sender>,
+    /// The memory of all of them.
+    memory: usize,
+    /// Counts messages, so that writers know when they sent last.
+    messages: u64,
+    file: RegistryFile,
+    max_memory: usize,
+    max_file_bytes: u64,
+}
+
+/// The result of a message.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    /// Messages of strings alone, which can be settled.
+    pub(super) settled: Vec<Token>,
+    /// What cannot be read of it.
+    pub(super) broken: Option<Broken>,
+}
+
+impl Senders {
+    /// Opens the file, and knows the strings of the writers that used it last.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or another reader has it.
+    pub(super) fn open(path: &Path, catalog: Arc<Catalog>) -> Result<Self, Failure> {
+        Self::with_limits(path, catalog, (MAX_MEMORY, MAX_FILE_BYTES))
+    }
+
+    fn with_limits(
+        path: &Path,
+        catalog: Arc<Catalog>,
+        (max_memory, max_file_bytes): (usize, u64),
+    ) -> Result<Self, Failure> {
+        let mut this = Self {
+            catalog,
+            senders: HashMap::new(),
+            memory: 0,
+            messages: 0,
+            file: RegistryFile::open(path)?,
+            max_memory,
+            max_file_bytes,
+        };
+        let strings = this.file.strings()?;
+        let (mut is_smaller, mut last) = (false, None);
+        for string in strings {
+            let (registry, id, text) = string?;
+            if id == FORGOTTEN {
+                is_smaller = true;
+                this.forget(registry);
+                continue;
+            }
+            // The strings of a message stand before the writers that were forgotten for it.
+            if last.replace(registry) != Some(registry) {
+                is_smaller |= !this.forget_idle().is_empty();
+            }
+            let restored = this.with(registry, |sender| sender.stream.restore(id, &text));
+            restored.map_err(|error| this.file.wrong(&error.to_string()))?;
+        }
+        is_smaller |= !this.forget_idle().is_empty();
+        if is_smaller {
+            this.write_anew()?;
+        }
+        Ok(this)
+    }
+
+    /// How many writers are known.
+    pub(super) fn len(&self) -> usize {
+        self.senders.len()
+    }
+
+    /// The memory of all writers, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Takes a message apart; chunks that are full go to `ready`.
+    ///
+    /// # Errors
+    ///
+    /// The strings cannot be written to the file.
+    pub(super) fn take(
+        &mut self,
+        message: &Delivery,
+        ready: &mut VecDeque<Finished>,
+    ) -> Result<Taken, Failure> {
+        let id = match KiekerStream::registry_of(&message.bytes) {
+            Some(id) => id,
+            None => match self.within_a_record() {
+                Ok(id) => id,
+                Err(why) => {
+                    let broken = Broken::of(message, why);
+                    return Ok(Taken {
+                        broken: Some(broken),
+                        ..Taken::default()
+                    });
+                }
+            },
+        };
+        let taken = self.with(id, |sender| {
+            let broken = sender.take(message, ready).err();
+            (broken, sender.stream.take_new_strings())
+        });
+        let (broken, new) = taken;
+        let mut taken = Taken {
+            broken,
+            ..Taken::default()
+        };
+        let mut is_full = !self.file.add(id, &new, self.max_file_bytes)?;
+        let mut forgotten = self.forget_idle();
+        if self.is_too_large() {
+            taken.settled = self.flush(ready);
+            forgotten.extend(self.forget_idle());
+        }
+        if self.is_too_large() && self.senders.contains_key(&id) {
+            // Others are within records.
+            let why = "the strings and incomplete records of all writers are above the limit";
+            let broken = self.with(id, |sender| sender.break_off(why));
+            taken.broken.get_or_insert(broken);
+            forgotten.extend(self.forget_idle());
+        }
+        for id in forgotten {
+            let line = [(FORGOTTEN, Arc::from(""))];
+            is_full |= !self.file.add(id, &line, self.max_file_bytes)?;
+        }
+        if is_full {
+            self.write_anew()?;
+        }
+        Ok(taken)
+    }
+
+    /// Makes chunks of the records so far. Returns the messages of strings alone.
+    pub(super) fn flush(&mut self, ready: &mut VecDeque<Finished>) -> Vec<Token> {
+        let mut settled = Vec::new();
+        self.memory = 0;
+        for sender in self.senders.values_mut() {
+            settled.extend(sender.flush(ready));
+            self.memory = self.memory.saturating_add(sender.memory());
+        }
+        settled
+    }
+
+    /// The connection was lost: all messages that are not settled come again.
+    pub(super) fn forget_unsettled(&mut self) {
+        self.memory = 0;
+        for sender in self.senders.values_mut() {
+            sender.forget_unsettled();
+            self.memory = self.memory.saturating_add(sender.memory());
+        }
+    }
+
+    /// Forces the strings to the disk.
+    pub(super) fn sync(&mut self) -> Result<(), Failure> {
+        self.file.sync()
+    }
+
+    /// The writer with whose record a message goes on that does not say whose it is.
+    fn within_a_record(&self) -> Result<i64, &'static str> {
+        let mut senders = self.senders.values().filter(|it| it.is_within_a_record());
+        match (senders.next(), senders.next()) {
+            (Some(sender), None) => Ok(sender.id),
+            (None, _) => Err(
+                "the message goes on with a record whose beginning is missing; is this the only \
+                 reader of the queue?",
+            ),
+            (Some(_), Some(_)) => Err(
+                "several writers are within a record, and the message does not say whose it goes \
+                 on with; give each writer a queue",
+            ),
+        }
+    }
+
+    /// Does something with the writer of this number, and keeps the account of the memory.
+    fn with<T>(&mut self, id: i64, change: impl FnOnce(&mut Sender) -> T) -> T {
+        self.messages = self.messages.saturating_add(1);
+        let sender = self.senders.entry(id).or_insert_with(|| {
+            let sender = Sender::new(id, Arc::clone(&self.catalog));
+            self.memory = self.memory.saturating_add(sender.memory());
+            sender
+        });
+        sender.last_message = self.messages;
+        let before = sender.memory();
+        let changed = change(sender);
+        let others = self.memory.saturating_sub(before);
+        self.memory = others.saturating_add(sender.memory());
+        changed
+    }
+
+    fn is_too_large(&self) -> bool {
+        self.senders.len() > MAX_SENDERS || self.memory > self.max_memory
+    }
+
+    /// Forgets writers that were silent for longest, as long as there are too many; which ones.
+    fn forget_idle(&mut self) -> Vec<i64> {
+        let mut forgotten = Vec::new();
+        while self.is_too_large() {
+            let idle = self.senders.values().filter(|it| it.is_idle());
+            let Some(oldest) = idle.min_by_key(|it| it.last_message).map(|it| it.id) else {
+                break;
+            };
+            self.forget(oldest);
+            forgotten.push(oldest);
+        }
+        forgotten
+    }
+
+    fn forget(&mut self, id: i64) {
+        if let Some(forgotten) = self.senders.remove(&id) {
+            self.memory = self.memory.saturating_sub(forgotten.memory());
+        }
+    }
+
+    /// Writes the file anew, with the strings that are known.
+    fn write_anew(&mut self) -> Result<(), Failure> {
+        let mut senders: Vec<_> = self.senders.values().collect();
+        senders.sort_by_key(|it| it.last_message);
+        let strings = senders.into_iter().flat_map(|sender| {
+            let strings = sender.stream.strings();
+            strings.map(|(id, text)| (sender.id, id, text))
+        });
+        self.file.replace(strings)
+    }
+}
+
+impl fmt::Debug for Senders {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Senders")
+            .field("senders", &self.len())
+            .field("memory", &self.memory())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use baler_common::transport::Origin;
+    use baler_connector_testkit::within_patience;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A folder for the file of strings, and the path of the file.
+    fn file() -> (TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("registry");
+        (folder, path)
+    }
+
+    /// Tests of one process share the list of locks, which nobody waits for.
+    fn open(path: &Path, limits: (usize, u64)) -> Senders {
+        let catalog = Catalog::shared_kieker();
+        within_patience("the lock", || {
+            Senders::with_limits(path, Arc::clone(&catalog), limits).ok()
+        })
+    }
+
+    /// Takes the message of a string with the id 0.
+    fn register(senders: &mut Senders, writer: i64, text: &str) {
+        let length = u32::try_from(text.len()).unwrap();
+        let head = [&[0xff][..], &writer.to_be_bytes(), &[0; 4]].concat();
+        let bytes = [&head[..], &length.to_be_bytes(), text.as_bytes()].concat();
+        let message = Delivery {
+            token: Token(0),
+            bytes: bytes.into(),
+            meta: None,
+            origin: Origin {
+                endpoint: "".into(),
+                lane: "".into(),
+                position: 0,
+            },
+            redelivered: false,
+            attempts: 0,
+        };
+        let taken = senders.take(&message, &mut VecDeque::new()).unwrap();
+        assert!(taken.broken.is_none(), "{taken:?}");
+    }
+
+    fn string(senders: &Senders, writer: i64) -> Option<&str> {
+        senders.senders.get(&writer)?.stream.string(0)
+    }
+
+    #[test]
+    fn the_writers_that_sent_last_are_known_and_stay_known() {
+        let (_folder, path) = file();
+        let mut senders = open(&path, (MAX_MEMORY, MAX_FILE_BYTES));
+        for writer in 0..1_100 {
+            register(&mut senders, writer, "x");
+            // It sends again and again.
+            register(&mut senders, 0, "y");
+        }
+        // Settled strings alone do not keep a writer.
+        senders.flush(&mut VecDeque::new());
+        register(&mut senders, 1_100, "x");
+        for _ in 0..2 {
+            assert_eq!(senders.len(), MAX_SENDERS);
+            assert_eq!(string(&senders, 0), Some("y"));
+            assert_eq!(string(&senders, 1_100), Some("x"));
+            assert_eq!(string(&senders, 1), None);
+            drop(senders);
+            senders = open(&path, (MAX_MEMORY, MAX_FILE_BYTES));
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_written_anew_with_the_strings_that_are_known() {
+        let (_folder, path) = file();
+        let limits = (MAX_MEMORY, 4_000);
+        let mut senders = open(&path, limits);
+        for number in 0..1_000 {
+            register(&mut senders, number % 5, &format!("text-{number}"));
+            assert!(fs::metadata(&path).unwrap().len() <= 4_000);
+        }
+        drop(senders);
+        let senders = open(&path, limits);
+        for writer in 0..5 {
+            let text = format!("text-{}", 995 + writer);
+            assert_eq!(string(&senders, writer), Some(&*text));
+        }
+    }
+
+    #[test]
+    fn memory_is_bounded_by_writers_that_are_silent() {
+        let (_folder, path) = file();
+        let limits = (1 << 20, MAX_FILE_BYTES);
+        let mut senders = open(&path, limits);
+        let text = "x".repeat(100 << 10);
+        for writer in 0..50 {
+            register(&mut senders, writer, &text);
+            assert!(senders.memory() <= 1 << 20, "{}", senders.memory());
+        }
+        let known = senders.len();
+        assert!((5..=10).contains(&known), "{known}");
+        drop(senders);
+        let senders = open(&path, limits);
+        assert_eq!(senders.len(), known);
+        assert_eq!(string(&senders, 49), Some(&*text));
+    }
+}

@@ -1,0 +1,184 @@
+//! The fields of a record of a text log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use baler_common::container::{ChunkString, KiekerChunk};
+use baler_common::record::{FieldType, Schema};
+use foldhash::fast::RandomState;
+use memchr::{Memchr, memchr_iter};
+
+use super::number::{floating, integer, shown};
+use super::text::Problem;
+
+/// The memory of texts that a parser keeps before it forgets them all.
+const MAX_TEXT_MEMORY: usize = 16 << 20;
+
+/// The texts that came lately.
+#[derive(Debug, Default)]
+pub(super) struct Texts {
+    known: HashMap<Arc<str>, ChunkString, RandomState>,
+    memory: usize,
+}
+
+impl Texts {
+    fn put(&mut self, text: &str, chunk: &mut KiekerChunk) {
+        if let Some(known) = self.known.get_mut(text) {
+            chunk.put_string(known);
+            return;
+        }
+        if self.memory > MAX_TEXT_MEMORY {
+            *self = Self::default();
+        }
+        let mut string = ChunkString::new(text);
+        chunk.put_string(&mut string);
+        self.memory = self.memory.saturating_add(text.len()).saturating_add(96);
+        self.known.insert(Arc::clone(string.text()), string);
+    }
+}
+
+/// What a backslash before a semicolon means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Backslash {
+    /// The semicolon is part of the string, as is the backslash: so Kieker's reader takes it.
+    Hides,
+    /// Itself: so Kieker's writer means it.
+    Plain,
+}
+
+/// The parts of a record between semicolons, after the `$`.
+pub(super) struct Fields<'a> {
+    text: &'a str,
+    backslash: Backslash,
+    ends: Memchr<'a>,
+    /// Where the part that was taken last begins, and where the next one does.
+    at: usize,
+    pub(super) next: usize,
+    is_done: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(super) fn new(text: &'a str, backslash: Backslash) -> Self {
+        Self {
+            text,
+            backslash,
+            ends: memchr_iter(b';', text.as_bytes()),
+            at: 0,
+            next: 0,
+            is_done: false,
+        }
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'a str> {
+        if self.is_done {
+            return None;
+        }
+        self.at = self.next;
+        let mut end = self.ends.next();
+        while self.backslash == Backslash::Hides && end.is_some_and(|end| self.is_hidden(end)) {
+            end = self.ends.next();
+        }
+        self.is_done = end.is_none();
+        let end = end.unwrap_or(self.text.len());
+        self.next = end.saturating_add(1);
+        self.text.get(self.at..end)
+    }
+
+    /// Whether the semicolon here belongs to a backslash. A backslash takes the character after it.
+    fn is_hidden(&self, end: usize) -> bool {
+        let part = self.text.get(self.at..end).unwrap_or_default();
+        let backslashes = part.len() - part.trim_end_matches('\\').len();
+        !backslashes.is_multiple_of(2)
+    }
+
+    pub(super) fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
+        self.next().ok_or_else(|| {
+            let message = format!("the record ends; {} has more fields", schema.name());
+            Problem::new(self.text.len().saturating_add(1), message)
+        })
+    }
+
+    /// How many parts are left.
+    pub(super) fn left(&self) -> usize {
+        match self.is_done {
+            true => 0,
+            false => self.ends.clone().count().saturating_add(1),
+        }
+    }
+
+    /// A problem of the part that was taken last.
+    pub(super) fn problem(&self, message: impl Into<Box<str>>) -> Problem {
+        // After the `$`.
+        Problem::new(self.at.saturating_add(1), message)
+    }
+
+    /// The part that was taken last, without the empty lines after the record: they are part of it
+    /// only where it ends in a string.
+    pub(super) fn without_blank_lines<'t>(&self, text: &'t str) -> &'t str {
+        match self.is_done {
+            true => text.trim_end_matches(['\n', '\r']),
+            false => text,
+        }
+    }
+
+    /// Copies the field that this part begins, and the items of a list after it.
+    pub(super) fn value(
+        &mut self,
+        text: &str,
+        field_type: &FieldType,
+        chunk: &mut KiekerChunk,
+        texts: &mut Texts,
+    ) -> Result<(), Box<str>> {
+        if *field_type == FieldType::String {
+            texts.put(text, chunk);
+            return Ok(());
+        }
+        let whole = text;
+        let text = self.without_blank_lines(text);
+        match field_type {
+            FieldType::Bool => match text {
+                "true" => chunk.put(&[1]),
+                "false" => chunk.put(&[0]),
+                _ => return Err(format!("{:?} is neither true nor false", shown(text)).into()),
+            },
+            FieldType::I8 => chunk.put(&integer::<i8>(text, "i8")?.to_be_bytes()),
+            FieldType::I16 => chunk.put(&integer::<i16>(text, "i16")?.to_be_bytes()),
+            FieldType::I32 => chunk.put(&integer::<i32>(text, "i32")?.to_be_bytes()),
+            FieldType::I64 => chunk.put(&integer::<i64>(text, "i64")?.to_be_bytes()),
+            FieldType::F32 => chunk.put(&floating::<f32>(text, "f32")?.to_bits().to_be_bytes()),
+            FieldType::F64 => chunk.put(&floating::<f64>(text, "f64")?.to_bits().to_be_bytes()),
+            FieldType::Char => {
+                let mut units = whole.encode_utf16();
+                match (units.next(), units.next()) {
+                    (Some(unit), None) => chunk.put(&unit.to_be_bytes()),
+                    _ => return Err(format!("{:?} is not one character", shown(whole)).into()),
+                }
+            }
+            FieldType::Enum(enum_type) => {
+                let number: u32 = integer(text, "u32")?;
+                if enum_type.variant(number).is_none() {
+                    let name = enum_type.name();
+                    let message = format!("{number} is not the number of a variant of {name}");
+                    return Err(message.into());
+                }
+                chunk.put(&number.to_be_bytes());
+            }
+            FieldType::List(inner) => {
+                let count: u32 = integer(text, "u32")?;
+                let left = self.left();
+                if usize::try_from(count).map_or(true, |count| count > left) {
+                    let message =
+                        format!("a list of {count} items is announced, {left} fields are left");
+                    return Err(message.into());
+                }
+                chunk.put(&count.to_be_bytes());
+                for _ in 0..count {
+                    let item = self.next().unwrap_or_default();
+                    self.value(item, inner, chunk, texts)?;
+                }
+            }
+            _ => return Err(format!("a text log cannot hold the type {field_type}").into()),
+        }
+        Ok(())
+    }
+}
