@@ -172,13 +172,13 @@ impl Upkeep {
         let (Some(file), true) = (&mut self.file, self.update_file) else {
             return;
         };
-        if let Some(list) = self.switch.take_unwritten()
-            && let Err(error) = file.write(&list)
-        {
-            self.news.push(PatternNews::Unwritable {
-                path: Arc::clone(file.path()),
-                error: Arc::new(error),
-            });
+        if let Some(list) = self.switch.take_unwritten() {
+            if let Err(error) = file.write(&list) {
+                self.news.push(PatternNews::Unwritable {
+                    path: Arc::clone(file.path()),
+                    error: Arc::new(error),
+                });
+            }
         }
     }
 }

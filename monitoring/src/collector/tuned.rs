@@ -71,12 +71,12 @@ impl Collector {
             return;
         };
         let now = monotonic();
-        if let Some((ticket, due)) = tuned.sample
-            && self.dispatch.has_settled(ticket.saturating_add(1))
-        {
-            tuned.sample = None;
-            let late = now.saturating_duration_since(due);
-            tuned.tuner.settled(late, now);
+        if let Some((ticket, due)) = tuned.sample {
+            if self.dispatch.has_settled(ticket.saturating_add(1)) {
+                tuned.sample = None;
+                let late = now.saturating_duration_since(due);
+                tuned.tuner.settled(late, now);
+            }
         }
         let is_news = tuned.tuner.looked(taken, now);
         let choice = tuned.choice();

@@ -107,11 +107,11 @@ impl Played {
         if self.oldest.is_some_and(|oldest| oldest + wait <= self.now) {
             self.close();
         }
-        if let Some((at, due)) = self.sample
-            && at <= self.now
-        {
-            self.sample = None;
-            self.tuner.settled(self.now - due, self.now);
+        if let Some((at, due)) = self.sample {
+            if at <= self.now {
+                self.sample = None;
+                self.tuner.settled(self.now - due, self.now);
+            }
         }
         self.tuner.looked(self.taken, self.now);
     }

@@ -75,12 +75,12 @@ impl Span {
     fn of(numbers: impl Iterator<Item = u64>) -> Self {
         let (mut smallest, mut largest) = (i64::MAX, i64::MIN);
         for number in numbers {
-            smallest = smallest.min(number.cast_signed());
-            largest = largest.max(number.cast_signed());
+            smallest = smallest.min(number as i64);
+            largest = largest.max(number as i64);
         }
         Self {
-            smallest: smallest.cast_unsigned(),
-            bits: width(largest.wrapping_sub(smallest).cast_unsigned()),
+            smallest: smallest as u64,
+            bits: width(largest.wrapping_sub(smallest) as u64),
         }
     }
 }
@@ -122,7 +122,7 @@ impl Stats {
         // A sample says whether lanes repeat, and whether neighbours are nearer than other lanes.
         let distance = |from: u64, to: u64| {
             let difference = to.wrapping_sub(from);
-            width(varint::zigzag(difference.cast_signed()))
+            width(varint::zigzag(difference as i64))
         };
         let half = lanes.len() / 2;
         let far = lanes.get(half..).unwrap_or_default();
@@ -158,7 +158,7 @@ impl Stats {
     fn delta(&self, sign: Sign) -> Option<Packing> {
         self.deltas.map(|span| Packing {
             first: Some(sign.code(self.first)),
-            smallest: varint::zigzag(span.smallest.cast_signed()),
+            smallest: varint::zigzag(span.smallest as i64),
             span,
         })
     }

@@ -94,7 +94,7 @@ fn take<T: Copy + Default>(kept: &mut Vec<Vec<T>>, count: usize) -> Vec<T> {
 
 /// The numbers as lanes, in the same memory.
 pub(in crate::container::native) fn unsigned(numbers: Vec<i64>) -> Vec<u64> {
-    numbers.into_iter().map(i64::cast_unsigned).collect()
+    numbers.into_iter().map(|number| number as u64).collect()
 }
 
 #[cfg(test)]
