@@ -315,9 +315,8 @@ impl PipeShared {
     fn run(&self, mut stage: impl Stage) {
         let name = stage.name();
         let mut result = Ok(());
-        while result.is_ok()
-            && let Some(work) = self.take()
-        {
+        while result.is_ok() {
+            let Some(work) = self.take() else { break };
             let (parcels, records) = work.size();
             result = guarded(name, || self.process(&mut stage, work));
             self.progress.ends(parcels);

@@ -86,7 +86,7 @@ const UNIX_NS: u64 = 1 << 63;
 /// A time in nanoseconds since the Unix epoch, as a row's word has it.
 #[inline]
 pub(crate) const fn marked(unix_ns: i64) -> u64 {
-    unix_ns.cast_unsigned() | UNIX_NS
+    (unix_ns as u64) | UNIX_NS
 }
 
 /// The time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
@@ -97,7 +97,7 @@ pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     if time & UNIX_NS == 0 {
         return None;
     }
-    Some((time << 1).cast_signed() >> 1)
+    Some(((time << 1) as i64) >> 1)
 }
 
 /// By which call sites know the queues with this key: [`short_of`], and negative as a signed number

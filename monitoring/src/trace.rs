@@ -142,7 +142,7 @@ fn at(eoi: u32, ess: u32) -> u64 {
 }
 
 const fn trace_bits(trace_id: i64) -> u64 {
-    (trace_id.cast_unsigned() << TRACE_AT) & TRACE_BITS
+    ((trace_id as u64) << TRACE_AT) & TRACE_BITS
 }
 
 /// The eoi and the ess of a call, from what a thread knows it by.
@@ -178,7 +178,7 @@ pub(crate) fn enter_unusually() -> u64 {
 /// The id of the trace that is active on this thread, as a row has it.
 #[inline(always)]
 pub(crate) fn id_here() -> u64 {
-    TRACE_ID.get().cast_unsigned()
+    TRACE_ID.get() as u64
 }
 
 /// Begins a call on this thread, and a trace if there is none.

@@ -78,9 +78,9 @@ const LENGTH: usize = 55;
 impl TraceParent {
     /// That of a request made within a trace of this process.
     pub(crate) fn of_call(trace_id: i64, eoi: i32, from: Option<&Self>) -> Self {
-        let low = trace_id.cast_unsigned();
+        let low = trace_id as u64;
         let own = (u128::from(mix(low)) << 64) | u128::from(low);
-        let number = u64::from(eoi.cast_unsigned());
+        let number = u64::from(eoi as u32);
         Self {
             trace_id: from.map_or_else(|| own.max(1), |from| from.trace_id),
             parent_id: mix(mix(low) ^ number).max(1),

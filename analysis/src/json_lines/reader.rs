@@ -189,8 +189,10 @@ impl JsonLinesReader {
             }
             let fill = self.fill()?;
             let is_more = matches!(fill, Fill::Bytes | Fill::Nothing);
-            if !is_more && let Some(next) = self.line(self.buffer.len(), 0) {
-                return Ok(next);
+            if !is_more {
+                if let Some(next) = self.line(self.buffer.len(), 0) {
+                    return Ok(next);
+                }
             }
             match (fill, &mut self.input) {
                 (Fill::Nothing, _) => return Ok(Next::Waiting),

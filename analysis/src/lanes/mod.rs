@@ -227,9 +227,10 @@ impl LaneTracker {
             Verdict::Ack => {
                 lane.settled.insert(identity.sequence, identity.sequence);
                 let most = most_ranges(others, lane.ranges());
-                while lane.settled.ranges() > most
-                    && let Some(known_from) = lane.settled.forget_lowest()
-                {
+                while lane.settled.ranges() > most {
+                    let Some(known_from) = lane.settled.forget_lowest() else {
+                        break;
+                    };
                     lane.known_from = known_from;
                 }
                 // The first one stays: a later one with the same identity is not to replace it.

@@ -1,9 +1,11 @@
 //! A file that grows from run to run, and begins each with whole records.
 
 use std::fmt;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use fs4::{FileExt, TryLockError};
 
 /// How much is read at a time while the last whole record is looked for.
 const BLOCK_BYTES: usize = 64 << 10;
@@ -75,7 +77,7 @@ impl OutputFile {
         let mut bytes = 0;
         if !is_special {
             // A file system without locks refuses with another error: there nothing protects.
-            if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            if matches!(FileExt::try_lock(&file), Err(TryLockError::WouldBlock)) {
                 return Err(io::Error::new(
                     io::ErrorKind::ResourceBusy,
                     "another process is writing it; give each process a file or folder of its own",

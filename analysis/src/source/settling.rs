@@ -59,12 +59,13 @@ impl Source {
             Some((identity, _)) => self.lanes.settled(identity, verdict),
             None => Vec::new(),
         };
-        if let (Some(member), Some((identity, checksum))) = (&self.member, known)
-            && member.settled(identity, checksum, verdict)
-        {
-            let report = &mut self.report;
-            report.duplicates_across_readers = report.duplicates_across_readers.saturating_add(1);
-            report.processed_twice = report.processed_twice.saturating_add(1);
+        if let (Some(member), Some((identity, checksum))) = (&self.member, known) {
+            if member.settled(identity, checksum, verdict) {
+                let report = &mut self.report;
+                report.duplicates_across_readers =
+                    report.duplicates_across_readers.saturating_add(1);
+                report.processed_twice = report.processed_twice.saturating_add(1);
+            }
         }
         let counter = match verdict {
             Verdict::Ack => &mut self.report.acknowledged,

@@ -423,10 +423,10 @@ impl ClosedIds {
 
     /// Adds the id of a trace, and whether a record of it came late.
     pub(super) fn add(&mut self, id: i64, is_late: bool) {
-        if self.order.len() >= REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.ids.remove(&oldest);
+        if self.order.len() >= REMEMBERED {
+            if let Some(oldest) = self.order.pop_front() {
+                self.ids.remove(&oldest);
+            }
         }
         if self.ids.insert(id, is_late).is_none() {
             self.order.push_back(id);

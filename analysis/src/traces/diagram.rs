@@ -145,7 +145,7 @@ impl SequenceDiagram {
                         from.saturating_add(40),
                     )
                 }
-                false => (format!("M{from} {y}H{to}"), from.midpoint(to)),
+                false => (format!("M{from} {y}H{to}"), from.saturating_add(to) / 2),
             };
             let anchor = if from == to { "start" } else { "middle" };
             let name = escaped(message.call.as_deref().unwrap_or(""));

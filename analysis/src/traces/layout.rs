@@ -118,11 +118,10 @@ pub(super) fn place(graph: &Graph) -> Layout {
                     true => (edge.to, edge.from),
                     false => (edge.from, edge.to),
                 };
-                if layers.get(of) == Some(&layer)
-                    && layers.get(by) != Some(&layer)
-                    && let (Some(sum), Some(y)) = (sums.get_mut(of), at.get(by))
-                {
-                    *sum = (sum.0 + y, sum.1 + 1.0);
+                if layers.get(of) == Some(&layer) && layers.get(by) != Some(&layer) {
+                    if let (Some(sum), Some(y)) = (sums.get_mut(of), at.get(by)) {
+                        *sum = (sum.0 + y, sum.1 + 1.0);
+                    }
                 }
             }
             let wish = |node: &usize| match sums.get(*node) {

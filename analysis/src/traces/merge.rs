@@ -119,11 +119,11 @@ impl TraceAnalysis {
             host: assembler.operations.text(&it.host),
             parent: it.parent,
         });
-        if metadata.is_some()
-            && let Some(trace) = assembler.trace(saved.id, i64::MAX, i64::MIN)
-        {
-            trace.metadata = metadata;
-            trace.session = trace.session.or(session);
+        if metadata.is_some() {
+            if let Some(trace) = assembler.trace(saved.id, i64::MAX, i64::MIN) {
+                trace.metadata = metadata;
+                trace.session = trace.session.or(session);
+            }
         }
         for call in saved.calls.iter() {
             if let Some(trace) = assembler.trace(saved.id, call.tin, call.tout) {

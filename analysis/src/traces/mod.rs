@@ -70,11 +70,11 @@ impl TraceAnalysis {
 
     /// Takes the records of a parcel. `each` is called with every trace that is closed by them.
     pub fn accept(&mut self, parcel: &Parcel, mut each: impl FnMut(&ClosedTrace, &Operations)) {
-        if let (Some(chunks), Some(identity)) = (&mut self.chunks, parcel.identity())
-            && chunks.insert(identity, identity.sequence) > 0
-        {
-            self.assembler.counts.chunk_copies += 1;
-            return;
+        if let (Some(chunks), Some(identity)) = (&mut self.chunks, parcel.identity()) {
+            if chunks.insert(identity, identity.sequence) > 0 {
+                self.assembler.counts.chunk_copies += 1;
+                return;
+            }
         }
         let profile = &mut self.profile;
         self.assembler.accept(parcel, &mut |closed, operations| {

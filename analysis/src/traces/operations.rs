@@ -126,11 +126,11 @@ impl Operations {
         let text = self.texts.get(signature);
         let (component, name) = split(&text);
         // The class says nothing new where the signature names it, too.
-        if let Some(named) = class.map(|class| self.texts.get(class))
-            && (named.is_empty() || *named == *component)
-        {
-            let kind = self.kind(None, signature);
-            return self.remember(class, signature, kind);
+        if let Some(named) = class.map(|class| self.texts.get(class)) {
+            if named.is_empty() || *named == *component {
+                let kind = self.kind(None, signature);
+                return self.remember(class, signature, kind);
+            }
         }
         let component = match class {
             Some(class) => self.texts.get(class),

@@ -369,9 +369,10 @@ impl Links {
             Some(before) => self.placed_cost = self.placed_cost.saturating_sub(before.cost()),
             None => self.placed_order.push_back(id),
         }
-        while self.placed_cost > MAX_PLACED_CALLS
-            && let Some(oldest) = self.placed_order.pop_front()
-        {
+        while self.placed_cost > MAX_PLACED_CALLS {
+            let Some(oldest) = self.placed_order.pop_front() else {
+                break;
+            };
             let removed = self.placed.remove(&oldest);
             let cost = removed.map_or(0, |placed| placed.cost());
             self.placed_cost = self.placed_cost.saturating_sub(cost);

@@ -154,8 +154,10 @@ impl FanOutHub {
             other => {
                 let pauses = other.is_err() && !is_final;
                 self.send_to_any(other);
-                if pauses && let Ok(request) = self.requests.recv_timeout(PAUSE_AFTER_ERROR) {
-                    self.handle(request);
+                if pauses {
+                    if let Ok(request) = self.requests.recv_timeout(PAUSE_AFTER_ERROR) {
+                        self.handle(request);
+                    }
                 }
             }
         }

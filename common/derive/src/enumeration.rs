@@ -40,13 +40,13 @@ pub(crate) fn expand(
         let span = rename.map_or_else(|| variant.ident.span(), |name| name.span());
         used.note(&name, "a variant", span)?;
         variant_names.push(name);
-        if let Some(word) = &attributes_of_variant.other
-            && other.replace(&variant.ident).is_some()
-        {
-            return Err(syn::Error::new_spanned(
-                word,
-                "one variant stands for all others",
-            ));
+        if let Some(word) = &attributes_of_variant.other {
+            if other.replace(&variant.ident).is_some() {
+                return Err(syn::Error::new_spanned(
+                    word,
+                    "one variant stands for all others",
+                ));
+            }
         }
         said.push(attributes_of_variant);
     }

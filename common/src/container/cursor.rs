@@ -153,12 +153,12 @@ impl<'a> Cursor<'a> {
     #[inline]
     pub(super) fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
         // Most have one byte.
-        if let Some((byte, rest)) = self.rest.split_first()
-            && *byte < 0x80
-        {
-            self.rest = rest;
-            self.offset += 1;
-            return Ok((*byte).into());
+        if let Some((byte, rest)) = self.rest.split_first() {
+            if *byte < 0x80 {
+                self.rest = rest;
+                self.offset += 1;
+                return Ok((*byte).into());
+            }
         }
         self.long_varint(reading)
     }

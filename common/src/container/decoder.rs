@@ -30,11 +30,21 @@ pub struct ChunkDecoder {
 /// A deserializer from another crate; a copy of the decoder has one of its own.
 trait AddedDeserializer: ChunkDeserializer {
     fn copy(&self) -> Box<dyn AddedDeserializer>;
+    fn as_deserializer(&self) -> &dyn ChunkDeserializer;
+    fn as_deserializer_mut(&mut self) -> &mut dyn ChunkDeserializer;
 }
 
 impl<D: ChunkDeserializer + Clone + 'static> AddedDeserializer for D {
     fn copy(&self) -> Box<dyn AddedDeserializer> {
         Box::new(self.clone())
+    }
+
+    fn as_deserializer(&self) -> &dyn ChunkDeserializer {
+        self
+    }
+
+    fn as_deserializer_mut(&mut self) -> &mut dyn ChunkDeserializer {
+        self
     }
 }
 
@@ -227,10 +237,7 @@ impl ChunkDecoder {
     /// As [`ChunkDecoder::decode`].
     pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
         let built_in: [&dyn ChunkDeserializer; 2] = [&self.native, &self.kieker];
-        let added = self
-            .added
-            .iter()
-            .map(|it| -> &dyn ChunkDeserializer { &**it });
+        let added = self.added.iter().map(|it| it.as_deserializer());
         let mut all = built_in.into_iter().chain(added);
         let found = all.find(|it| chunk.starts_with(&it.magic()));
         found
@@ -244,10 +251,7 @@ impl ChunkDecoder {
         layout: Option<&mut Layout>,
     ) -> Result<DecodedChunk, DecodeError> {
         let built_in: [&mut dyn ChunkDeserializer; 2] = [&mut self.native, &mut self.kieker];
-        let added = self
-            .added
-            .iter_mut()
-            .map(|it| -> &mut dyn ChunkDeserializer { &mut **it });
+        let added = self.added.iter_mut().map(|it| it.as_deserializer_mut());
         let mut all = built_in.into_iter().chain(added);
         let found = all.find(|it| chunk.starts_with(&it.magic()));
         found

@@ -110,12 +110,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
 
 /// Small magnitudes to small numbers: 0, -1, 1, -2 to 0, 1, 2, 3.
 pub(super) const fn zigzag(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)).cast_unsigned()
+    ((number << 1) ^ (number >> 63)) as u64
 }
 
 /// The reverse of [`zigzag`].
 pub(super) const fn unzigzag(number: u64) -> i64 {
-    (number >> 1).cast_signed() ^ -((number & 1).cast_signed())
+    ((number >> 1) as i64) ^ -((number & 1) as i64)
 }
 
 #[cfg(test)]

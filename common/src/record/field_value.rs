@@ -116,10 +116,10 @@ scalar_field! {
         ValueRef::Bool(value) => Some(value),
         _ => None,
     };
-    i8: I8, One, i8, Self::cast_unsigned, integer;
-    i16: I16, Two, i16, Self::cast_unsigned, integer;
-    i32: I32, Four, i32, Self::cast_unsigned, integer;
-    i64: I64, Eight, i64, Self::cast_unsigned, integer;
+    i8: I8, One, i8, |value| value as u8, integer;
+    i16: I16, Two, i16, |value| value as u16, integer;
+    i32: I32, Four, i32, |value| value as u32, integer;
+    i64: I64, Eight, i64, |value| value as u64, integer;
     u8: U8, One, u8, Self::from, integer;
     u16: U16, Two, u16, Self::from, integer;
     u32: U32, Four, u32, Self::from, integer;

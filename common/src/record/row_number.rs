@@ -47,7 +47,7 @@ impl RowNumber {
         let unused = 64 - bits;
         Some(match self.field_type {
             FieldType::U8 | FieldType::U16 | FieldType::U32 => number,
-            _ => ((number << unused).cast_signed() >> unused).cast_unsigned(),
+            _ => (((number << unused) as i64) >> unused) as u64,
         })
     }
 }

@@ -252,9 +252,10 @@ pub const fn text_words(bytes: usize) -> usize {
 #[inline]
 pub fn words_of_text(text: &str) -> impl Iterator<Item = u64> {
     let bytes = text.as_bytes();
-    let (whole, rest) = bytes.as_chunks::<8>();
+    let whole = bytes.chunks_exact(8);
+    let rest = whole.remainder();
     let last = (!rest.is_empty()).then(|| last_word(bytes, rest));
-    let whole = whole.iter().map(|word| u64::from_le_bytes(*word));
+    let whole = whole.filter_map(|word| Some(u64::from_le_bytes(*word.first_chunk()?)));
     whole.chain(last)
 }
 

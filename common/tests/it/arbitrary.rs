@@ -81,7 +81,7 @@ pub(crate) fn value(field_type: &FieldType) -> BoxedStrategy<Value> {
         FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64 => {
             let unused = 64 - field_type.integer_bits().unwrap();
             number()
-                .prop_map(move |n| Value::Signed((n << unused).cast_signed() >> unused))
+                .prop_map(move |n| Value::Signed(((n << unused) as i64) >> unused))
                 .boxed()
         }
         FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 => {

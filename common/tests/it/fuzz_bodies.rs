@@ -207,7 +207,7 @@ pub(crate) fn roundtrip(bytes: &[u8]) {
         let Some(schema) = schemas.get(usize::from(source.byte()) % schemas.len()) else {
             return;
         };
-        let time = source.number().cast_signed();
+        let time = source.number() as i64;
         let values = source.fields(schema, 0);
         let record = DynamicRecord::new(Arc::clone(schema), Some(time), values).unwrap();
         builder.push_dynamic(&record).unwrap();
@@ -297,7 +297,7 @@ impl Source<'_> {
         match bytes {
             9 => u64::MAX,
             10 => 1 << 63,
-            11 => i64::MAX.cast_unsigned(),
+            11 => i64::MAX as u64,
             _ => (0..bytes).fold(0, |number, _| number << 8 | u64::from(self.byte())),
         }
     }
@@ -361,7 +361,7 @@ impl Source<'_> {
         match kind {
             FieldType::Bool => Value::Bool(self.byte() % 2 == 1),
             FieldType::I8 | FieldType::I16 | FieldType::I32 | FieldType::I64 => {
-                Value::Signed((self.number() << unused).cast_signed() >> unused)
+                Value::Signed(((self.number() << unused) as i64) >> unused)
             }
             FieldType::U8 | FieldType::U16 | FieldType::U32 | FieldType::U64 => {
                 Value::Unsigned((self.number() << unused) >> unused)

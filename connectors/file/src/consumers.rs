@@ -119,7 +119,7 @@ impl Consumer {
         make_folder(&consumers).map_err(fail)?;
         let lock = FileLock::acquire(&path.with_extension("lock")).map_err(fail)?;
         let (stored, damaged) = match fs::read(&path) {
-            Ok(bytes) => match str::from_utf8(&bytes).ok().and_then(Watermark::decode) {
+            Ok(bytes) => match std::str::from_utf8(&bytes).ok().and_then(Watermark::decode) {
                 Some(watermark) => (Some(watermark), None),
                 None => {
                     let aside = damaged_path(folder, &format!("consumer-{}.bin", name.as_str()));

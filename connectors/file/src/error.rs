@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 
 use baler_common::transport::{RetryClass, TransportError};
+#[cfg(unix)]
+use rustix::io::Errno;
 
 /// The path as an endpoint's name: `file:///folder`.
 pub(crate) fn endpoint(path: &Path) -> Box<str> {
@@ -13,7 +15,7 @@ pub(crate) fn endpoint(path: &Path) -> Box<str> {
 
 /// Wraps an error of the operating system.
 pub(crate) fn io_error(operation: &'static str, path: &Path, error: io::Error) -> TransportError {
-    let class = retry_class(error.kind());
+    let class = retry_class(&error);
     TransportError::caused_by(operation, endpoint(path), class, error)
 }
 
@@ -21,15 +23,17 @@ pub(crate) fn io_error(operation: &'static str, path: &Path, error: io::Error) -
 ///
 /// A full disk or quota may be cleared, and a missing mount may come back. A forbidden path, or one
 /// that is no folder, stays so until somebody changes the configuration.
-const fn retry_class(kind: io::ErrorKind) -> RetryClass {
-    match kind {
+fn retry_class(error: &io::Error) -> RetryClass {
+    match error.kind() {
         io::ErrorKind::PermissionDenied
         | io::ErrorKind::ReadOnlyFilesystem
         | io::ErrorKind::NotADirectory
         | io::ErrorKind::IsADirectory
-        | io::ErrorKind::InvalidFilename
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::Unsupported => RetryClass::Final,
+        // Its kind has no name before Rust 1.87.
+        #[cfg(unix)]
+        _ if Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) => RetryClass::Final,
         _ => RetryClass::Retry,
     }
 }
@@ -45,6 +49,8 @@ mod tests {
         assert!(full.is_retryable());
         let forbidden = io_error("open", path, io::ErrorKind::PermissionDenied.into());
         assert_eq!(forbidden.class, RetryClass::Final);
+        let too_long = io_error("open", path, Errno::NAMETOOLONG.into());
+        assert_eq!(too_long.class, RetryClass::Final);
         assert_eq!(&*forbidden.endpoint, "file:///folder");
     }
 }

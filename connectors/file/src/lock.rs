@@ -10,7 +10,7 @@
 //! keep two writers of one process apart. A comparison of process numbers cannot end the lock of a
 //! dead process.
 
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use fs4::{FileExt, TryLockError};
 
 /// The locked files of this process. Whoever opens one holds the list meanwhile, and so does a thread
 /// that forks.
@@ -53,7 +55,7 @@ impl FileLock {
         loop {
             let mut locked = hold_locked();
             let (mut file, holder) = open(path, true)?;
-            match file.try_lock() {
+            match FileExt::try_lock(&file) {
                 Ok(()) => {
                     // Only people read the process number: a full disk must not prevent the lock.
                     let process = std::process::id().to_string();
@@ -86,7 +88,10 @@ impl FileLock {
         let Ok((file, _)) = open(path, false) else {
             return false;
         };
-        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
+        matches!(
+            FileExt::try_lock_shared(&file),
+            Err(TryLockError::WouldBlock)
+        )
     }
 }
 
@@ -102,7 +107,7 @@ fn open(path: &Path, create: bool) -> io::Result<(File, String)> {
     #[cfg(unix)]
     {
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
+        options.custom_flags(flags.bits() as i32);
     }
     let mut file = options.open(path)?;
     let mut holder = String::new();

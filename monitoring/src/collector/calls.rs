@@ -137,7 +137,7 @@ impl CallConverter {
             Execution {
                 operation_signature,
                 session_id: self.session,
-                trace_id: trace_id.cast_signed(),
+                trace_id: trace_id as i64,
                 tin,
                 tout,
                 hostname: self.hostname,
@@ -165,7 +165,7 @@ impl CallConverter {
         };
         let run = batch.words(schema);
         run.map_or((0, Err(PushError::Malformed)), |mut run| {
-            run.extend(self.rows.words.as_slice(), &rows, u64::cast_signed)
+            run.extend(self.rows.words.as_slice(), &rows, |bits| bits as i64)
         })
     }
 
@@ -189,7 +189,7 @@ impl CallConverter {
         let mapping = self.mapping.as_ref();
         let time = |time: u64| match mapping {
             Some(mapping) => mapping.unix_ns(time),
-            None => time.cast_signed(),
+            None => time as i64,
         };
         let duration = |time| mapping.map_or(time, |mapping| mapping.nanoseconds(time));
         let tin = time(content.tin);
@@ -246,7 +246,7 @@ impl CallConverter {
     fn times(&mut self, tin: u64, tout: u64) -> (i64, i64) {
         match &self.mapping {
             // Neither is marked: both are in ticks.
-            Some(mapping) if (tin | tout).cast_signed() >= 0 => {
+            Some(mapping) if ((tin | tout) as i64) >= 0 => {
                 let duration = mapping.nanoseconds(tout.saturating_sub(tin));
                 let tout = mapping.unix_ns(tout.max(tin));
                 (tout.saturating_sub_unsigned(duration), tout)

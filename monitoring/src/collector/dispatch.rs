@@ -107,13 +107,13 @@ impl Dispatch {
 
     fn tell_connection(&mut self) {
         let stats = self.outbox.stats();
-        if stats.broken != self.seen.broken
-            && let Some(error) = &stats.last_error
-        {
-            self.hooks.tell(&Event::Disconnected {
-                error: Arc::clone(error),
-                retries: stats.connection != Connection::Failed,
-            });
+        if stats.broken != self.seen.broken {
+            if let Some(error) = &stats.last_error {
+                self.hooks.tell(&Event::Disconnected {
+                    error: Arc::clone(error),
+                    retries: stats.connection != Connection::Failed,
+                });
+            }
         }
         let again = stats.broken != self.seen.broken;
         if stats.connection == Connection::Open

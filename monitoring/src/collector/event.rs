@@ -148,15 +148,15 @@ pub(crate) struct Hooks {
 impl Hooks {
     /// Tells of an event. A hook that panics is not called again.
     pub(super) fn tell(&mut self, event: &Event) {
-        if let (Event::Quarantined(quarantined), Some(hook)) = (event, &mut self.quarantine)
-            && catch_unwind(AssertUnwindSafe(|| hook(quarantined))).is_err()
-        {
-            self.quarantine = None;
+        if let (Event::Quarantined(quarantined), Some(hook)) = (event, &mut self.quarantine) {
+            if catch_unwind(AssertUnwindSafe(|| hook(quarantined))).is_err() {
+                self.quarantine = None;
+            }
         }
-        if let Some(hook) = &mut self.event
-            && catch_unwind(AssertUnwindSafe(|| hook(event))).is_err()
-        {
-            self.event = None;
+        if let Some(hook) = &mut self.event {
+            if catch_unwind(AssertUnwindSafe(|| hook(event))).is_err() {
+                self.event = None;
+            }
         }
     }
 }

@@ -126,7 +126,7 @@ impl Collector {
                 refused = Some((schema.name().into(), PushError::Malformed));
                 return 1;
             };
-            let (added, result) = run.extend(&words, rows, u64::cast_signed);
+            let (added, result) = run.extend(&words, rows, |bits| bits as i64);
             refused = result.err().map(|error| (schema.name().into(), error));
             added.saturating_add(usize::from(refused.is_some()))
         });

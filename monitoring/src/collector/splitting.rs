@@ -70,9 +70,8 @@ impl Dispatch {
                 limit,
                 chunk,
             } => {
-                if batch.len() > 1
-                    && let Ok((first, second)) = halves(&batch)
-                {
+                let halves = (batch.len() > 1).then(|| halves(&batch));
+                if let Some(Ok((first, second))) = halves {
                     self.shared.ledger.split();
                     todo.push(second);
                     todo.push(first);
@@ -250,9 +249,8 @@ impl ChunkTypes {
 
     /// Forgets the chunks below this ticket, all if there is none.
     pub(super) fn forget_below(&mut self, first: Option<u64>) {
-        while let Some((ticket, _)) = self.chunks.front()
-            && first.is_none_or(|first| *ticket < first)
-        {
+        let is_below = |(ticket, _): &(_, _)| first.is_none_or(|first| *ticket < first);
+        while self.chunks.front().is_some_and(is_below) {
             self.chunks.pop_front();
         }
     }

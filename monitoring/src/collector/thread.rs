@@ -308,12 +308,11 @@ impl Collector {
         }
         let mut flushes = std::mem::take(&mut self.flushes);
         for flush in &mut flushes {
-            if let FlushStage::Draining(marks) = &flush.stage
-                && self.queues.has_passed(marks)
-                && self.dispatch.outbox.has_room()
-            {
-                self.close_all(ClosedBy::Flush);
-                flush.stage = FlushStage::Confirming(self.dispatch.encoder.next_ticket());
+            if let FlushStage::Draining(marks) = &flush.stage {
+                if self.queues.has_passed(marks) && self.dispatch.outbox.has_room() {
+                    self.close_all(ClosedBy::Flush);
+                    flush.stage = FlushStage::Confirming(self.dispatch.encoder.next_ticket());
+                }
             }
         }
         flushes.retain(|flush| match flush.stage {

@@ -214,18 +214,17 @@ impl Controller {
             return;
         }
         let shared = self.shared();
-        if let Some(metadata) = &self.handle.metadata
-            && !shared.is_enabled()
-            && !shared.is_forked()
-        {
-            let now = shared.clock.unix_ns();
-            let mut fields = Vec::new();
-            metadata.write_fields(&mut RowWriter::new(&mut fields));
-            shared.queues.push_aside(&QueueRow::Record {
-                schema: KiekerMetadataRecord::schema(),
-                timestamp: now,
-                fields: &fields,
-            });
+        if let Some(metadata) = &self.handle.metadata {
+            if !shared.is_enabled() && !shared.is_forked() {
+                let now = shared.clock.unix_ns();
+                let mut fields = Vec::new();
+                metadata.write_fields(&mut RowWriter::new(&mut fields));
+                shared.queues.push_aside(&QueueRow::Record {
+                    schema: KiekerMetadataRecord::schema(),
+                    timestamp: now,
+                    fields: &fields,
+                });
+            }
         }
         shared.set_enabled(true);
         refresh_active(shared);

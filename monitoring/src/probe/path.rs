@@ -92,13 +92,12 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     for (at, c) in text.char_indices() {
         let tail = text.get(at..).unwrap_or_default();
         // A part that was cut off may reach over this character.
-        if depth == 0
-            && tail.len() <= rest.len()
-            && let Some(after) = tail.strip_prefix(separator)
-        {
-            let length = rest.len().saturating_sub(tail.len());
-            parts.push(rest.get(..length).unwrap_or_default());
-            rest = after;
+        if depth == 0 && tail.len() <= rest.len() {
+            if let Some(after) = tail.strip_prefix(separator) {
+                let length = rest.len().saturating_sub(tail.len());
+                parts.push(rest.get(..length).unwrap_or_default());
+                rest = after;
+            }
         }
         match c {
             '<' | '(' | '[' | '{' => depth = depth.saturating_add(1),

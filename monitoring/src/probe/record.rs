@@ -44,12 +44,12 @@ pub(super) fn begin(site: &'static Site) -> Begun {
         return Begun::NOT;
     }
     // Usually calls are timed in ticks, within a trace whose next place is known.
-    if is_ticking(state)
-        && let Some(at) = trace::enter_usually()
-    {
-        // Last, so that the call's time does not hold the probe's.
-        let tin = ticks::read();
-        return Begun { tin, at };
+    if is_ticking(state) {
+        if let Some(at) = trace::enter_usually() {
+            // Last, so that the call's time does not hold the probe's.
+            let tin = ticks::read();
+            return Begun { tin, at };
+        }
     }
     begin_slowly(site)
 }
@@ -57,7 +57,7 @@ pub(super) fn begin(site: &'static Site) -> Begun {
 /// Whether calls at a site in this state are recorded, in ticks.
 #[inline]
 fn is_ticking(state: u32) -> bool {
-    state.cast_signed() > 0
+    (state as i32) > 0
 }
 
 /// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
@@ -133,7 +133,7 @@ pub(super) fn end(site: &'static Site, begun: Begun) {
 #[cold]
 #[inline(never)]
 fn end_slowly(site: &'static Site, begun: Begun) {
-    let trace_id = trace::id_here().cast_signed();
+    let trace_id = trace::id_here() as i64;
     let position = Position {
         trace_id,
         at: begun.at,
@@ -154,7 +154,7 @@ pub(super) fn end_async(begun: &OperationCall) {
         return;
     }
     let position = begun.position;
-    let trace_id = position.trace_id.cast_unsigned();
+    let trace_id = position.trace_id as u64;
     let tout = read_marked(key);
     push(
         key,

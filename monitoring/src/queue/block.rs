@@ -300,9 +300,13 @@ fn write_record(words: &[AtomicU64], number: u8, timestamp: i64, fields: &[u8]) 
         KIND_RECORD | (u64::from(number) << 8) | (length << 32),
         Ordering::Relaxed,
     );
-    time.store(timestamp.cast_unsigned(), Ordering::Relaxed);
-    let (whole, rest) = fields.as_chunks::<8>();
-    for (slot, bytes) in slots.iter().zip(whole) {
+    time.store(timestamp as u64, Ordering::Relaxed);
+    let whole = fields.chunks_exact(8);
+    let rest = whole.remainder();
+    for (slot, bytes) in slots
+        .iter()
+        .zip(whole.filter_map(|bytes| bytes.first_chunk()))
+    {
         slot.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
     }
     if let (false, Some(last)) = (rest.is_empty(), slots.last()) {

@@ -71,8 +71,8 @@ impl BlockReader {
             return;
         };
         let words = block.words().get(*from..*until).unwrap_or_default();
-        for row in words.as_chunks().0.iter().take(max_rows) {
-            let Some(call) = call_in(row) else {
+        for row in words.chunks_exact(CALL_WORDS).take(max_rows) {
+            let Some(call) = row.first_chunk().and_then(call_in) else {
                 return;
             };
             let next = from.saturating_add(CALL_WORDS);
@@ -101,7 +101,7 @@ impl BlockReader {
             return Some(QueueRow::Call(call));
         }
         let header = words.first()?.load(Ordering::Relaxed);
-        let timestamp = words.get(1)?.load(Ordering::Relaxed).cast_signed();
+        let timestamp = words.get(1)?.load(Ordering::Relaxed) as i64;
         let schema = block.type_of(header, types)?;
         let length = usize::try_from(header >> 32).ok()?;
         if flat_rows::is_flat(header) {

@@ -162,11 +162,11 @@ impl Budget {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let others = self.charged().saturating_sub(charged);
         let bytes = free.bytes.saturating_add(block.bytes());
-        if bytes.saturating_add(others) <= self.limit
-            && let Some(blocks) = free.of_size(block.len())
-        {
-            blocks.push(block);
-            free.bytes = bytes;
+        if bytes.saturating_add(others) <= self.limit {
+            if let Some(blocks) = free.of_size(block.len()) {
+                blocks.push(block);
+                free.bytes = bytes;
+            }
         }
         drop(free);
         self.release(charged);
@@ -257,9 +257,8 @@ impl FreeBlocks {
     /// Gives blocks back to the system until at most `keep` bytes are left.
     fn shrink(&mut self, keep: usize) {
         for blocks in &mut self.blocks {
-            while self.bytes > keep
-                && let Some(block) = blocks.pop()
-            {
+            while self.bytes > keep {
+                let Some(block) = blocks.pop() else { break };
                 self.bytes = self.bytes.saturating_sub(block.bytes());
             }
         }

@@ -66,11 +66,11 @@ pub(crate) fn push<F: Fn() -> Option<Arc<QueueSet>>>(
         thread_block::append_record(key, schema, timestamp, &fields)
             || push_slowly(key, find, schema, timestamp, &fields)
     };
-    if fields.capacity() <= KEEP_BYTES
-        && let Some(_inside) = Inside::enter()
-    {
-        // Without its storage the thread is about to end.
-        ROW.try_with(|row| row.set(fields)).unwrap_or_default();
+    if fields.capacity() <= KEEP_BYTES {
+        if let Some(_inside) = Inside::enter() {
+            // Without its storage the thread is about to end.
+            ROW.try_with(|row| row.set(fields)).unwrap_or_default();
+        }
     }
     pushed
 }
@@ -222,10 +222,10 @@ impl Drop for ThreadQueues {
         let _inside = Inside::enter();
         thread_block::let_go();
         for queue in self.queues.drain(..) {
-            if let Some(set) = queue.set.upgrade()
-                && !set.is_forked()
-            {
-                set.leave(queue.queue);
+            if let Some(set) = queue.set.upgrade() {
+                if !set.is_forked() {
+                    set.leave(queue.queue);
+                }
             }
         }
     }

@@ -111,7 +111,7 @@ fn write_row<const WORDS: usize, const TEXTS: usize>(
         KIND_WORDS | (u64::from(number) << 8) | (needed << 32),
         Ordering::Relaxed,
     );
-    time.store(timestamp.cast_unsigned(), Ordering::Relaxed);
+    time.store(timestamp as u64, Ordering::Relaxed);
     for (slot, word) in slots.first_chunk::<WORDS>()?.iter().zip(fields) {
         slot.store(word, Ordering::Relaxed);
     }
@@ -188,11 +188,11 @@ impl BlockReader {
         let limit = part.from.saturating_add(max_bytes.div_ceil(8));
         let mut at = part.from;
         flat.starts.clear();
-        while let Some(header) = words.word(at)
-            && is_alike(header, first)
-            && flat.starts.len() < max_rows.min(MAX_ROWS)
-            && at < limit
-        {
+        let max_rows = max_rows.min(MAX_ROWS);
+        while flat.starts.len() < max_rows && at < limit {
+            let Some(header) = words.word(at).filter(|header| is_alike(*header, first)) else {
+                break;
+            };
             // Cannot fail: a block of several rows has fewer words.
             flat.starts.extend(u32::try_from(at));
             at = at.saturating_add(length(header));

@@ -36,10 +36,10 @@ pub(crate) fn admit(key: u64) -> Option<Inside> {
 
 /// Counts a record of the queues with this key, 0 for none, that was not taken.
 pub(crate) fn count(key: u64) {
-    if key != 0
-        && let Some(lost) = lost(key)
-    {
-        lost.fetch_add(1, Ordering::Relaxed);
+    if key != 0 {
+        if let Some(lost) = lost(key) {
+            lost.fetch_add(1, Ordering::Relaxed);
+        }
     }
 }
 

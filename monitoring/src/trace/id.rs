@@ -32,7 +32,7 @@ pub(super) fn next_trace_id() -> i64 {
 /// A new trace id for a trace that another one called. Both have the same [`lane_group`].
 pub(super) fn next_trace_id_beside(caller: i64) -> i64 {
     let id = next_trace_id();
-    let differing = lane_group(id.cast_unsigned()) ^ lane_group(caller.cast_unsigned());
+    let differing = lane_group(id as u64) ^ lane_group(caller as u64);
     // These bits are random: neither the sign nor the counter, by which ids of a process differ.
     id ^ (i64::from(differing) << 32)
 }

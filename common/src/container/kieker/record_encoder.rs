@@ -109,11 +109,11 @@ impl RecordEncoder {
         let mut rows = vec![0_usize; batch.tables().len()];
         for number in table_numbers(batch) {
             let before = out.len();
-            if let Some(table) = batch.tables().get(number)
-                && let Some(row) = rows.get_mut(number)
-            {
-                self.write_record(batch, number, table, *row, options, out)?;
-                *row = row.saturating_add(1);
+            if let Some(table) = batch.tables().get(number) {
+                if let Some(row) = rows.get_mut(number) {
+                    self.write_record(batch, number, table, *row, options, out)?;
+                    *row = row.saturating_add(1);
+                }
             }
             // A chunk that cannot be is given up before it takes all memory.
             check_size(out.len().saturating_sub(start), MAX)?;
@@ -193,10 +193,10 @@ impl RecordEncoder {
     }
 
     fn class_id(&mut self, number: usize, batch: &RecordBatch) -> Result<u32, EncodeError> {
-        if let Some(&id) = self.classes.get(number)
-            && id != NONE
-        {
-            return Ok(id);
+        if let Some(&id) = self.classes.get(number) {
+            if id != NONE {
+                return Ok(id);
+            }
         }
         let id = self.next_id(Source::Class(number), batch)?;
         if let Some(slot) = self.classes.get_mut(number) {

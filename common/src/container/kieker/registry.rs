@@ -106,9 +106,10 @@ impl Registry {
     /// Takes the registrations that Kieker 1.14 and later put into a record, each before the first
     /// id of its string. No id begins with their byte.
     pub(super) fn take_nested(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
-        while let Some(own) = self.message_id
-            && input.clone().take(1, STRING_ID)? == [MESSAGE_REGISTRATION]
-        {
+        let Some(own) = self.message_id else {
+            return Ok(());
+        };
+        while input.clone().take(1, STRING_ID)? == [MESSAGE_REGISTRATION] {
             input.take(1, STRING_ID)?;
             let at = input.clone();
             let found = input.array("the number of a registry")?;

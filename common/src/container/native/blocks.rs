@@ -161,10 +161,10 @@ impl<'a> Blocks<'a> {
     where
         'a: 'b,
     {
-        if let [only] = self.blocks.as_slice()
-            && only.code == CODE_NONE
-        {
-            return Ok(only.stored);
+        if let [only] = self.blocks.as_slice() {
+            if only.code == CODE_NONE {
+                return Ok(only.stored);
+            }
         }
         buffer.clear();
         buffer.resize(self.raw_bytes, 0);

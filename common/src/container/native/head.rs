@@ -72,7 +72,7 @@ impl Head<&ChunkHeader> {
         }
         if let Some((first, last)) = self.time_span {
             varint::write_signed(out, first);
-            varint::write(out, last.wrapping_sub(first).cast_unsigned());
+            varint::write(out, last.wrapping_sub(first) as u64);
         }
         if !header.losses.is_empty() {
             varint::write(out, to_u64(header.losses.iter().len()));

@@ -229,11 +229,11 @@ impl Column {
                 values.extend(bits.map(low_half));
             }
             (Self::Signed(values), FieldType::I32) => {
-                values.extend(bits.map(|bits| i64::from(low_half(bits).cast_signed())));
+                values.extend(bits.map(|bits| i64::from(low_half(bits) as i32)));
             }
-            (Self::Signed(values), FieldType::I64) => values.extend(bits.map(u64::cast_signed)),
+            (Self::Signed(values), FieldType::I64) => values.extend(bits.map(|bits| bits as i64)),
             (Self::Signed(values), _) => {
-                values.extend(bits.map(|bits| (bits << unused).cast_signed() >> unused));
+                values.extend(bits.map(|bits| ((bits << unused) as i64) >> unused));
             }
             (Self::F64(values), _) | (Self::Unsigned(values), FieldType::U64) => {
                 values.extend(bits);

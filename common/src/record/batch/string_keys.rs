@@ -54,8 +54,9 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
     };
     // With its length, so that zeros at the end count.
     let mut hash = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-    let (pairs, rest) = bytes.as_chunks::<16>();
-    for pair in pairs {
+    let pairs = bytes.chunks_exact(16);
+    let rest = pairs.remainder();
+    for pair in pairs.filter_map(|pair| pair.first_chunk()) {
         let [a, b] = words(pair);
         hash = fold(hash ^ a, b);
     }
@@ -73,9 +74,8 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
 }
 
 fn words(bytes: &[u8; 16]) -> [u64; 2] {
-    let (words, _) = bytes.as_chunks::<8>();
-    let word = |at: usize| words.get(at).map_or(0, |word| u64::from_le_bytes(*word));
-    [word(0), word(1)]
+    let [a, b, c, d, e, f, g, h, rest @ ..] = *bytes;
+    [[a, b, c, d, e, f, g, h], rest].map(u64::from_le_bytes)
 }
 
 #[cfg(test)]

@@ -118,10 +118,10 @@ fn tuple(items: Vec<Node>) -> Result<FieldType, SerdeError> {
         .into_iter()
         .map(Node::into_type)
         .collect::<Result<Vec<_>, _>>()?;
-    if let Some(first) = types.first()
-        && types.iter().all(|item| item == first)
-    {
-        return Ok(first.clone().list());
+    if let Some(first) = types.first() {
+        if types.iter().all(|item| item == first) {
+            return Ok(first.clone().list());
+        }
     }
     let fields = types.into_iter().enumerate();
     let fields: Vec<_> = fields

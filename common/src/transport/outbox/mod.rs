@@ -188,10 +188,10 @@ impl Outbox {
             self.confirm(now, fates);
         }
         self.give_up(now, fates);
-        if let WriterState::Closed(at) = self.writer_state
-            && at.is_none_or(|at| at <= now)
-        {
-            self.reopen(now, by, fates);
+        if let WriterState::Closed(at) = self.writer_state {
+            if at.is_none_or(|at| at <= now) {
+                self.reopen(now, by, fates);
+            }
         }
         while matches!(self.writer_state, WriterState::Open) {
             self.offer(now, fates);
@@ -396,11 +396,11 @@ impl Outbox {
 
     /// Counts the chunk at this position as one that the writer does not have.
     fn leave_flight(&mut self, at: usize) {
-        if let Some(entry) = self.unconfirmed.get_mut(at)
-            && std::mem::take(&mut entry.offered)
-        {
-            self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
-            self.in_flight_bytes = self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
+        if let Some(entry) = self.unconfirmed.get_mut(at) {
+            if std::mem::take(&mut entry.offered) {
+                self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
+                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
+            }
         }
     }
 

@@ -195,14 +195,14 @@ impl FileReader {
         if self.handed_out.len() >= self.demand {
             return Ok(None);
         }
-        if let Some(position) = self.again.pop_first()
-            && let Some(entry) = self.unsettled.get_mut(&position)
-        {
-            entry.delivery.token = Token(self.next_token);
-            entry.delivery.redelivered = true;
-            self.next_token = self.next_token.wrapping_add(1);
-            self.handed_out.insert(entry.delivery.token, position);
-            return Ok(Some(Received::Chunk(entry.delivery.clone())));
+        if let Some(position) = self.again.pop_first() {
+            if let Some(entry) = self.unsettled.get_mut(&position) {
+                entry.delivery.token = Token(self.next_token);
+                entry.delivery.redelivered = true;
+                self.next_token = self.next_token.wrapping_add(1);
+                self.handed_out.insert(entry.delivery.token, position);
+                return Ok(Some(Received::Chunk(entry.delivery.clone())));
+            }
         }
         let expected = self.cursor.next_chunk();
         let piece = self.cursor.advance();

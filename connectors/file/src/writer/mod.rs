@@ -158,15 +158,15 @@ impl ChunkWriter for FileWriter {
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         // A thread that is still opening since an earlier call is waited for, not doubled.
-        if let Some(thread) = &self.thread
-            && !matches!(thread.lock().phase, Phase::Opening)
-        {
-            thread.stop(StopRequest::Abandon);
-            if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
-                return Err(self.disk_is_slow("open", RetryClass::Retry));
+        if let Some(thread) = &self.thread {
+            if !matches!(thread.lock().phase, Phase::Opening) {
+                thread.stop(StopRequest::Abandon);
+                if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
+                    return Err(self.disk_is_slow("open", RetryClass::Retry));
+                }
+                self.wanted_bytes = thread.lock().wanted_bytes;
+                self.thread = None;
             }
-            self.wanted_bytes = thread.lock().wanted_bytes;
-            self.thread = None;
         }
         let thread = match &self.thread {
             Some(thread) => Arc::clone(thread),

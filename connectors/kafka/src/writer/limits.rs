@@ -40,15 +40,15 @@ impl Limits {
         self.is_known = true;
         let most = config.message_bytes();
         let first = !std::mem::replace(&mut self.is_checked, true);
-        if let (true, Some(_), Some(limit)) = (first, config.max_message_bytes, self.topic)
-            && most > limit
-        {
-            let topic = &config.topic;
-            let message = format!(
-                "message.max.bytes={most} conflicts with max.message.bytes={limit} of topic \
+        if let (true, Some(_), Some(limit)) = (first, config.max_message_bytes, self.topic) {
+            if most > limit {
+                let topic = &config.topic;
+                let message = format!(
+                    "message.max.bytes={most} conflicts with max.message.bytes={limit} of topic \
                  {topic}: the topic takes no such message; lower the one or raise the other"
-            );
-            return Err(Failure::last("open", message));
+                );
+                return Err(Failure::last("open", message));
+            }
         }
         if let Some(bytes) = self.refused.take() {
             self.halve(bytes);

@@ -242,8 +242,10 @@ impl Worker {
 
     fn open_when_due(&mut self, now: Instant) {
         let due = matches!(&self.medium, Medium::Closed(_, at) if *at <= now);
-        if due && let Medium::Closed(inner, _) = std::mem::replace(&mut self.medium, Medium::Away) {
-            open(&self.state, inner, self.config.reopen_timeout);
+        if due {
+            if let Medium::Closed(inner, _) = std::mem::replace(&mut self.medium, Medium::Away) {
+                open(&self.state, inner, self.config.reopen_timeout);
+            }
         }
     }
 
@@ -328,12 +330,12 @@ fn open(state: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration)
     let started = thread::Builder::new()
         .name("baler-spool-open".into())
         .spawn(attempt);
-    if let Err(error) = started
-        && let Some(inner) = take(&cell)
-    {
-        let error =
-            TransportError::caused_by("start a thread for", medium, RetryClass::Retry, error);
-        state.order(|state| state.opened = Some((inner, Err(error))));
+    if let Err(error) = started {
+        if let Some(inner) = take(&cell) {
+            let error =
+                TransportError::caused_by("start a thread for", medium, RetryClass::Retry, error);
+            state.order(|state| state.opened = Some((inner, Err(error))));
+        }
     }
 }
 

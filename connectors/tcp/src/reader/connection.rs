@@ -124,12 +124,12 @@ async fn converse(
         result = acknowledge(&mut write, connection, config.heartbeat(), silence, stop) => result,
     };
     let (Ok(end) | Err(end)) = result;
-    if let End::Broken(error, _) = &end
-        && matches!(error.kind, ProtocolErrorKind::IdentityInUse { .. })
-    {
-        let mut frame = Vec::new();
-        FrameHeader::short(FrameKind::Refusal, 0).write(&mut frame);
-        farewell(&mut read.unsplit(write), &frame).await;
+    if let End::Broken(error, _) = &end {
+        if matches!(error.kind, ProtocolErrorKind::IdentityInUse { .. }) {
+            let mut frame = Vec::new();
+            FrameHeader::short(FrameKind::Refusal, 0).write(&mut frame);
+            farewell(&mut read.unsplit(write), &frame).await;
+        }
     }
     end
 }

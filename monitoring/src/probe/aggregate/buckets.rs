@@ -58,7 +58,7 @@ pub(super) fn empty_histogram() -> Histogram {
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "a bucket has four leading bits")]
 pub(super) fn to_f64(duration: u64) -> f64 {
-    duration.cast_signed() as f64
+    (duration as i64) as f64
 }
 
 #[cfg(test)]

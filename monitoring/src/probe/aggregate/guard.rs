@@ -69,7 +69,7 @@ fn end_slowly<const HISTOGRAM: bool>(
     };
     let (tin, tout) = match (unmarked(tin), unmarked(tout)) {
         (None, None) => (tin, tout),
-        (Some(tin), Some(tout)) => (tin.cast_unsigned(), tout.cast_unsigned()),
+        (Some(tin), Some(tout)) => (tin as u64, tout as u64),
         // Of two clocks no duration can be had.
         _ => return,
     };

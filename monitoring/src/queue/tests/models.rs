@@ -68,18 +68,18 @@ impl Owner {
 
     fn emit(&mut self, number: u8) -> bool {
         let fields = [number; FIELDS];
-        if let Some(block) = &self.open
-            && let Some(type_number) = block.number_of(schema())
-        {
-            let words = block.words();
-            let appended = if number.is_multiple_of(2) {
-                append_record(words, type_number, 7, &fields)
-            } else {
-                let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
-                flat_rows::append_row(words, type_number, 7, [], || row)
-            };
-            if appended {
-                return true;
+        if let Some(block) = &self.open {
+            if let Some(type_number) = block.number_of(schema()) {
+                let words = block.words();
+                let appended = if number.is_multiple_of(2) {
+                    append_record(words, type_number, 7, &fields)
+                } else {
+                    let row = [u64::from_le_bytes([number; 8]); FIELD_WORDS];
+                    flat_rows::append_row(words, type_number, 7, [], || row)
+                };
+                if appended {
+                    return true;
+                }
             }
         }
         self.open = None;

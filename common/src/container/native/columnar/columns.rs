@@ -260,17 +260,17 @@ impl ColumnDecoder<'_> {
 
 /// The lanes as the signed numbers that they are, in the same memory.
 pub(super) fn signed(lanes: Vec<u64>) -> Vec<i64> {
-    lanes.into_iter().map(u64::cast_signed).collect()
+    lanes.into_iter().map(|bits| bits as i64).collect()
 }
 
 /// The first value out of the range, which is that of a type: without a branch a value.
 pub(super) fn outside(values: &[i64], smallest: i64, largest: i64) -> Option<u64> {
-    let range = largest.wrapping_sub(smallest).cast_unsigned();
-    let above = |value: &i64| value.wrapping_sub(smallest).cast_unsigned();
+    let range = largest.wrapping_sub(smallest) as u64;
+    let above = |value: &i64| value.wrapping_sub(smallest) as u64;
     // All bits of the range are set: a larger value has another bit.
     if values.iter().fold(0, |seen, value| seen | above(value)) <= range {
         return None;
     }
     let found = values.iter().find(|value| above(value) > range);
-    found.map(|value| value.cast_unsigned())
+    found.map(|value| *value as u64)
 }

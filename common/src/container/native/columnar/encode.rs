@@ -91,7 +91,7 @@ impl Encoder {
             Some(field) => write_reference(field, out),
             None => {
                 let times = table.timestamps();
-                let lanes = times.iter().map(|time| time.cast_unsigned());
+                let lanes = times.iter().map(|time| *time as u64);
                 self.ints.write(lanes, Sign::Signed, out);
             }
         }
@@ -115,11 +115,7 @@ impl Encoder {
                 ints.write(values.iter().copied(), Sign::Unsigned, out);
             }
             Column::Signed(values) => {
-                ints.write(
-                    values.iter().map(|it| it.cast_unsigned()),
-                    Sign::Signed,
-                    out,
-                );
+                ints.write(values.iter().map(|it| *it as u64), Sign::Signed, out);
             }
             Column::Bytes(column) => {
                 ints.write(lengths(&column.ends), Sign::Unsigned, out);
@@ -163,7 +159,7 @@ fn equal_to_timestamps(table: &Table) -> Option<u64> {
         .map(|(field, column)| match (field.field_type(), column) {
             (FieldType::I64, Column::Signed(values)) => values == times,
             (FieldType::U64, Column::Unsigned(values)) => {
-                let lanes = times.iter().map(|time| time.cast_unsigned());
+                let lanes = times.iter().map(|time| *time as u64);
                 values.iter().copied().eq(lanes)
             }
             _ => false,

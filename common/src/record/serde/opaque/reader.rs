@@ -152,7 +152,7 @@ impl<'de> Reader<'de> {
             tag::TRUE => Token::Bool(true),
             tag::SIGNED => {
                 let bits = self.varint()?;
-                Token::Signed((bits >> 1).cast_signed() ^ -(bits & 1).cast_signed())
+                Token::Signed(((bits >> 1) as i128) ^ -((bits & 1) as i128))
             }
             tag::UNSIGNED => Token::Unsigned(self.varint()?),
             tag::F32 => Token::F32(f32::from_le_bytes(self.array()?)),

@@ -105,7 +105,7 @@ impl<'a> Serializer for Writer<'a> {
 
     fn serialize_i128(mut self, value: i128) -> Result<(), SerdeError> {
         self.tag(tag::SIGNED);
-        self.varint(((value << 1) ^ (value >> 127)).cast_unsigned());
+        self.varint(((value << 1) ^ (value >> 127)) as u128);
         Ok(())
     }
 

@@ -54,10 +54,11 @@ impl<'de> VariantAccess<'de> for Variant<'_> {
         if let Node::Enum {
             variants, plain, ..
         } = self.0.node
-            && *plain < variants.len()
         {
-            *plain += 1;
-            step(self.0.progress);
+            if *plain < variants.len() {
+                *plain += 1;
+                step(self.0.progress);
+            }
         }
         Ok(())
     }

@@ -121,7 +121,7 @@ impl CallEncoder {
             ints.write(ids.iter().map(|id| u64::from(*id)), Sign::Unsigned, out);
         };
         let numbers = |numbers: &[i64], ints: &mut IntEncoder, out: &mut Vec<u8>| {
-            let lanes = numbers.iter().map(|number| number.cast_unsigned());
+            let lanes = numbers.iter().map(|number| *number as u64);
             ints.write(lanes, Sign::Signed, out);
         };
         ids(calls.operations, ints, out);
@@ -137,12 +137,12 @@ impl CallEncoder {
         let rows = self.rows.iter();
         let places = rows.clone().map(|row| to_u64(row.place));
         ints.write(places, Sign::Unsigned, out);
-        let steps = rows.clone().map(|row| row.step.cast_unsigned());
+        let steps = rows.clone().map(|row| row.step as u64);
         ints.write(steps, Sign::Signed, out);
-        let orders = rows.clone().map(|row| row.order.cast_unsigned());
+        let orders = rows.clone().map(|row| row.order as u64);
         ints.write(orders, Sign::Signed, out);
         numbers(calls.ends, ints, out);
-        ints.write(rows.map(|row| row.gap.cast_unsigned()), Sign::Signed, out);
+        ints.write(rows.map(|row| row.gap as u64), Sign::Signed, out);
         if table.timestamps() == calls.ends {
             write_reference(to_u64(field::TOUT), out);
         } else if table.timestamps() == calls.begins {
@@ -197,9 +197,7 @@ impl CallEncoder {
         end: i64,
         most: usize,
     ) -> Option<(usize, &mut TracePlace)> {
-        let recent = self
-            .recent
-            .get_mut(to_usize(trace.cast_unsigned()) % RECENT)?;
+        let recent = self.recent.get_mut(to_usize(trace as u64) % RECENT)?;
         let is_recent = self
             .places
             .get(*recent)

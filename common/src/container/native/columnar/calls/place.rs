@@ -3,8 +3,6 @@
 //! Which rows call others cannot be predicted, and a wrong prediction costs as much as the rest of a
 //! row. So both cases are computed, and one is selected.
 
-use std::hint::select_unpredictable as select;
-
 use crate::container::num::{to_u64, to_usize};
 
 /// How many places there are at most.
@@ -107,8 +105,8 @@ impl Place {
     /// Adds the next row.
     #[inline(always)]
     pub(super) fn add(&mut self, depth: i64, order: i64, begin: i64, end: i64) {
-        let is_deep = depth.cast_unsigned() >= to_u64(DEPTHS);
-        let at = select(is_deep, DEPTHS, to_usize(depth.cast_unsigned()));
+        let is_deep = (depth as u64) >= to_u64(DEPTHS);
+        let at = select(is_deep, DEPTHS, to_usize(depth as u64));
         let is_known = self.firsts >> at & 1 != 0;
         let place = select(is_known, at + DEPTHS, at);
         if let Some(first) = self.first.get_mut(place % ROOM) {
@@ -119,4 +117,10 @@ impl Place {
         self.order = select(order > self.order, order, self.order);
         (self.place_has_row, self.trace_has_row) = (true, true);
     }
+}
+
+/// One of two values. Both are computed, so that the compiler needs no branch.
+#[inline(always)]
+fn select<T: Copy>(condition: bool, then: T, otherwise: T) -> T {
+    if condition { then } else { otherwise }
 }

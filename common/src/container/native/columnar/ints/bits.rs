@@ -52,19 +52,15 @@ pub(super) fn pack(numbers: &[u64], width: u32, out: &mut Vec<u8>) {
 }
 
 fn pack_all<const W: usize>(numbers: &[u64], mut to: &mut [u8]) {
-    let (eights, rest) = numbers.as_chunks::<8>();
+    let eights = numbers.chunks_exact(8);
+    let rest = eights.remainder();
+    let eights = eights.filter_map(|eight| eight.first_chunk());
     let mut last = [0; 8];
     last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    for eight in eights.iter().chain((!rest.is_empty()).then_some(&last)) {
+    for eight in eights.chain((!rest.is_empty()).then_some(&last)) {
         let words = pack_eight::<W>(eight);
-        for (to, word) in to
-            .as_chunks_mut::<8>()
-            .0
-            .iter_mut()
-            .zip(words)
-            .take(W.div_ceil(8))
-        {
-            *to = word.to_le_bytes();
+        for (to, word) in to.chunks_exact_mut(8).zip(words).take(W.div_ceil(8)) {
+            to.copy_from_slice(&word.to_le_bytes());
         }
         to = std::mem::take(&mut to).get_mut(W..).unwrap_or_default();
     }
@@ -80,10 +76,10 @@ fn pack_eight<const W: usize>(eight: &[u64; 8]) -> [u64; 8] {
         if let Some(word) = words.get_mut(word) {
             *word |= number << shift;
         }
-        if shift + W > 64
-            && let Some(next) = words.get_mut(word + 1)
-        {
-            *next |= number >> (64 - shift);
+        if shift + W > 64 {
+            if let Some(next) = words.get_mut(word + 1) {
+                *next |= number >> (64 - shift);
+            }
         }
     }
     words
@@ -99,12 +95,10 @@ pub(super) fn unpack(packed: &[u8], width: u32, base: u64, out: &mut [u64]) {
 }
 
 fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
-    let (eights, rest) = out.as_chunks_mut::<8>();
-    let mut eights = eights.iter_mut();
-    while let Some(window) = packed.first_chunk()
-        && let Some(to) = eights.next()
-    {
-        *to = unpack_eight::<W>(window, base);
+    let mut eights = out.chunks_exact_mut(8);
+    while let Some(window) = packed.first_chunk() {
+        let Some(to) = eights.next() else { break };
+        to.copy_from_slice(&unpack_eight::<W>(window, base));
         packed = packed.get(W..).unwrap_or_default();
     }
     // Near the end words reach beyond it: zeros follow there.
@@ -118,9 +112,10 @@ fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
         packed = packed.get(W..).unwrap_or_default();
         unpack_eight::<W>(window, base)
     };
-    for to in eights {
-        *to = next();
+    for to in eights.by_ref() {
+        to.copy_from_slice(&next());
     }
+    let rest = eights.into_remainder();
     if !rest.is_empty() {
         rest.iter_mut()
             .zip(next())

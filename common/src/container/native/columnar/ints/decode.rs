@@ -171,11 +171,11 @@ impl<'a> IntDecoder<'a> {
             all |= lane;
         }
         // All lanes or-ed together are at least as large as the largest one.
-        if all > largest
-            && let Some(found) = self.lanes(count).iter().find(|lane| **lane > largest)
-        {
-            let found = *found;
-            return Err(start.error(reading, DecodeErrorKind::Invalid { found }));
+        if all > largest {
+            if let Some(found) = self.lanes(count).iter().find(|lane| **lane > largest) {
+                let found = *found;
+                return Err(start.error(reading, DecodeErrorKind::Invalid { found }));
+            }
         }
         Ok(narrow)
     }
@@ -257,7 +257,7 @@ impl<'a> IntDecoder<'a> {
                 let (first, smallest) = (sign.read(payload, reading)?, payload.signed(reading)?);
                 if let Some((start, deltas)) = out.split_first_mut() {
                     *start = first;
-                    self.patched(payload, smallest.cast_unsigned(), deltas, reading)?;
+                    self.patched(payload, smallest as u64, deltas, reading)?;
                 }
                 sum_up(out);
             }
@@ -430,11 +430,11 @@ fn simple(
             if let Some((start, deltas)) = out.split_first_mut() {
                 *start = first;
                 if code == DELTA_PACKED {
-                    let smallest = payload.signed(reading)?.cast_unsigned();
+                    let smallest = payload.signed(reading)? as u64;
                     read_packed(payload, smallest, deltas, reading)?;
                 } else {
                     for delta in deltas {
-                        *delta = payload.signed(reading)?.cast_unsigned();
+                        *delta = payload.signed(reading)? as u64;
                     }
                 }
             }
@@ -481,7 +481,7 @@ fn read_fixed(
         for lane in out {
             // Up to the top and down again, which brings copies of the sign.
             let unused = 64 - bits;
-            *lane = ((*lane << unused).cast_signed() >> unused).cast_unsigned();
+            *lane = (((*lane << unused) as i64) >> unused) as u64;
         }
     }
     Ok(())
@@ -508,7 +508,7 @@ fn refer(
     let column = usize::try_from(field).ok();
     match column.and_then(|field| scope.earlier.get(field)) {
         Some(Column::Signed(values)) if values.len() == out.len() => {
-            let lanes = values.iter().map(|value| value.cast_unsigned());
+            let lanes = values.iter().map(|value| *value as u64);
             out.iter_mut().zip(lanes).for_each(|(to, lane)| *to = lane);
         }
         Some(Column::Unsigned(values)) if values.len() == out.len() => out.copy_from_slice(values),
@@ -531,7 +531,7 @@ fn map(
             // A time before 1970 is no unsigned number.
             return Err(invalid(at, *lane, reading));
         }
-        *lane = time.cast_unsigned();
+        *lane = time as u64;
     }
     Ok(())
 }

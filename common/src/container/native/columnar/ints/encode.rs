@@ -72,12 +72,12 @@ impl Span {
     fn of(numbers: impl Iterator<Item = u64>) -> Self {
         let (mut smallest, mut largest) = (i64::MAX, i64::MIN);
         for number in numbers {
-            smallest = smallest.min(number.cast_signed());
-            largest = largest.max(number.cast_signed());
+            smallest = smallest.min(number as i64);
+            largest = largest.max(number as i64);
         }
         Self {
-            smallest: smallest.cast_unsigned(),
-            bits: width(largest.wrapping_sub(smallest).cast_unsigned()),
+            smallest: smallest as u64,
+            bits: width(largest.wrapping_sub(smallest) as u64),
         }
     }
 }
@@ -114,7 +114,7 @@ impl Stats {
     fn delta(&self, sign: Sign) -> Packing {
         Packing {
             first: Some(sign.code(self.first)),
-            smallest: varint::zigzag(self.deltas.smallest.cast_signed()),
+            smallest: varint::zigzag(self.deltas.smallest as i64),
             span: self.deltas,
         }
     }

@@ -55,7 +55,7 @@ impl Sign {
     /// The lane as it is written in a variable length.
     fn code(self, lane: u64) -> u64 {
         match self {
-            Self::Signed => varint::zigzag(lane.cast_signed()),
+            Self::Signed => varint::zigzag(lane as i64),
             Self::Unsigned => lane,
         }
     }
@@ -71,7 +71,7 @@ impl Sign {
     fn read(self, cursor: &mut Cursor<'_>, reading: &'static str) -> Result<u64, DecodeError> {
         let code = cursor.varint(reading)?;
         Ok(match self {
-            Self::Signed => varint::unzigzag(code).cast_unsigned(),
+            Self::Signed => varint::unzigzag(code) as u64,
             Self::Unsigned => code,
         })
     }

@@ -42,7 +42,7 @@ impl Step {
         let mut step = 0;
         for lane in lanes {
             let distance = distance(lane);
-            if step == 0 || !distance.is_multiple_of(step) {
+            if step == 0 || distance % step != 0 {
                 step = common_divisor(step, distance);
             }
             if step == 1 {
@@ -50,7 +50,7 @@ impl Step {
             }
         }
         let number = match sign {
-            Sign::Signed => i128::from(smallest.cast_signed()),
+            Sign::Signed => i128::from(smallest as i64),
             Sign::Unsigned => i128::from(smallest),
         };
         let rest = u64::try_from(number.rem_euclid(i128::from(step))).ok()?;
@@ -61,11 +61,11 @@ impl Step {
     pub(super) fn divide(self, lanes: &[u64], smallest: u64, sign: Sign, multiples: &mut Vec<u64>) {
         let quotient = |number: i128| (number - i128::from(self.rest)) / i128::from(self.step);
         let least = match sign {
-            Sign::Signed => quotient(smallest.cast_signed().into()),
+            Sign::Signed => quotient((smallest as i64).into()),
             Sign::Unsigned => quotient(smallest.into()),
         };
         // A quotient has no more bits than the lane.
-        let least = i64::try_from(least).unwrap_or(i64::MAX).cast_unsigned();
+        let least = i64::try_from(least).unwrap_or(i64::MAX) as u64;
         let above = |lane: &u64| lane.wrapping_sub(smallest).checked_div(self.step);
         multiples.clear();
         multiples.extend(

@@ -15,12 +15,13 @@ pub(super) fn is_digit(byte: u8) -> bool {
 /// there is room; `false`, and anything, if it is none, or has not a multiple of eight of at least
 /// 16.
 pub(super) fn pack(text: &[u8], out: &mut [u8]) -> bool {
-    if text.len() < LEAST_DIGITS || !text.len().is_multiple_of(8) {
+    if text.len() < LEAST_DIGITS || text.len() % 8 != 0 {
         return false;
     }
     let mut all = 0;
-    for (pair, byte) in text.as_chunks::<2>().0.iter().zip(out) {
-        let [upper, lower] = pair.map(value);
+    for (pair, byte) in text.chunks_exact(2).zip(out) {
+        let [upper, lower] = *pair else { continue };
+        let (upper, lower) = (value(upper), value(lower));
         *byte = upper << 4 | lower;
         all |= upper | lower;
     }
@@ -29,8 +30,8 @@ pub(super) fn pack(text: &[u8], out: &mut [u8]) -> bool {
 
 /// Spells each byte with two digits, as far as there is room for them.
 pub(super) fn unpack(bytes: &[u8], out: &mut [u8]) {
-    for (pair, byte) in out.as_chunks_mut::<2>().0.iter_mut().zip(bytes) {
-        *pair = [byte >> 4, byte & 0x0f].map(digit);
+    for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
+        pair.copy_from_slice(&[byte >> 4, byte & 0x0f].map(digit));
     }
 }
 

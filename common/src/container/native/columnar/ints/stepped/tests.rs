@@ -139,11 +139,11 @@ fn stepped() -> impl Strategy<Value = Vec<u64>> {
                     base.wrapping_add(step.wrapping_mul(if rises { sum } else { number }))
                 };
                 let mut lanes: Vec<u64> = noise.into_iter().map(multiple).collect();
-                if let Some((at, more)) = &off
-                    && !lanes.is_empty()
-                {
-                    let lane = at.get_mut(&mut lanes);
-                    *lane = lane.wrapping_add(*more);
+                if let Some((at, more)) = &off {
+                    if !lanes.is_empty() {
+                        let lane = at.get_mut(&mut lanes);
+                        *lane = lane.wrapping_add(*more);
+                    }
                 }
                 lanes
             })
