@@ -123,10 +123,12 @@ fn value(text: &str) -> Value {
     serde_json::from_str(text).unwrap()
 }
 
-/// Equality of JSON, where 1 equals 1.0.
+/// Equality of JSON, where 1 equals 1.0, and -0 does not equal 0.
 fn is_equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+        (Value::Number(a), Value::Number(b)) => {
+            a == b || a.as_f64().map(f64::to_bits) == b.as_f64().map(f64::to_bits)
+        }
         (Value::Array(a), Value::Array(b)) => {
             a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_equal(a, b))
         }

@@ -61,6 +61,8 @@ fn kieker_dialect_keeps_what_else_is_odd() {
     assert!(kieker("public public abstract default static final native void a.C.d()").is_err());
     // A dollar at the start is the end of the text in Java.
     assert!(!kieker("void a.$C.d()").unwrap().matches("void a.$C.d()"));
+    // A blank is one blank: the golden file shows `\s` in Kieker's expressions.
+    assert!(!kieker("void a.C.d()").unwrap().matches("void  a.C.d()"));
     // A star at the start may be nothing.
     assert!(kieker("* a.C.d()").unwrap().matches(" a.C.d()"));
     assert!(kieker("int[*] a.C.d()").is_err());

@@ -206,16 +206,21 @@ mod tests {
     #[test]
     fn what_somebody_else_put_there_is_neither_followed_nor_emptied() {
         let folder = tempfile::tempdir().unwrap();
-        let [victim, link, copy] = ["victim", "link", "copy"].map(|it| folder.path().join(it));
+        let names = ["victim", "link", "copy", "empty", "link-to-empty"];
+        let [victim, link, copy, empty, link_to_empty] = names.map(|it| folder.path().join(it));
         fs::write(&victim, "important").unwrap();
+        fs::write(&empty, "").unwrap();
         symlink(&victim, &link).unwrap();
+        // Its content does not say that it is somebody else's.
+        symlink(&empty, &link_to_empty).unwrap();
         fs::hard_link(&victim, &copy).unwrap();
-        for path in [&link, &copy, Path::new("/dev/null")] {
+        for path in [&link, &copy, &link_to_empty, Path::new("/dev/null")] {
             let error = FileLock::acquire(path).unwrap_err();
             assert_ne!(error.kind(), io::ErrorKind::WouldBlock, "{path:?}");
             assert!(!FileLock::is_held(path), "{path:?}");
         }
         assert_eq!(fs::read(&victim).unwrap(), b"important");
+        assert_eq!(fs::read(&empty).unwrap(), b"");
     }
 
     #[test]

@@ -1,9 +1,12 @@
 //! Random outages, restarts, crashes and full disks, against what must hold.
 
 use std::collections::HashSet;
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
-use baler_connector_testkit::{ChunkSource, Label, MemoryMedium, Pump, Tap, within_patience};
+use baler_connector_testkit::{
+    ChunkSource, Label, MemoryLimits, MemoryMedium, Pump, Tap, within_patience,
+};
 use baler_spool::{Spool, SpoolConfig, SpoolStatus};
 use proptest::prelude::*;
 
@@ -22,6 +25,8 @@ enum Event {
     Break,
     /// Confirmations are held back, or passed on.
     Hold(bool),
+    /// A consumer takes what the medium has, and makes room there.
+    Receive,
     /// The process ends in order, within this number of milliseconds, and another begins.
     Restart(u64),
     /// The process is killed, and another begins.
@@ -35,6 +40,7 @@ fn event() -> impl Strategy<Value = Event> {
         3 => any::<bool>().prop_map(Event::Reachable),
         2 => Just(Event::Break),
         1 => any::<bool>().prop_map(Event::Hold),
+        4 => Just(Event::Receive),
         1 => (0..400_u64).prop_map(Event::Restart),
         1 => Just(Event::Crash),
     ]
@@ -117,6 +123,7 @@ impl World {
             Event::Reachable(reachable) => self.medium.set_unreachable(!reachable),
             Event::Break => self.medium.break_connections(),
             Event::Hold(hold) => self.medium.hold_confirmations(hold),
+            Event::Receive => receive(&mut self.tap),
             Event::Restart(millis) => {
                 let Life {
                     pump,
@@ -145,7 +152,6 @@ impl World {
                 self.begin();
             }
         }
-        receive(&mut self.tap);
     }
 
     fn settle(mut self) -> SpoolStatus {
@@ -194,7 +200,11 @@ proptest! {
         spool_after in prop_oneof![Just(0_u64), Just(5)],
     ) {
         let folder = tempfile::tempdir().unwrap();
-        let medium = MemoryMedium::default();
+        // When it breaks, it loses the chunks that it has taken and has no room for.
+        let medium = MemoryMedium::new(MemoryLimits {
+            capacity_chunks: NonZeroUsize::new(8).unwrap(),
+            ..MemoryLimits::default()
+        });
         let mut config = config(folder.path());
         config.max_bytes = max_bytes.try_into().unwrap();
         config.segment_bytes = segment_bytes.try_into().unwrap();
