@@ -236,46 +236,4 @@ fn split(signature: &str) -> (&str, String) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signature_has_a_component_and_a_name() {
-        for (signature, component, name) in [
-            (
-                "public void a.b.C.d(java.lang.String, int)",
-                "a.b.C",
-                "d(..)",
-            ),
-            ("a.b.C.d()", "a.b.C", "d()"),
-            (
-                "bool shop::cart::add(&mut Cart, u32)",
-                "shop::cart",
-                "add(..)",
-            ),
-            ("public new a.b.C.<init>()", "a.b.C", "<init>()"),
-            ("void a.b.C$1.run() throws a.b.E", "a.b.C$1", "run()"),
-            ("noOperation", "", "noOperation"),
-            ("", "", ""),
-        ] {
-            let (split, short) = split(signature);
-            assert_eq!((split, &*short), (component, name), "{signature}");
-        }
-    }
-
-    #[test]
-    fn an_operation_has_one_number_a_host_however_its_class_is_told() {
-        let mut operations = Operations::default();
-        let signature = operations.text("void a.C.d()");
-        let (class, sub) = (operations.text("a.C"), operations.text("a.Sub"));
-        let plain = operations.kind(None, signature);
-        assert_eq!(operations.kind(Some(class), signature), plain);
-        assert_eq!(operations.kind(Some(class), signature), plain);
-        assert_ne!(operations.kind(Some(sub), signature), plain);
-        let (one, two) = (operations.text("one"), operations.text("two"));
-        let here = operations.id(one, plain);
-        assert_eq!(operations.id(one, plain), here);
-        assert_ne!(operations.id(two, plain), here);
-        assert_eq!(&*operations.get(here).unwrap().host, "one");
-    }
-}
+mod tests;

@@ -155,20 +155,4 @@ fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory as _;
-
-    use super::*;
-
-    #[test]
-    fn flags_are_consistent() {
-        Args::command().debug_assert();
-        let args = Args::parse_from(["codec", "--only=postcard", "--compression=lz4,zstd:19"]);
-        assert_eq!(args.only, [Codec::Postcard]);
-        let zstd = Compression::Zstd { level: 19 };
-        assert_eq!(args.compression, [Compression::Lz4, zstd]);
-        for wrong in ["--chunk-records=0", "--compression=gzip"] {
-            assert!(Args::try_parse_from(["codec", wrong]).is_err(), "{wrong}");
-        }
-    }
-}
+mod tests;

@@ -123,36 +123,4 @@ impl MediumWatch {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn lost(records: u32) -> Event {
-        Event::Lost {
-            sequence: 0,
-            records,
-            reason: LossReason::Undelivered,
-            error: None,
-        }
-    }
-
-    #[test]
-    fn losses_of_one_reason_are_told_together() {
-        let watch = MediumWatch::default();
-        (0..441).for_each(|_| watch.told(&lost(10)));
-        let state = watch.lock();
-        let told = &state.lost[&LossReason::Undelivered];
-        assert_eq!(
-            (state.lost.len(), told.chunks, told.records),
-            (1, 441, 4_410)
-        );
-        drop(state);
-        watch.tell_lost(false);
-        assert!(watch.lock().lost.is_empty());
-        // The next ones wait for their time, or the end.
-        watch.told(&lost(10));
-        watch.tell_lost(false);
-        assert_eq!(watch.lock().lost.len(), 1);
-        watch.tell_lost(true);
-        assert!(watch.lock().lost.is_empty());
-    }
-}
+mod tests;

@@ -59,31 +59,4 @@ impl fmt::Debug for NotifyCell {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::atomic::AtomicUsize;
-
-    use super::*;
-
-    /// Counts notifications.
-    #[derive(Default)]
-    struct Counter(AtomicUsize);
-
-    impl Notify for Counter {
-        fn notify(&self) {
-            self.0.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    #[test]
-    fn an_owner_that_begins_to_wait_is_notified_at_once() {
-        let (cell, counter) = (NotifyCell::default(), Arc::<Counter>::default());
-        cell.set(counter.clone());
-        let state = || (cell.is_awaited(), counter.0.load(Ordering::Relaxed));
-        cell.set_awaited(true);
-        assert_eq!(state(), (true, 0), "it waited before");
-        cell.set_awaited(false);
-        assert_eq!(state(), (false, 0));
-        cell.set_awaited(true);
-        assert_eq!(state(), (true, 1));
-    }
-}
+mod tests;

@@ -148,7 +148,7 @@ impl KiekerStream {
     #[must_use]
     pub fn with_trace_key(self, key: u64) -> Self {
         Self {
-            trace_key: Some((key >> 1).cast_signed()),
+            trace_key: Some((key >> 1) as i64),
             ..self
         }
     }

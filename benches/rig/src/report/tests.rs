@@ -1,0 +1,29 @@
+
+use super::*;
+
+#[test]
+fn text_stands_left_and_numbers_stand_right() {
+    let columns = [
+        Column::text("name", |row: &(&str, &str)| row.0.to_owned()),
+        Column::number("rate", |row: &(&str, &str)| row.1.to_owned()),
+        Column::text("hidden", |_| String::new()).shown_for(|rows| rows.is_empty()),
+    ];
+    let rows = [("emit", "12"), ("öl", "1234567")];
+    let expected = "name     rate\nemit       12\nöl    1234567\n";
+    assert_eq!(table(&rows, &columns), expected);
+}
+
+#[test]
+fn numbers_keep_three_digits() {
+    for (value, expected) in [
+        (0.0, "0.000"),
+        (0.123_4, "0.123"),
+        (12.345, "12.3"),
+        (999.4, "999"),
+        (999.9, "1.00k"),
+        (1_234_567.0, "1.23M"),
+        (2.5e9, "2.50G"),
+    ] {
+        assert_eq!(short(value), expected);
+    }
+}

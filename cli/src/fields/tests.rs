@@ -1,0 +1,69 @@
+
+use baler_common::record::{FieldType, Value};
+
+use super::*;
+
+fn schema(name: &str, fields: &[&str]) -> Arc<Schema> {
+    let fields = fields.iter();
+    let fields: Vec<_> = fields.map(|it| Field::new(*it, FieldType::I32)).collect();
+    Arc::new(Schema::new(name, fields).unwrap())
+}
+
+fn fields(list: &str) -> Fields {
+    let names: Vec<_> = list.split(',').map(str::to_owned).collect();
+    Fields::new(&names).unwrap()
+}
+
+#[test]
+fn a_name_is_that_of_a_field_or_of_a_type_and_its_field() {
+    let schema = schema("shop::Order", &["id", "http.id", "total"]);
+    for (list, expected) in [
+        ("id", vec!["id"]),
+        ("total, id", vec!["id", "total"]),
+        ("Order.id", vec!["id"]),
+        ("shop::Order.total", vec!["total"]),
+        ("*Order.total", vec!["total"]),
+        ("Visit.id", vec![]),
+        ("http.id", vec!["http.id"]),
+        ("Order.http.id", vec!["http.id"]),
+        ("d", vec![]),
+    ] {
+        let fields = fields(list);
+        let narrowed = schema.narrowed(|field| fields.keeps(&schema, field));
+        let names: Vec<_> = narrowed.fields().iter().map(Field::name).collect();
+        assert_eq!(names, expected, "{list}");
+    }
+}
+
+#[test]
+fn a_field_that_no_type_has_is_an_error_that_lists_those_there_are() {
+    let chosen = fields("id,nothing,Order.id");
+    assert!(chosen.check().is_ok(), "nothing is known of no types");
+    chosen.see(&schema("shop::Visit", &["id", "page"]));
+    chosen.see(&schema("shop::Order", &["id"]));
+    let failure = chosen.check().unwrap_err();
+    assert_eq!(failure.code, Code::Data);
+    assert_eq!(
+        failure.message,
+        "--fields: no record type has nothing; the types that came have\n  shop::Order: id\n  \
+             shop::Visit: id, page"
+    );
+    chosen.see(&schema("Other", &["nothing"]));
+    assert!(chosen.check().is_ok());
+    let empty = Fields::new(&["id".to_owned(), String::new()]).unwrap_err();
+    assert_eq!(empty.code, Code::Configuration);
+}
+
+#[test]
+fn a_record_keeps_its_type_its_timestamp_and_the_values_of_its_fields() {
+    let wide = schema("Order", &["id", "total", "items"]);
+    let values = [1, 2, 3].map(Value::Signed);
+    let record = DynamicRecord::new(wide, Some(7), values).unwrap();
+    let mut narrower = Narrower::new(fields("items,id"));
+    for _ in 0..2 {
+        let narrowed = narrower.narrow(&record).unwrap();
+        assert_eq!(narrowed.values(), [Value::Signed(1), Value::Signed(3)]);
+        assert_eq!(narrowed.as_ref().timestamp(), Some(7));
+        assert_eq!(narrowed.as_ref().type_name(), "Order");
+    }
+}

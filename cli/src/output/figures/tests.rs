@@ -1,0 +1,22 @@
+
+use super::*;
+
+#[test]
+fn operations_are_shortened_to_what_tells_them_apart() {
+    for (signature, short) in [
+        (
+            "bookstoreTracing.Catalog.getBook(boolean)",
+            "Catalog.getBook",
+        ),
+        ("public void a.b.C.d(java.lang.String, int)", "C.d"),
+        (
+            "bool baler::demo::shop::cart::add(&mut Cart, u32)",
+            "cart::add",
+        ),
+        ("main()", "main"),
+        ("noOperation", "noOperation"),
+        ("", ""),
+    ] {
+        assert_eq!(short_operation(signature), short, "{signature}");
+    }
+}
