@@ -24,8 +24,10 @@ fuzz_manifests() {
 
 # The version of a tool that tools.txt pins.
 pinned_version() {
-    # It has no wheel.
+    # These have no wheel.
     [[ $1 != cargo-deb ]] || { echo 3.8.0 && return; }
+    # It reads the JSON of Rust 1.95; another compiler may need another version.
+    [[ $1 != cargo-public-api ]] || { echo 0.52.0 && return; }
     sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt"
 }
 
