@@ -56,7 +56,7 @@ fn results_are_kept() {
     assert!(
         kept_rows["rows"]
             .as_array()
-            .is_some_and(|rows| rows.len() == 7)
+            .is_some_and(|rows| rows.len() == 5)
     );
     assert!(kept("codec.txt").starts_with("2100 records"));
 }

@@ -218,15 +218,15 @@ fn inspect_accounts_for_the_bytes_of_native_chunks() {
     for compression in ["none", "lz4", "zstd"] {
         let chunks = folder.path().join(compression);
         let to = file_uri(&chunks);
-        let flags = ["--compression", compression, "--chunk-records", "500"];
-        let args = ["generate", "--to", &to, "--records", "1200"];
+        let flags = ["--compression", compression, "--chunk-records", "1200"];
+        let args = ["generate", "--to", &to, "--records", "3600"];
         output(&[args.as_slice(), &flags].concat());
         let path = chunks.to_str().unwrap();
         let shown = ["--records", "2", "--strings", "3", "--format", "json"];
         let document = json(&[["inspect", path].as_slice(), &shown].concat());
         let found = document["chunks"].as_array().unwrap();
         let records: u64 = found.iter().map(|it| number(&it["records"])).sum();
-        assert_eq!(records, 1_200);
+        assert_eq!(records, 3_600);
         assert!(document["broken"].as_array().unwrap().is_empty());
         for (sequence, chunk) in found.iter().enumerate() {
             assert_eq!(chunk["container"], "native");
