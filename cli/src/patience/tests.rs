@@ -1,4 +1,3 @@
-
 use std::sync::Arc;
 
 use baler_common::transport::{RetryClass, TransportError};

@@ -1,4 +1,3 @@
-
 use baler_common::transport::Origin;
 
 use super::*;

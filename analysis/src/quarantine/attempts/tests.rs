@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// A process that dies with these chunks in work, one a source.

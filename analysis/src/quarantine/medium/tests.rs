@@ -1,4 +1,3 @@
-
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{ChunkReader as _, Origin, Received, RetryClass};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium, PATIENCE};

@@ -1,4 +1,3 @@
-
 use super::EventKind::{After, AfterFailed, Before};
 use super::*;
 

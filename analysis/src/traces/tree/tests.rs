@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// 0 calls 1 and 3, 1 calls 2; in order of ends, and one of them twice.

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn rounds(finished: BTreeMap<usize, Result<usize, Failure>>) -> Rounds<usize> {

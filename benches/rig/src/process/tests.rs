@@ -1,4 +1,3 @@
-
 use super::*;
 
 const SOON: Duration = Duration::from_secs(20);

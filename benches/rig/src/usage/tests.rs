@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::clock::process_cpu_time;
 

@@ -1,4 +1,3 @@
-
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 

@@ -1,4 +1,3 @@
-
 use baler_rig::workload::{Call, Workload};
 use clap::Parser as _;
 

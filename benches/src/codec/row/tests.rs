@@ -1,4 +1,3 @@
-
 use baler_rig::Failure;
 use clap::Parser as _;
 

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::args::{Cli, ObserveArgs, QuarantineArgs, SpoolArgs, TopArgs};
 

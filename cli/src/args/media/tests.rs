@@ -1,4 +1,3 @@
-
 use crate::args::Cli;
 
 #[test]

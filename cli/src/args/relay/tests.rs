@@ -1,4 +1,3 @@
-
 use crate::args::Cli;
 
 /// The lines of a unit, and of the container's command.

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {

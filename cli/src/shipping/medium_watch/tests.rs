@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn lost(records: u32) -> Event {

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
 use crate::record::RecordBatch;

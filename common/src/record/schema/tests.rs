@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn schema(name: &str, fields: &[(&str, FieldType)]) -> Schema {

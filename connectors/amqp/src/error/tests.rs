@@ -1,4 +1,3 @@
-
 use lapin::protocol::{AMQPErrorKind, AMQPHardError, AMQPSoftError};
 
 use super::*;

@@ -1,4 +1,3 @@
-
 use baler_common::transport::uri::Uri;
 use lapin::types::AMQPType;
 

@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn writer(text: &str) -> Result<FileWriterConfig, UriError> {

@@ -1,4 +1,3 @@
-
 use super::*;
 use baler_common::transport::{Epoch, ProducerId};
 use proptest::prelude::*;

@@ -1,4 +1,3 @@
-
 use proptest::prelude::*;
 use rdkafka::Timestamp;
 use rdkafka::message::{Header, OwnedHeaders, OwnedMessage};

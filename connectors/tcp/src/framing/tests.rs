@@ -1,4 +1,3 @@
-
 use baler_connector_testkit::{ChunkSource, read_label};
 
 use super::*;

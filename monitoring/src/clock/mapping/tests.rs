@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn reading(at: Instant, milliseconds: u64, unix_ns: i64) -> Reading {

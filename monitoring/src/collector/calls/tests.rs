@@ -1,4 +1,3 @@
-
 use baler_common::record::WordLayout;
 
 use super::*;

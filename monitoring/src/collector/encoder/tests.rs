@@ -1,4 +1,3 @@
-
 use baler_common::container::KiekerSerializer;
 use baler_common::transport::{Epoch, ProducerId};
 

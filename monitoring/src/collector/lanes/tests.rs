@@ -1,4 +1,3 @@
-
 use baler_common::record::{Field, FieldType, RowWriter};
 
 use super::*;

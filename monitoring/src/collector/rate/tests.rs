@@ -1,4 +1,3 @@
-
 use super::*;
 
 const LOOK: Duration = Duration::from_millis(10);

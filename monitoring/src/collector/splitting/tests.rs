@@ -1,4 +1,3 @@
-
 use baler_common::record::{DynamicRecord, Field, FieldType, Value};
 
 use super::*;

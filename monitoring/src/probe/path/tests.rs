@@ -1,4 +1,3 @@
-
 use super::class_of;
 
 #[test]

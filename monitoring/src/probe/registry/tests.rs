@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// There is one registry in a process, and `cargo test` runs many tests in one.

@@ -1,4 +1,3 @@
-
 use super::*;
 
 const FIRST: &str = "cpu  300 0 100 1600 0 0 0 0 0 0\n\

@@ -1,4 +1,3 @@
-
 use super::super::sampler::Bench;
 use super::*;
 

@@ -1,4 +1,3 @@
-
 use super::super::variant::Alone;
 use super::*;
 

@@ -1,4 +1,3 @@
-
 use super::*;
 
 /// The cost of looks, of messages as if each were made by itself, of records and of bytes.

@@ -1,4 +1,3 @@
-
 use super::*;
 use crate::workload::{Call, Workload};
 

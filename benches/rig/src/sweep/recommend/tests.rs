@@ -1,4 +1,3 @@
-
 use super::super::case::{Case, looks_of};
 use super::super::cell::tests::case;
 use super::super::cell::tests::{runs, sample};

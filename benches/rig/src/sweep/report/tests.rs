@@ -1,4 +1,3 @@
-
 use super::super::case::Way;
 use super::super::cell::cells as cells_of;
 use super::super::cell::tests::{case, runs, sample};

@@ -1,4 +1,3 @@
-
 use super::super::cell::tests::case;
 use super::*;
 

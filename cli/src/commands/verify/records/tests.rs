@@ -1,4 +1,3 @@
-
 use baler_common::container::ChunkDecoder;
 
 use super::*;

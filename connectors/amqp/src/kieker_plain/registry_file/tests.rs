@@ -1,4 +1,3 @@
-
 use baler_connector_testkit::within_patience;
 
 use super::*;

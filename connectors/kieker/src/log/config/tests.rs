@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn config(text: &str) -> Result<KiekerLogConfig, UriError> {

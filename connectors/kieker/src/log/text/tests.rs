@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn records(text: &[u8], joins: bool, end: End) -> Vec<&str> {

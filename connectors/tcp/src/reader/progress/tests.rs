@@ -1,4 +1,3 @@
-
 use baler_connector_testkit::each_schedule;
 use proptest::prelude::*;
 

@@ -1,4 +1,3 @@
-
 use baler_common::record::timing::LogLinear;
 
 use super::*;

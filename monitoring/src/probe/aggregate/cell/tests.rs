@@ -1,4 +1,3 @@
-
 use super::*;
 
 const KEY: u64 = 8;

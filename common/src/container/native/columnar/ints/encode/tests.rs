@@ -1,4 +1,3 @@
-
 use proptest::collection::vec;
 use proptest::prelude::*;
 

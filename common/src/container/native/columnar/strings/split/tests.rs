@@ -1,4 +1,3 @@
-
 use super::*;
 
 fn cut(text: &str) -> Vec<&str> {

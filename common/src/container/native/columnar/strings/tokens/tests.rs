@@ -1,4 +1,3 @@
-
 use super::super::split::words;
 use super::*;
 
