@@ -30,6 +30,9 @@ const EARLY: usize = 64;
 /// How many numbers of a column are examined to find the frequent widths.
 const SAMPLE: usize = 128;
 
+/// How many pairs of neighbours are examined to see whether lanes repeat or rise.
+const SAMPLED_PAIRS: usize = 32;
+
 /// Writes columns of integers; keeps its memory from column to column.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntEncoder {
@@ -53,11 +56,11 @@ pub(in crate::container::native) struct IntEncoder {
 #[derive(Debug, Clone, Copy)]
 struct Stats {
     first: u64,
-    /// Whether most lanes are equal to the one before.
+    /// Whether most lanes seem to be equal to the one before.
     repeats: bool,
     lanes: Span,
-    /// The differences between neighbours.
-    deltas: Span,
+    /// The differences between neighbours, where they may be narrower than the lanes.
+    deltas: Option<Span>,
 }
 
 /// The smallest of some numbers, and how many bits the largest one has above it.
@@ -85,19 +88,60 @@ impl Span {
 impl Stats {
     fn of(lanes: &[u64], sign: Sign) -> Option<Self> {
         let (first, others) = lanes.split_first()?;
-        // With this bit flipped, lanes of either sign compare as signed numbers.
-        let flip = sign.bias() ^ 1 << 63;
-        let span = Span::of(lanes.iter().map(|lane| lane ^ flip));
-        let differences = || lanes.iter().zip(others).map(|(a, b)| b.wrapping_sub(*a));
-        let equal = differences().filter(|difference| *difference == 0).count();
+        let (all, differing) = others.iter().fold((*first, 0), |(all, differing), lane| {
+            (all | lane, differing | (lane ^ first))
+        });
+        if differing == 0 {
+            return Some(Self {
+                first: *first,
+                repeats: true,
+                lanes: Span {
+                    smallest: *first,
+                    bits: 0,
+                },
+                deltas: None,
+            });
+        }
+        // Where no lane is negative and one is 0, the bits of all lanes say how wide they are.
+        let has_zero = lanes.iter().take(SAMPLE).any(|lane| *lane == 0);
+        let span = if has_zero && all >> 63 == 0 {
+            Span {
+                smallest: 0,
+                bits: width(all),
+            }
+        } else {
+            // With this bit flipped, lanes of either sign compare as signed numbers.
+            let flip = sign.bias() ^ 1 << 63;
+            let span = Span::of(lanes.iter().map(|lane| lane ^ flip));
+            Span {
+                smallest: span.smallest ^ flip,
+                ..span
+            }
+        };
+        let pairs = lanes.iter().zip(others);
+        // A sample says whether lanes repeat, and whether neighbours are nearer than other lanes.
+        let distance = |from: u64, to: u64| {
+            let difference = to.wrapping_sub(from);
+            width(varint::zigzag(difference as i64))
+        };
+        let half = lanes.len() / 2;
+        let far = lanes.get(half..).unwrap_or_default();
+        let sample = pairs.clone().zip(far).take(half);
+        let (mut sampled, mut equal, mut far_bits, mut near_bits) = (0, 0, 0, 0);
+        for ((before, lane), far) in sample.step_by(half.div_ceil(SAMPLED_PAIRS)) {
+            sampled += 1;
+            equal += u32::from(before == lane);
+            far_bits += distance(*before, *far);
+            near_bits += distance(*before, *lane);
+        }
+        let is_narrower = near_bits + sampled <= far_bits || lanes.len() < SAMPLED_PAIRS;
+        let differences = pairs.map(|(before, lane)| lane.wrapping_sub(*before));
+        let deltas = is_narrower.then(|| Span::of(differences));
         Some(Self {
             first: *first,
-            repeats: equal * 2 >= others.len(),
-            lanes: Span {
-                smallest: span.smallest ^ flip,
-                bits: span.bits,
-            },
-            deltas: Span::of(differences()),
+            repeats: equal * 2 >= sampled,
+            lanes: span,
+            deltas,
         })
     }
 
@@ -110,19 +154,19 @@ impl Stats {
         }
     }
 
-    /// How the differences are packed.
-    fn delta(&self, sign: Sign) -> Packing {
-        Packing {
+    /// How the differences are packed, where they may be narrower than the lanes.
+    fn delta(&self, sign: Sign) -> Option<Packing> {
+        self.deltas.map(|span| Packing {
             first: Some(sign.code(self.first)),
-            smallest: varint::zigzag(self.deltas.smallest as i64),
-            span: self.deltas,
-        }
+            smallest: varint::zigzag(span.smallest as i64),
+            span,
+        })
     }
 
     /// The shorter way to pack `count` lanes, and how many bytes the column has then.
     fn shortest(&self, count: usize, sign: Sign) -> (Packing, usize) {
         let plain = self.plain(sign);
-        let delta = self.delta(sign);
+        let delta = self.delta(sign).unwrap_or(plain);
         let bytes = [plain, delta].map(|packing| packing.bytes(count));
         match bytes {
             [plain, bytes] if bytes < plain => (delta, bytes),
@@ -213,7 +257,8 @@ impl IntEncoder {
     fn write_column(&mut self, lanes: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
         let start = out.len();
         self.write_undivided(lanes, stats, sign, out);
-        let bits = stats.lanes.bits.min(stats.deltas.bits);
+        let delta_bits = stats.deltas.map_or(u32::MAX, |span| span.bits);
+        let bits = stats.lanes.bits.min(delta_bits);
         let smallest = stats.lanes.smallest;
         let Some(step) = Step::find(lanes, smallest, bits, sign) else {
             return;
@@ -242,17 +287,17 @@ impl IntEncoder {
             return write_constant(stats.first, sign, out);
         }
         let (shortest, mut best_bytes) = stats.shortest(lanes.len(), sign);
+        let patched = stats.delta(sign).unwrap_or_else(|| stats.plain(sign));
         let bits = shortest.span.bits;
         if best_bytes < LEAST_BYTES {
             return shortest.write_column(lanes, &mut self.numbers, out);
         }
         self.best.clear();
-        for layout in [RUN_LENGTH, PATCHED, DELTA_PATCHED, DICTIONARY, VARINT] {
+        for layout in [RUN_LENGTH, PATCHED, DICTIONARY, VARINT] {
             self.candidate.clear();
             let is_written = match layout {
                 RUN_LENGTH => stats.repeats && self.with_runs(lanes, sign),
-                PATCHED => self.with_patches(lanes, stats.plain(sign)),
-                DELTA_PATCHED => self.with_patches(lanes, stats.delta(sign)),
+                PATCHED => self.with_patches(lanes, patched),
                 DICTIONARY => self.with_dictionary(lanes, bits, sign),
                 _ => lanes.len() < LEAST_PACKED && self.with_varints(lanes, sign),
             };
@@ -308,15 +353,20 @@ impl IntEncoder {
             return false;
         };
         let [gaps, highs] = &mut self.parts;
-        gaps.clear();
-        highs.clear();
+        // Which numbers are large cannot be predicted: each is written, and the next one takes its
+        // place if it is not large.
+        gaps.resize(self.numbers.len(), 0);
+        highs.resize(self.numbers.len(), 0);
+        let mut large = 0;
         for (at, number) in (0..).zip(&self.numbers) {
             let high = number >> bits;
-            if high != 0 {
-                gaps.push(at);
-                highs.push(high);
+            if let Some((to_gap, to_high)) = gaps.get_mut(large).zip(highs.get_mut(large)) {
+                (*to_gap, *to_high) = (at, high);
             }
+            large += usize::from(high != 0);
         }
+        gaps.truncate(large);
+        highs.truncate(large);
         let mut next = 0;
         for gap in &mut *gaps {
             (next, *gap) = (*gap + 1, *gap - next);
