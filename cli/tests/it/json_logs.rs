@@ -47,7 +47,8 @@ fn line(number: usize) -> String {
                 at(4) % 90_000,
             );
             let address = format!("10.{}.{}.{}", at(5) % 4, at(6) % 256, at(7) % 256);
-            let duration = at(8) % 100_000;
+            // Below 0.00001, serde_json writes an exponent.
+            let duration = 1 + at(8) % 99_999;
             format!(
                 r#"{{"type":"access","time":"{time}","remote":"{address}","method":"GET","path":"{path}/{}","status":{status},"bytes":{bytes},"seconds":{}.{:05}{},"user":{},"agent":"Mozilla/5.0 (X11; Linux x86_64) Firefox/{}.0"}}"#,
                 at(9) % 3_000,
