@@ -27,6 +27,7 @@ mod recommend;
 mod report;
 mod run;
 mod run_log;
+mod user_records;
 mod writing;
 
 pub use args::SweepArgs;
@@ -36,3 +37,4 @@ pub use command::command;
 pub use model::{CostModel, HeldOut};
 pub use program::{Cluster, PlainWriter, Program, obey};
 pub use recommend::{Bounds, Recommendation};
+pub use user_records::UserRecords;

@@ -1,0 +1,45 @@
+use baler_common::record::{Field, FieldType, Schema, Value};
+
+use super::*;
+
+/// A record with this text, whose row has four bytes more.
+fn record(name: &str, text: &str) -> DynamicRecord {
+    let fields = [Field::new("text", FieldType::String)];
+    let schema = Schema::new(name, fields).unwrap();
+    DynamicRecord::new(schema.into(), Some(7), [Value::from(text)]).unwrap()
+}
+
+#[test]
+fn what_is_kept_is_read_again_and_other_records_are_told_apart() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path().join("results");
+    let mut own = UserRecords::new("amqp://user:secret@host/?queue=q");
+    assert!(own.is_empty());
+    for one in [record("a", "12"), record("b", "1234"), record("a", "")] {
+        assert!(own.push(one.as_ref()));
+    }
+    let report = own.save(&folder).unwrap();
+    assert_eq!(read(&file(&folder)).unwrap(), own.records());
+    assert_eq!(report, own.save(&folder).unwrap());
+    assert_eq!((report.records, report.row_bytes()), (3, 6));
+    let sentence = report.sentence();
+    assert!(
+        sentence.contains("the first 3 records of amqp://"),
+        "{sentence}"
+    );
+    assert!(!sentence.contains("secret"), "{sentence}");
+    own.push(record("a", "").as_ref());
+    assert_ne!(report, own.save(&folder).unwrap());
+}
+
+#[test]
+fn there_is_room_for_a_number_of_records_and_of_bytes() {
+    let mut small = UserRecords::new("null:");
+    let one = record("a", "1");
+    while small.push(one.as_ref()) {}
+    assert_eq!(small.records().len(), MOST_RECORDS);
+    let mut large = UserRecords::new("null:");
+    let one = record("a", &"1".repeat(1 << 20));
+    while large.push(one.as_ref()) {}
+    assert_eq!(large.records().len(), 16);
+}
