@@ -1,4 +1,4 @@
-//! The records of a run, when each is due, and the size of their chunks.
+//! The records of a run (calls, or those of the user), when each is due, and the size of their chunks.
 
 use std::thread;
 use std::time::Duration;

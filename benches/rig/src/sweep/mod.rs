@@ -10,6 +10,7 @@
 //!
 //! It is the second experiment of Knoche's paper (section 4, table 2), with latency, the reader and
 //! the broker measured too, and the figures that a recommendation needs.
+//! The load is synthetic calls, or [records of the user](UserRecords).
 //! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
 
 mod advice;

@@ -15,10 +15,10 @@ use crate::harness::Failure;
 use crate::statistics::to_f64;
 
 /// The largest number of records ...
-const MOST_RECORDS: usize = 20_000;
+const MOST_RECORDS: u64 = 20_000;
 
 /// ... and of bytes of their rows that a sweep takes from a source.
-const MOST_BYTES: usize = 16 << 20;
+const MOST_BYTES: u64 = 16 << 20;
 
 /// The first records of a source, in memory.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct UserRecords {
     from: String,
     records: Vec<DynamicRecord>,
     /// The bytes of their rows.
-    bytes: usize,
+    bytes: u64,
 }
 
 /// The records of a sweep, for its report. The names are those in JSON.
@@ -35,8 +35,10 @@ pub struct UserRecords {
 pub(super) struct RecordsReport {
     /// The source, without secrets.
     from: String,
-    records: usize,
-    /// The mean size of a record's row: its fields as plain bytes.
+    records: u64,
+    /// The bytes of their rows: their fields as plain bytes.
+    bytes: u64,
+    /// The mean size of a row.
     mean_bytes: f64,
     /// The CRC-32C of a chunk of them.
     checksum: u32,
@@ -56,14 +58,18 @@ impl UserRecords {
     pub fn push(&mut self, record: RecordRef<'_>) -> bool {
         let mut row = Vec::new();
         record.fields().write(&mut RowWriter::new(&mut row));
-        self.bytes = self.bytes.saturating_add(row.len());
+        self.bytes += u64::try_from(row.len()).unwrap_or(u64::MAX);
         self.records.push(record.into());
-        self.records.len() < MOST_RECORDS && self.bytes < MOST_BYTES
+        self.count() < MOST_RECORDS && self.bytes < MOST_BYTES
     }
 
     /// Whether the source has no record.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty()
+    }
+
+    fn count(&self) -> u64 {
+        u64::try_from(self.records.len()).unwrap_or(u64::MAX)
     }
 
     /// The records in order.
@@ -87,11 +93,12 @@ impl UserRecords {
         fs::create_dir_all(folder).map_err(Failure::cannot(failed))?;
         fs::write(file(folder), &chunk).map_err(Failure::cannot(failed))?;
         let checksum = chunk.last_chunk().copied().unwrap_or_default();
-        let of = |number: usize| to_f64(u64::try_from(number).unwrap_or(u64::MAX));
+        let records = self.count().max(1);
         Ok(RecordsReport {
             from: self.from.clone(),
-            records: self.records.len(),
-            mean_bytes: of(self.bytes) / of(self.records.len().max(1)),
+            records,
+            bytes: self.bytes,
+            mean_bytes: to_f64(self.bytes) / to_f64(records),
             checksum: u32::from_le_bytes(checksum),
         })
     }
@@ -99,21 +106,20 @@ impl UserRecords {
 
 impl RecordsReport {
     /// The mean size of a record's row, in whole bytes.
-    pub(super) fn row_bytes(&self) -> u64 {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a mean of at most 16 MiB"
-        )]
-        let bytes = self.mean_bytes.ceil() as u64;
-        bytes
+    pub(super) const fn row_bytes(&self) -> u64 {
+        self.bytes.div_ceil(self.records)
     }
 
     /// What was measured, in one sentence.
     pub(super) fn sentence(&self) -> String {
+        let (records, from, mean) = (self.records, &self.from, self.mean_bytes);
+        let limit = match self.bytes {
+            bytes if bytes < MOST_BYTES => "",
+            _ => " (no more, since a sweep keeps 16 MiB)",
+        };
         format!(
-            "Sent again and again: the first {} records of {}, {:.0} bytes each on average.",
-            self.records, self.from, self.mean_bytes
+            "Sent again and again: the first {records} records of {from}{limit}, {mean:.0} bytes each \
+             on average."
         )
     }
 }

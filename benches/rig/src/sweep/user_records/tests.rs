@@ -37,9 +37,12 @@ fn there_is_room_for_a_number_of_records_and_of_bytes() {
     let mut small = UserRecords::new("null:");
     let one = record("a", "1");
     while small.push(one.as_ref()) {}
-    assert_eq!(small.records().len(), MOST_RECORDS);
+    assert_eq!(small.count(), MOST_RECORDS);
     let mut large = UserRecords::new("null:");
     let one = record("a", &"1".repeat(1 << 20));
     while large.push(one.as_ref()) {}
-    assert_eq!(large.records().len(), 16);
+    assert_eq!(large.count(), 16);
+    let folder = tempfile::tempdir().unwrap();
+    let sentence = large.save(folder.path()).unwrap().sentence();
+    assert!(sentence.contains("keeps 16 MiB"), "{sentence}");
 }
