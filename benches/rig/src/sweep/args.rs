@@ -34,9 +34,8 @@ pub struct SweepArgs {
     #[arg(long, value_name = "URI")]
     pub from: Option<String>,
 
-    /// Measure with records of one's own: the first 20,000 of this URI (16 MiB at most), again and
-    /// again, instead of synthetic calls. It may be whatever `send --from` reads, and keeps its
-    /// records
+    /// Measure with the first 20,000 records (16 MiB at most) of this URI, again and again, instead of
+    /// synthetic calls. Any source of send --from; it keeps its records
     #[arg(long, value_name = "URI")]
     pub records_from: Option<String>,
 
@@ -148,9 +147,12 @@ impl SweepArgs {
     /// It cannot; the error says why.
     pub fn check(&self) -> Result<(), Failure> {
         let uri = Uri::parse(&self.to).map_err(Failure::cannot("use the URI"))?;
-        if self.records_from.as_ref() == Some(&self.to) {
+        if let Some(from) = &self.records_from
+            && (*from == self.to || Some(from) == self.from.as_ref())
+        {
             return Err(Failure::new(
-                "--records-from is --to, and a sweep removes what it finds there: use another --to",
+                "--records-from is what the sweep itself reads, and it removes the records there: \
+                 use another --to",
             ));
         }
         match uri.scheme() {
@@ -318,4 +320,4 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -2,7 +2,8 @@
 //!
 //! A row is its type, the number of its run, the time at which it is due, and the record's fields:
 //! numbers in little endian, and each string after its length. It has no field names, no padding and no
-//! checksum. A call has about 190 bytes, of which the strings are 150.
+//! checksum. A call has about 190 bytes, of which the strings are 150. The fields of a record of the
+//! user are as `RowWriter` writes them.
 
 use crate::workload::PlainCall;
 

@@ -277,7 +277,7 @@ fn most_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
     let size = u64::from(case.chunk_records.unwrap_or(1));
     match own {
         // With its framing, a record alone has up to 200 bytes more than its row.
-        Some(records) => ((3 << 20) / (records.row_bytes() + 200)).max(size),
+        Some(records) => ((3 << 20) / (records.row_bytes() + 200)).max(size * 2),
         None if case.way == Way::Auto => 50_000,
         // A message of one record has up to 400 bytes with its framing, a large chunk 20 a record.
         None => (size * 4).max(8_000),
