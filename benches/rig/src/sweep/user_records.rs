@@ -115,10 +115,10 @@ impl RecordsReport {
         let (records, from, mean) = (self.records, &self.from, self.mean_bytes);
         let limit = match self.bytes {
             bytes if bytes < MOST_BYTES => "",
-            _ => " (no more, since a sweep keeps 16 MiB)",
+            _ => ", since a sweep keeps 16 MiB",
         };
         format!(
-            "Sent again and again: the first {records} records of {from}{limit}, {mean:.0} bytes each \
+            "Sent again and again: records of {from} (the first {records}{limit}), {mean:.0} bytes each \
              on average."
         )
     }
