@@ -62,14 +62,15 @@ call, so a queue fills faster than in any application. Measure on a machine that
 
 /// What `baler sweep --help` ends with.
 const SWEEP: &str = "\
-A writer makes records at a constant rate and sends them to the medium in chunks of each size. A reader \
-decodes them and checks their number and hash. Both are processes of their own, and so is the embedded \
-cluster. For comparison, records are also sent with the client library alone, one record per message: \
-`pipelined` is the library at its best, `awaiting` waits for each confirmation. Runs are in a random \
-order, and each result is kept: after an interruption the same command goes on. CPU time is that of the \
-writing process. Bytes are those of its connections, counted by the kernel. Latency is from the time \
-when a record was due to the time when it is decoded. Intervals are 95 % confidence intervals of the \
-means of runs. Measure on a machine that does nothing else.";
+A writer makes records at a constant rate and sends them to the medium in chunks of each size. The \
+records are synthetic calls, or the records of --records-from. A reader decodes them and counts \
+them. Both are processes of their own, and so is the embedded cluster. For comparison, records are \
+also sent with the client library alone, one record per message: `pipelined` is the library at its \
+best, `awaiting` waits for each confirmation. Runs are in a random order, and each result is kept: \
+after an interruption the same command goes on. CPU time is that of the writing process. Bytes are \
+those of its connections, counted by the kernel. Latency is from the time when a record was due to \
+the time when it is decoded. Intervals are 95 % confidence intervals of the means of runs. Measure \
+on a machine that does nothing else.";
 
 /// What to do.
 #[derive(Debug, Subcommand)]

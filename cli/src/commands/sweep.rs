@@ -3,16 +3,21 @@
 //! The measurement is `baler_rig::sweep`; the program gives it the media.
 
 use std::fs;
+use std::io;
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkWriter, OpenReader};
+use baler_analysis::json_lines::{JsonLinesReader, Next};
+use baler_common::container::ChunkDecoder;
+use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received, Verdict};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
-use baler_rig::sweep::{self, Cluster, PlainWriter, Program, SweepArgs};
+use baler_rig::sweep::{self, Cluster, PlainWriter, Program, SweepArgs, UserRecords};
 
-use crate::endpoint;
+use crate::endpoint::{self, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
+use crate::patience::{GIVE_UP, Patience};
 use crate::shutdown::Shutdown;
 
 /// The command that processes of their own run.
@@ -20,6 +25,12 @@ const ORDER: &str = "sweep-order";
 
 /// How long a broker may take to answer.
 const REACH: Duration = Duration::from_secs(10);
+
+/// A source of records is at its end when nothing came for this long.
+const SILENCE: Duration = Duration::from_secs(3);
+
+/// How many chunks of a source may be unsettled: they go back to it when all records are there.
+const DEMAND: usize = 20_000;
 
 /// This program.
 struct This;
@@ -78,11 +89,17 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         endpoint::writer(uri)?;
     }
+    if let Some(uri) = &args.records_from {
+        endpoint::check_source(uri)?;
+    }
     args.check()
         .map_err(|failure| Failure::configuration(failure.to_string()))?;
     fs::create_dir_all(&args.results)
         .map_err(|error| Failure::output(args.results.display(), &error))?;
     reach(&args.to)?;
+    let records = args.records_from.as_deref();
+    let records = records.map(|uri| user_records(uri, quiet, shutdown));
+    let records = records.transpose()?;
     let bar = Progress::bar(100, quiet);
     let mut progress = |standing: Standing| {
         let Standing { done, of, left } = standing;
@@ -90,7 +107,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         bar.show(share, || format!("{done} of {of} runs{}", in_words(left)));
         !shutdown.is_requested()
     };
-    let measured = sweep::command(args, &This, &mut progress);
+    let measured = sweep::command(args, records.as_ref(), &This, &mut progress);
     bar.clear();
     if shutdown.is_requested() {
         let kept = args.results.display();
@@ -112,6 +129,87 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     } else {
         Code::Internal
     })
+}
+
+/// Copies the first records of a source, which keeps them.
+fn user_records(uri: &str, quiet: bool, shutdown: &Shutdown) -> Result<UserRecords, Failure> {
+    let mut records = UserRecords::new(uri);
+    let open_medium = |uri: &str| endpoint::open_tap(uri, Browse::UntilNow);
+    let skipped = match endpoint::open_source_by(uri, open_medium)? {
+        RecordSource::Lines(lines, endpoint) => from_lines(*lines, &mut records)
+            .map_err(|error| Failure::unavailable(&endpoint, error))?,
+        RecordSource::Medium(open) => from_medium(open, &mut records, quiet, shutdown)?,
+    };
+    let endpoint = endpoint::shown(uri);
+    if skipped > 0 && !quiet {
+        output::say(format_args!(
+            "warning: {skipped} chunks or lines of {endpoint} were skipped: they do not decode"
+        ));
+    }
+    if records.is_empty() && !shutdown.is_requested() {
+        return Err(Failure::new(
+            Code::Data,
+            format!(
+                "{endpoint} has no records to measure with: send some there first (baler send --to, \
+                 baler generate --to), or leave out --records-from to measure with synthetic calls"
+            ),
+        ));
+    }
+    Ok(records)
+}
+
+/// Copies records of lines; returns the number of lines that are no records.
+fn from_lines(mut lines: JsonLinesReader, records: &mut UserRecords) -> io::Result<u64> {
+    let mut skipped = 0;
+    loop {
+        match lines.read()? {
+            Next::Record(record) if records.push(record.as_ref()) => {}
+            Next::Record(_) | Next::End | Next::Waiting => return Ok(skipped),
+            Next::Bad(_) | Next::Lost(_) => skipped += 1,
+        }
+    }
+}
+
+/// Copies records of a medium; returns the number of chunks that do not decode.
+fn from_medium(
+    mut open: endpoint::OpenReader,
+    records: &mut UserRecords,
+    quiet: bool,
+    shutdown: &Shutdown,
+) -> Result<u64, Failure> {
+    output::listening(open.listens_on, None, quiet)?;
+    open.reader.set_demand(DEMAND);
+    let mut decoder = ChunkDecoder::default();
+    let mut skipped = 0;
+    let mut patience = Patience::new(&open.endpoint, Some(GIVE_UP), quiet);
+    let reader = open.reader.as_mut();
+    let received = patience.receive_all(reader, SILENCE, shutdown, |reader, received| {
+        let delivery = match received {
+            Received::Chunk(delivery) => delivery,
+            Received::Damaged(_) => {
+                skipped += 1;
+                return Ok(ControlFlow::Continue(()));
+            }
+            _ => return Ok(ControlFlow::Continue(())),
+        };
+        if open.only_looks {
+            // Else it would stop where too many chunks are unsettled.
+            reader.settle(delivery.token, Verdict::Ack)?;
+        }
+        let Ok(decoded) = decoder.decode(&delivery.bytes) else {
+            skipped += 1;
+            return Ok(ControlFlow::Continue(()));
+        };
+        let has_room = decoded.batch.records().all(|record| records.push(record));
+        Ok(match has_room {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        })
+    });
+    // Chunks that were not settled go back.
+    let closed = open.reader.close(shutdown.deadline());
+    received?;
+    closed.error.map_or(Ok(skipped), |error| Err(error.into()))
 }
 
 /// Does what the process that started this one wants.

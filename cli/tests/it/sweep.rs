@@ -133,22 +133,74 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
 #[test]
 fn without_consumers_writing_alone_is_measured_in_chunks_of_a_size_or_a_chosen_one() {
     let folder = tempfile::tempdir().unwrap();
-    let args = sweep(
-        "null:",
-        folder.path(),
-        &["--consumers=0", "--chunk-sizes=auto,32", "--format=json"],
-    );
-    let document = json(&words(&args));
-    let cells = document["cells"].as_array().unwrap();
-    let ways: Vec<_> = cells.iter().map(|cell| &cell["way"]).collect();
-    assert_eq!(ways, ["baler", "auto"]);
-    for cell in cells {
-        assert_eq!(cell["failure"], Value::Null, "{cell}");
-        assert_eq!(cell["lost"], 0, "{cell}");
-        assert_eq!(cell["latency_ms_p99"], Value::Null, "{cell}");
-        let achieved = cell["achieved_rate"].as_f64().unwrap();
-        assert!(achieved > 0.0, "{cell}");
+    let written = folder.path().join("written");
+    let file = format!("file:{}", written.display());
+    for to in ["null:", &file] {
+        let more = ["--consumers=0", "--chunk-sizes=auto,32", "--format=json"];
+        let document = json(&words(&sweep(to, folder.path(), &more)));
+        assert_eq!(document["records"], Value::Null);
+        let cells = document["cells"].as_array().unwrap();
+        let ways: Vec<_> = cells.iter().map(|cell| &cell["way"]).collect();
+        assert_eq!(ways, ["baler", "auto"]);
+        for cell in cells {
+            assert_eq!(cell["failure"], Value::Null, "{cell}");
+            assert_eq!(cell["lost"], 0, "{cell}");
+            assert_eq!(cell["latency_ms_p99"], Value::Null, "{cell}");
+            let achieved = cell["achieved_rate"].as_f64().unwrap();
+            assert!(achieved > 0.0, "{cell}");
+        }
     }
+    assert!(fs::read_dir(&written).unwrap().count() > 0);
+}
+
+#[test]
+fn records_of_a_source_are_measured_instead_of_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let calls = format!("file:{}", folder.path().join("calls").display());
+    output(&["generate", "--to", &calls, "--records", "300"]);
+    let (to, has_client) = match cfg!(feature = "kafka") {
+        true => ("kafka+mock:own", true),
+        false => ("tcp://127.0.0.1:0", false),
+    };
+    let from = format!("--records-from={calls}");
+    let more = [&from, "--chunk-sizes=1,64", "--format=json"];
+    let args = sweep(to, folder.path(), &more);
+    let document = json(&words(&args));
+    check(&document, &[1, 64], has_client);
+    let records = &document["records"];
+    let source = records["from"].as_str().unwrap();
+    assert!(source.ends_with("calls"), "{records}");
+    assert!(records["records"].as_u64().unwrap() >= 300, "{records}");
+    let mean = records["mean_bytes"].as_f64().unwrap();
+    assert!(mean > 150.0 && mean < 250.0, "{records}");
+    for name in ["sweep.txt", "sweep.html"] {
+        let text = fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(text.contains("Sent again and again: records of "), "{text}");
+    }
+}
+
+#[test]
+fn lines_are_a_source_of_records_and_one_without_records_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = folder.path().join("lines");
+    let from = format!("--records-from=jsonl:{}", lines.display());
+    let more = [&from, "--consumers=0", "--chunk-sizes=32", "--format=json"];
+    let args = sweep("null:", folder.path(), &more);
+    fs::write(&lines, "").unwrap();
+    let refused = |args: &[String], code, said: &str| {
+        let assert = baler(&words(args)).code(code);
+        let errors = String::from_utf8_lossy(&assert.get_output().stderr).into_owned();
+        assert!(errors.contains(said), "{errors}");
+    };
+    refused(&args, 65, "send some there first");
+    fs::write(&lines, "{\"price\": 7}\nno record\n{\"price\": 8}\n").unwrap();
+    let document = json(&words(&args));
+    assert_eq!(document["records"]["records"], 2);
+    let cell = &document["cells"][0];
+    assert_eq!((&cell["failure"], &cell["lost"]), (&Value::Null, &0.into()));
+    let same = "file:somewhere";
+    let args = sweep(same, folder.path(), &["--records-from", same]);
+    refused(&args, 78, "use another --to");
 }
 
 #[test]
@@ -203,13 +255,19 @@ fn a_sweep_over_rabbitmq_loses_nothing_and_shows_no_password() {
     let node = baler_faults::RabbitMqNode::start().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let uri = node.uri("?queue=sweep&queue_type=classic");
-    let args = sweep(
-        &uri,
-        folder.path(),
-        &["--chunk-sizes=16,512", "--format=json"],
-    );
+    // The records are those of another queue, which keeps them.
+    let calls = node.uri("?queue=calls&queue_type=classic");
+    let each = ["--records", "300", "--chunk-records", "1"];
+    output(&[&["generate", "--to", &calls][..], &each].concat());
+    let from = format!("--records-from={calls}");
+    let more = [&from, "--chunk-sizes=16,512", "--format=json"];
+    let args = sweep(&uri, folder.path(), &more);
     let document = json(&words(&args));
     check(&document, &[16, 512], true);
+    assert!(document["records"]["records"].as_u64().unwrap() >= 300);
+    let count = ["--count", "300", "--format", "json"];
+    let kept = output(&[&["receive", "--from", &calls][..], &count].concat());
+    assert_eq!(kept.lines().count(), 300);
     for name in ["sweep.json", "sweep.html", "sweep-runs.jsonl"] {
         let text = fs::read_to_string(folder.path().join(name)).unwrap();
         assert!(!text.contains("guest:guest"), "{name}");

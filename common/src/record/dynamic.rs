@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::NO_TIMESTAMP;
 use super::reference::{RecordFields, RecordRef};
-use super::schema::{FieldType, Schema};
+use super::schema::{FieldType, Role, Schema};
 use super::value::Value;
 
 /// A record together with its schema, for types known only at run time.
@@ -92,6 +92,43 @@ impl DynamicRecord {
     /// The values in the schema's order.
     pub fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    /// Moves the record in time: it was logged at `unix_ns` then.
+    ///
+    /// Its points in time ([`Role::UnixNanos`]) move with it, except in nested records, and except those
+    /// that are 0 or negative, which stand for an unknown time. The fields of a record that was logged
+    /// at an unknown time stay as they are.
+    ///
+    /// ```
+    /// use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
+    ///
+    /// let time = |name| Field::new(name, FieldType::I64).with_role(Role::UnixNanos);
+    /// let fields = [time("begin"), time("end"), Field::new("id", FieldType::I64)];
+    /// let schema = std::sync::Arc::new(Schema::new("Call", fields)?);
+    /// let mut call = DynamicRecord::new(schema, Some(50), [-1, 50, 7].map(Value::Signed))?;
+    /// call.move_to(1_000);
+    /// assert_eq!(call.as_ref().timestamp(), Some(1_000));
+    /// assert_eq!(call.values(), [-1, 1_000, 7].map(Value::Signed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn move_to(&mut self, unix_ns: i64) {
+        let before = std::mem::replace(&mut self.timestamp, unix_ns);
+        if before == NO_TIMESTAMP {
+            return;
+        }
+        let by = unix_ns.saturating_sub(before);
+        for (value, field) in self.values.iter_mut().zip(self.schema.fields()) {
+            match value {
+                Value::Signed(time) if field.role() == Role::UnixNanos && *time > 0 => {
+                    *time = time.saturating_add(by);
+                }
+                Value::Unsigned(time) if field.role() == Role::UnixNanos && *time > 0 => {
+                    *time = time.saturating_add_signed(by);
+                }
+                _ => {}
+            }
+        }
     }
 
     /// The record as filters and sinks see it.

@@ -1,5 +1,6 @@
 //! The flags of a sweep, and its cases.
 
+use std::iter;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -32,6 +33,11 @@ pub struct SweepArgs {
     /// Where the readers read, if that is another URI (a queue behind an exchange, say)
     #[arg(long, value_name = "URI")]
     pub from: Option<String>,
+
+    /// Measure with the first 20,000 records (16 MiB at most) of this URI, again and again, instead of
+    /// synthetic calls. Any source of send --from; it keeps its records
+    #[arg(long, value_name = "URI")]
+    pub records_from: Option<String>,
 
     /// Records a chunk, or auto: the collector chooses
     #[arg(
@@ -141,6 +147,14 @@ impl SweepArgs {
     /// It cannot; the error says why.
     pub fn check(&self) -> Result<(), Failure> {
         let uri = Uri::parse(&self.to).map_err(Failure::cannot("use the URI"))?;
+        if let Some(from) = &self.records_from
+            && (*from == self.to || Some(from) == self.from.as_ref())
+        {
+            return Err(Failure::new(
+                "--records-from is what the sweep itself reads, and it removes the records there: \
+                 use another --to",
+            ));
+        }
         match uri.scheme() {
             "tcp" if partitions(&self.cases()) > 1 => {
                 Err(Failure::new("tcp: has one receiver: --consumers must be 1"))
@@ -158,6 +172,12 @@ impl SweepArgs {
                 "{other}: cannot be swept; use kafka:, kafka+mock:, amqp:, amqps:, tcp:, file: or null:"
             ))),
         }
+    }
+
+    /// Every URI, which may have secrets.
+    pub(super) fn uris(&self) -> impl Iterator<Item = &String> {
+        let others = [self.from.as_ref(), self.records_from.as_ref()];
+        iter::once(&self.to).chain(others.into_iter().flatten())
     }
 
     pub(super) fn bounds(&self) -> Bounds {
@@ -300,4 +320,4 @@ fn size(text: &str) -> Result<u64, String> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::args::SweepArgs;
 use super::case::Way;
 use super::cell::Cell;
+use super::load::Material;
 use super::model::CostModel;
 use super::page::page;
 use super::program::Program;
@@ -12,6 +13,7 @@ use super::recommend::{Recommendation, recommend};
 use super::report;
 use super::run::run;
 use super::run_log::without_secrets;
+use super::user_records::{RecordsReport, UserRecords};
 use crate::harness::{Failure, Format, Outcome, Progress, keep, to_json};
 use crate::machine::Provenance;
 
@@ -22,6 +24,8 @@ struct Document<'a> {
     provenance: &'a Provenance,
     /// The medium, without secrets.
     to: &'a str,
+    /// The records that were sent again and again; `None`: calls of the workload.
+    records: Option<&'a RecordsReport>,
     /// The recommendation for the first rate; `None` if no setting is within the bounds.
     recommended: Option<&'a Recommendation>,
     /// One for each rate.
@@ -32,13 +36,14 @@ struct Document<'a> {
     cells: Vec<&'a Cell>,
 }
 
-/// Measures and writes the results. They are right if every cell has its figures and nothing was lost.
+/// Measures and writes the results, with the records of the user if there are any. They are right if every cell has its figures and nothing was lost.
 ///
 /// # Errors
 ///
 /// The medium cannot be reached, `progress` said to stop, or the cells cannot be written.
 pub fn command(
     args: &SweepArgs,
+    own: Option<&UserRecords>,
     program: &dyn Program,
     progress: &mut Progress<'_>,
 ) -> Result<Outcome, Failure> {
@@ -46,10 +51,16 @@ pub fn command(
     // Before anything loads the machine.
     let mut provenance = Provenance::this();
     let to = without_secrets(&args.to);
-    for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
+    for uri in args.uris() {
         provenance.command = provenance.command.replace(uri, &without_secrets(uri));
     }
-    let all = run(args, program, progress)?;
+    let records = own.map(|own| own.save(&args.results)).transpose()?;
+    let records = records.as_ref();
+    let material = Material {
+        seed: args.seed,
+        own: own.map_or(&[], UserRecords::records),
+    };
+    let all = run(args, records, program, progress)?;
     let mut compressions: Vec<&str> = all
         .iter()
         .filter_map(|cell| cell.case.compression.as_deref())
@@ -58,16 +69,17 @@ pub fn command(
     compressions.dedup();
     let mut models = Vec::new();
     for compression in compressions {
-        models.extend(CostModel::fit(&all, compression, args.seed)?);
+        models.extend(CostModel::fit(&all, compression, material)?);
     }
-    let recommended = recommend(&all, &models, args.bounds(), args.seed)?;
+    let recommended = recommend(&all, &models, args.bounds(), material)?;
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
-    let whole = report::text(&all, &models, Some(&recommended));
-    let page = page(&to, &all, &models, &recommended, &provenance)?;
+    let whole = report::text(records, &all, &models, Some(&recommended));
+    let page = page((&to, records), &all, &models, &recommended, &provenance)?;
     let json = to_json(&Document {
         provenance: &provenance,
         to: &to,
+        records,
         recommended: recommended.first(),
         recommendations: &recommended,
         models: &models,
@@ -79,7 +91,8 @@ pub fn command(
     let text = match args.format {
         Format::Json => json,
         Format::Table => {
-            let shown = report::text(&all, &models, args.recommend.then_some(&*recommended));
+            let chosen = args.recommend.then_some(&*recommended);
+            let shown = report::text(records, &all, &models, chosen);
             let page = args.results.join("sweep.html");
             format!("{shown}\nreport: {}\n", page.display())
         }

@@ -1,23 +1,20 @@
-//! The records of a run, when each is due, and the size of their chunks.
+//! The records of a run (calls, or those of the user), when each is due, and the size of their chunks.
 
 use std::thread;
 use std::time::Duration;
 
-use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
-use baler_common::record::BatchBuilder;
-use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_common::container::{ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::record::{BatchBuilder, DynamicRecord, RecordRef, RowWriter};
 use serde::{Deserialize, Serialize};
 
+use super::{plain_row, user_records};
 use crate::clock::now_ns;
 use crate::harness::Failure;
 use crate::statistics::to_f64;
-use crate::workload::{Call, Execution, Executions, FIRST_TRACE_ID, PlainCall, Random, Workload};
+use crate::workload::{Call, Execution, Executions, Random, Workload};
 
 /// How many different calls there are; they are repeated in other traces and at other times.
 const DIFFERENT: usize = 20_000;
-
-/// A trace id holds the number of its run above this number of bits.
-const RUN_BITS: u32 = 40;
 
 /// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
 /// times a second, costs more than most of the measured operations.
@@ -65,38 +62,162 @@ impl Schedule {
     }
 }
 
+/// The records that a load repeats: the calls that follow from the seed, or those of the user.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Material<'a> {
+    pub(super) seed: u64,
+    /// Empty for calls.
+    pub(super) own: &'a [DynamicRecord],
+}
+
+impl Material<'static> {
+    /// Calls that follow from this seed.
+    #[cfg(test)]
+    pub(super) const fn of_seed(seed: u64) -> Self {
+        Self { seed, own: &[] }
+    }
+}
+
 /// A call, and its times in units of the load.
 #[derive(Debug, Clone, Copy)]
 struct Timed {
     call: Call,
-    /// Where in its interval it is due, from 0 to 1: evenly spaced times would compress too well.
-    jitter: f64,
     /// It began after the end of the call this number of positions before it ...
     back: i64,
     /// ... by this share of the time to the end of the next call.
     share: f64,
 }
 
-/// Makes the records of a run, the same for the same seed, run and schedule.
+/// Makes the records of a run, the same for the same material, run and schedule.
 ///
-/// The calls are those of the rig's workload, stretched in time so that they end at a constant rate
-/// and still nest. A record's timestamp is its call's end, which is when the record is due. The reader
-/// computes the latency from it, whatever delayed the record.
+/// A record's timestamp is when the record is due. The reader computes the latency from it, whatever
+/// delayed the record.
 #[derive(Debug)]
 pub(super) struct Load {
+    content: Content,
+    times: Times,
+    run: u32,
+}
+
+#[derive(Debug)]
+enum Content {
+    Calls(Box<Calls>),
+    Own(Vec<DynamicRecord>),
+}
+
+/// A record of a load.
+#[derive(Debug)]
+pub(super) enum LoadRecord<'a> {
+    Call(&'a Execution),
+    Own(RecordRef<'a>),
+}
+
+/// When the records of a run are due.
+#[derive(Debug)]
+struct Times {
+    schedule: Schedule,
+    /// Where in its interval a record is due, from 0 to 1: evenly spaced times would compress too well.
+    jitter: Vec<f64>,
+}
+
+/// The calls of the rig's workload, stretched in time so that they end at a constant rate and still
+/// nest. A call ends when it is due.
+#[derive(Debug)]
+struct Calls {
     workload: Workload,
     executions: Executions,
     calls: Vec<Timed>,
-    run: u32,
-    pub(super) schedule: Schedule,
 }
 
 impl Load {
-    pub(super) fn new(seed: u64, run: u32, schedule: Schedule) -> Self {
+    pub(super) fn new(material: Material<'_>, run: u32, schedule: Schedule) -> Self {
+        let mut random = Random::new(material.seed ^ 0x7377_6565_7000);
+        let content = match material.own {
+            [] => Content::Calls(Box::new(Calls::new(material.seed))),
+            own => Content::Own(own.to_vec()),
+        };
+        Self {
+            content,
+            times: Times {
+                schedule,
+                jitter: (0..DIFFERENT).map(|_| random.unit()).collect(),
+            },
+            run,
+        }
+    }
+
+    pub(super) const fn schedule(&self) -> Schedule {
+        self.times.schedule
+    }
+
+    pub(super) const fn set_schedule(&mut self, schedule: Schedule) {
+        self.times.schedule = schedule;
+    }
+
+    /// When the record at this position is due.
+    pub(super) fn due(&self, position: u64) -> i64 {
+        self.times.due(position)
+    }
+
+    /// The record at this position, to emit it.
+    pub(super) fn record(&mut self, position: u64) -> LoadRecord<'_> {
+        match &mut self.content {
+            Content::Calls(calls) => {
+                let call = calls.call(position, &self.times);
+                LoadRecord::Call(calls.executions.of(&call))
+            }
+            Content::Own(records) => {
+                let due = self.times.due(position);
+                let count = u64::try_from(records.len()).unwrap_or(u64::MAX).max(1);
+                let index = usize::try_from(position % count).unwrap_or(0);
+                #[expect(
+                    clippy::indexing_slicing,
+                    reason = "a load without records of the user is one of calls"
+                )]
+                let record = &mut records[index];
+                record.move_to(due);
+                LoadRecord::Own(record.as_ref())
+            }
+        }
+    }
+
+    /// Writes the record at this position as a row over the contents of `row`.
+    pub(super) fn write_row(&mut self, position: u64, row: &mut Vec<u8>) {
+        plain_row::begin(self.run, self.due(position), row);
+        if let Content::Calls(calls) = &self.content {
+            let call = calls.call(position, &self.times);
+            plain_row::append_call(&calls.workload.names().plain(&call), row);
+        } else if let LoadRecord::Own(record) = self.record(position) {
+            record.fields().write(&mut RowWriter::new(row));
+        }
+    }
+}
+
+impl Times {
+    fn due(&self, position: u64) -> i64 {
+        match position {
+            0 => self.schedule.first_ns,
+            position => self.end(i64::try_from(position).unwrap_or(i64::MAX)),
+        }
+    }
+
+    fn end(&self, position: i64) -> i64 {
+        let jitter = at(&self.jitter, position).copied().unwrap_or(0.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_precision_loss,
+            reason = "a run has fewer than 2^53 records and nanoseconds"
+        )]
+        let after = ((position as f64 - 1.0 + jitter) * self.schedule.interval_ns) as i64;
+        self.schedule.start_ns.saturating_add(after)
+    }
+}
+
+impl Calls {
+    fn new(seed: u64) -> Self {
         let mut workload = Workload::new(seed);
         let calls: Vec<Call> = workload.by_ref().take(DIFFERENT).collect();
         let ends: Vec<i64> = calls.iter().map(|call| call.tout).collect();
-        let mut random = Random::new(seed ^ 0x7377_6565_7000);
         let calls = (0_i64..).zip(&calls).map(|(index, call)| {
             let ended = ends.partition_point(|end| *end <= call.tin);
             let before = ended.checked_sub(1).and_then(|last| ends.get(last));
@@ -106,7 +227,6 @@ impl Load {
             };
             Timed {
                 call: *call,
-                jitter: random.unit(),
                 back: index - (i64::try_from(ended).unwrap_or(0) - 1),
                 share,
             }
@@ -115,47 +235,20 @@ impl Load {
             calls: calls.collect(),
             executions: Executions::new(workload.names()),
             workload,
-            run,
-            schedule,
         }
     }
 
-    fn timed(&self, position: i64) -> Option<&Timed> {
-        let count = i64::try_from(self.calls.len()).unwrap_or(i64::MAX).max(1);
-        let index = usize::try_from(position.rem_euclid(count)).unwrap_or(0);
-        self.calls.get(index)
-    }
-
-    /// When the record at this position is due.
-    pub(super) fn due(&self, position: u64) -> i64 {
-        match position {
-            0 => self.schedule.first_ns,
-            position => self.end(i64::try_from(position).unwrap_or(i64::MAX)),
-        }
-    }
-
-    fn end(&self, position: i64) -> i64 {
-        let jitter = self.timed(position).map_or(0.0, |timed| timed.jitter);
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_precision_loss,
-            reason = "a run has fewer than 2^53 records and nanoseconds"
-        )]
-        let after = ((position as f64 - 1.0 + jitter) * self.schedule.interval_ns) as i64;
-        self.schedule.start_ns.saturating_add(after)
-    }
-
-    fn call(&self, position: u64) -> Call {
+    fn call(&self, position: u64, times: &Times) -> Call {
         let signed = i64::try_from(position).unwrap_or(i64::MAX);
-        let Some(timed) = self.timed(signed) else {
+        let Some(timed) = at(&self.calls, signed) else {
             return Call::default();
         };
         let mut call = timed.call;
         let cycle = signed / i64::try_from(self.calls.len()).unwrap_or(i64::MAX).max(1);
-        call.trace_id += (cycle << 16) + (i64::from(self.run) << RUN_BITS);
-        call.tout = self.due(position);
-        let before = self.end(signed - timed.back);
-        let after = self.end(signed - timed.back + 1);
+        call.trace_id += cycle << 16;
+        call.tout = times.due(position);
+        let before = times.end(signed - timed.back);
+        let after = times.end(signed - timed.back + 1);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
@@ -169,22 +262,12 @@ impl Load {
         };
         call
     }
-
-    /// The record at this position, to emit it.
-    pub(super) fn record(&mut self, position: u64) -> &Execution {
-        let call = self.call(position);
-        self.executions.of(&call)
-    }
-
-    /// The record at this position, to send it as a row.
-    pub(super) fn plain(&self, position: u64) -> PlainCall<'_> {
-        self.workload.names().plain(&self.call(position))
-    }
 }
 
-/// The run that a trace belongs to.
-pub(super) fn run_of(trace_id: i64) -> i64 {
-    trace_id.wrapping_sub(FIRST_TRACE_ID) >> RUN_BITS
+/// The item at this position of values that are repeated without end.
+fn at<T>(values: &[T], position: i64) -> Option<&T> {
+    let count = i64::try_from(values.len()).unwrap_or(i64::MAX).max(1);
+    values.get(usize::try_from(position.rem_euclid(count)).unwrap_or(0))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "differences within a workload")]
@@ -199,7 +282,7 @@ fn ratio(part: i64, whole: i64) -> f64 {
 /// encoded to see.
 pub(super) fn payload_per_record(
     compression: &str,
-    seed: u64,
+    material: Material<'_>,
     records: f64,
     rate: f64,
 ) -> Result<f64, Failure> {
@@ -216,16 +299,8 @@ pub(super) fn payload_per_record(
         from_ns: start_ns,
         to_ns: start_ns,
     };
-    let mut load = Load::new(seed, 0, schedule);
-    let header = ChunkHeader::new(ChunkIdentity {
-        producer: ProducerId::new(1),
-        epoch: Epoch {
-            start_unix_ns: 1,
-            random: 1,
-        },
-        lane: 0,
-        sequence: 1,
-    });
+    let mut load = Load::new(material, 0, schedule);
+    let header = user_records::header();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -237,7 +312,10 @@ pub(super) fn payload_per_record(
     let (mut builder, mut bytes) = (BatchBuilder::new(), 0_usize);
     for chunk in 0..chunks {
         for position in 1..=records {
-            let pushed = builder.push(load.record(chunk * records + position));
+            let pushed = match load.record(chunk * records + position) {
+                LoadRecord::Call(record) => builder.push(record),
+                LoadRecord::Own(record) => builder.push_ref(record),
+            };
             pushed.map_err(Failure::cannot(cannot_encode))?;
         }
         let mut out = Vec::new();

@@ -10,6 +10,7 @@
 //!
 //! It is the second experiment of Knoche's paper (section 4, table 2), with latency, the reader and
 //! the broker measured too, and the figures that a recommendation needs.
+//! The load is synthetic calls, or [records of the user](UserRecords).
 //! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
 
 mod advice;
@@ -27,6 +28,7 @@ mod recommend;
 mod report;
 mod run;
 mod run_log;
+mod user_records;
 mod writing;
 
 pub use args::SweepArgs;
@@ -36,3 +38,4 @@ pub use command::command;
 pub use model::{CostModel, HeldOut};
 pub use program::{Cluster, PlainWriter, Program, obey};
 pub use recommend::{Bounds, Recommendation};
+pub use user_records::UserRecords;

@@ -19,7 +19,7 @@ use serde::Serialize;
 
 use super::case::{looks_of, records_of};
 use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU, load_cpu};
-use super::load::payload_per_record;
+use super::load::{Material, payload_per_record};
 use crate::harness::Failure;
 use crate::statistics::non_negative_least_squares;
 
@@ -166,12 +166,12 @@ impl CostModel {
     pub(super) fn fit(
         cells: &[Cell],
         compression: &str,
-        seed: u64,
+        material: Material<'_>,
     ) -> Result<Option<Self>, Failure> {
         let mut points = Vec::new();
         for cell in cells {
             if cell.case.is_chunked_by(compression) {
-                points.extend(point(cell, cells, (compression, seed))?);
+                points.extend(point(cell, cells, (compression, material))?);
             }
         }
         let sizes = sizes_of(&points);
@@ -285,7 +285,7 @@ impl CostModel {
 fn point(
     cell: &Cell,
     cells: &[Cell],
-    (compression, seed): (&str, u64),
+    (compression, material): (&str, Material<'_>),
 ) -> Result<Option<Point>, Failure> {
     let case = &cell.case;
     let (Some(rate), Some(size), Some(wait)) = (case.rate, case.chunk_records, case.wait_time_ms)
@@ -304,7 +304,7 @@ fn point(
     }
     let records = records_of(size, wait, rate);
     Ok(Some(Point {
-        payload: payload_per_record(compression, seed, records, rate)? * rate,
+        payload: payload_per_record(compression, material, records, rate)? * rate,
         load_cpu: load_cpu(case, cells).unwrap_or(0.0).min(cpu),
         cpu,
         bytes,

@@ -6,6 +6,7 @@ use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU};
 use super::model::CostModel;
 use super::recommend::Recommendation;
 use super::report::{COSTS, DELIVERIES, ERRORS, SETTINGS, factors, problems};
+use super::user_records::RecordsReport;
 use crate::chart::{Lines, Point, Series, lines};
 use crate::harness::Failure;
 use crate::machine::Provenance;
@@ -17,7 +18,7 @@ use crate::report::{self, escaped, figure, html_table, short, short_or_dash};
 ///
 /// Drawing fails.
 pub(super) fn page(
-    to: &str,
+    (to, records): (&str, Option<&RecordsReport>),
     cells: &[Cell],
     models: &[CostModel],
     recommended: &[Recommendation],
@@ -34,6 +35,9 @@ pub(super) fn page(
             let (first, rest) = (escaped(first), escaped(&rest.join(" ")));
             body.push_str(&format!("<p class=\"lead\">{first}</p>\n<p>{rest}</p>\n"));
         }
+    }
+    if let Some(records) = records {
+        body.push_str(&format!("<p>{}</p>\n", escaped(&records.sentence())));
     }
     body.push_str("</section>\n");
     for problem in problems(cells) {

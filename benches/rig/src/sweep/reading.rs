@@ -6,12 +6,11 @@ use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::{Column, RecordBatch};
-use baler_common::transport::{Received, Verdict};
+use baler_common::transport::{ProducerId, Received, Verdict};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use super::load::{Schedule, run_of};
+use super::load::Schedule;
 use super::plain_row;
 use super::program::{Order, Program};
 use crate::clock::now_ns;
@@ -284,9 +283,14 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The producer of the chunks of a run. Other programs have random ones.
+pub(super) fn producer_of(run: u32) -> ProducerId {
+    ProducerId::new(run.into())
+}
+
 /// The arrived records of the present run.
 struct Run {
-    number: i64,
+    number: u32,
     plain: bool,
     schedule: Option<Schedule>,
     decoder: ChunkDecoder,
@@ -300,7 +304,7 @@ impl Run {
     fn new(number: u32, plain: bool) -> Result<Self, Failure> {
         let latency = Histogram::new_with_bounds(1_000, LONGEST, 3);
         Ok(Self {
-            number: i64::from(number),
+            number,
             plain,
             schedule: None,
             decoder: ChunkDecoder::default(),
@@ -310,12 +314,13 @@ impl Run {
         })
     }
 
-    /// Decodes a message. Messages of other runs and of other programs are skipped.
+    /// Decodes a chunk, or reads the beginning of a row. Messages of other runs and of other programs
+    /// are skipped.
     fn take(&mut self, bytes: &[u8]) {
         if self.plain {
-            let call = plain_row::read(bytes).filter(|it| run_of(it.trace_id) == self.number);
-            if let Some(call) = call {
-                self.time(call.tout, now_ns());
+            let own = plain_row::read(bytes).filter(|(run, _)| *run == self.number);
+            if let Some((_, due)) = own {
+                self.time(due, now_ns());
                 self.records += 1;
             }
             return;
@@ -323,7 +328,8 @@ impl Run {
         let Ok(decoded) = self.decoder.decode(bytes) else {
             return;
         };
-        if !self.is_own(&decoded.batch) {
+        let producer = decoded.summary.identity().map(|it| it.producer);
+        if producer != Some(producer_of(self.number)) {
             return;
         }
         let now = now_ns();
@@ -345,17 +351,6 @@ impl Run {
             let late = now.saturating_sub(schedule.burst_of(due));
             self.latency
                 .saturating_record(u64::try_from(late).unwrap_or(0));
-        }
-    }
-
-    /// Whether the batch's first record is of this run: no chunk has records of several runs.
-    fn is_own(&self, batch: &RecordBatch) -> bool {
-        let table = batch.tables().first();
-        match table.and_then(|table| table.column("traceId")) {
-            Some(Column::Signed(values)) => values
-                .first()
-                .is_some_and(|trace| run_of(*trace) == self.number),
-            _ => false,
         }
     }
 

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::case::{Way, records_of};
 use super::cell::{Cell, load_cpu};
-use super::load::payload_per_record;
+use super::load::{Material, payload_per_record};
 use super::model::{CostModel, Expected};
 use crate::harness::Failure;
 
@@ -48,7 +48,7 @@ pub(super) fn recommend(
     cells: &[Cell],
     models: &[CostModel],
     bounds: Bounds,
-    seed: u64,
+    material: Material<'_>,
 ) -> Result<Vec<Recommendation>, Failure> {
     let baler = || cells.iter().filter(|cell| cell.case.way == Way::Baler);
     let mut rates: Vec<f64> = baler().filter_map(|cell| cell.case.rate).collect();
@@ -58,7 +58,7 @@ pub(super) fn recommend(
     for rate in rates {
         let mut found: Vec<Recommendation> = Vec::new();
         for model in models {
-            found.extend(candidates(cells, model, rate, bounds, seed)?);
+            found.extend(candidates(cells, model, rate, bounds, material)?);
         }
         let cost = |one: &Recommendation| one.expected.writer_cpu_seconds_per_second;
         let cheapest = found.iter().map(cost).fold(f64::INFINITY, f64::min);
@@ -76,7 +76,7 @@ fn candidates(
     model: &CostModel,
     rate: f64,
     bounds: Bounds,
-    seed: u64,
+    material: Material<'_>,
 ) -> Result<Vec<Recommendation>, Failure> {
     let measured: Vec<&Cell> = cells
         .iter()
@@ -113,7 +113,7 @@ fn candidates(
         .flat_map(|wait| all.iter().map(move |size| (*size, *wait)))
     {
         let records = records_of(size, wait, rate);
-        let payload = payload_per_record(&model.compression, seed, records, rate)?;
+        let payload = payload_per_record(&model.compression, material, records, rate)?;
         let measured = measured
             .iter()
             .find(|cell| {

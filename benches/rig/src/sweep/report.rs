@@ -7,15 +7,22 @@ use super::cell::{
 };
 use super::model::{CostModel, HeldOut};
 use super::recommend::Recommendation;
+use super::user_records::RecordsReport;
 use crate::report::{self, Column, differ, short, short_or_dash};
 
 /// The tables, failures and losses, and the recommendations with their models.
 pub(super) fn text(
+    records: Option<&RecordsReport>,
     cells: &[Cell],
     models: &[CostModel],
     recommended: Option<&[Recommendation]>,
 ) -> String {
-    let mut out = report::table(cells, &[SETTINGS, COSTS].concat());
+    let mut out = String::new();
+    if let Some(records) = records {
+        line(&mut out, &records.sentence());
+        out.push('\n');
+    }
+    out.push_str(&report::table(cells, &[SETTINGS, COSTS].concat()));
     out.push('\n');
     out.push_str(&report::table(cells, &[SETTINGS, DELIVERIES].concat()));
     for problem in problems(cells) {

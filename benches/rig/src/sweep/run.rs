@@ -14,6 +14,7 @@ use super::cell::{
 use super::program::{Order, Program};
 use super::reading::{ReaderCommand, ReaderReport, Readers};
 use super::run_log::{FINISHED, FinishedRun, RunLog, fingerprint};
+use super::user_records::{self, RecordsReport};
 use super::writing::{Counters, WriterEvent, Writing};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
 use crate::process::{Child, to_line};
@@ -44,10 +45,11 @@ const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
 /// The medium cannot be reached, `progress` said to stop, or runs cannot be written.
 pub(super) fn run(
     args: &SweepArgs,
+    records: Option<&RecordsReport>,
     program: &dyn Program,
     progress: &mut Progress<'_>,
 ) -> Result<Vec<Cell>, Failure> {
-    let (mut log, finished) = RunLog::open(&args.results, &fingerprint(args)?)?;
+    let (mut log, finished) = RunLog::open(&args.results, &fingerprint(args, records)?)?;
     let planned = args.cases();
     let rounds = Rounds {
         repetitions: args.repetitions.get(),
@@ -66,7 +68,7 @@ pub(super) fn run(
         let mut measure = || {
             let medium = match &mut medium {
                 Some(medium) => medium,
-                none => none.insert(Medium::start(args, program)?),
+                none => none.insert(Medium::start(args, records, program)?),
             };
             medium.measure(case, run, go_on)
         };
@@ -111,6 +113,8 @@ fn run_base() -> usize {
 /// The medium, and the processes around it.
 struct Medium<'a> {
     args: &'a SweepArgs,
+    /// The records of the user, which are in a file.
+    records: Option<&'a RecordsReport>,
     program: &'a dyn Program,
     scheme: String,
     writer_uri: String,
@@ -122,11 +126,16 @@ struct Medium<'a> {
 }
 
 impl<'a> Medium<'a> {
-    fn start(args: &'a SweepArgs, program: &'a dyn Program) -> Result<Self, Failure> {
+    fn start(
+        args: &'a SweepArgs,
+        records: Option<&'a RecordsReport>,
+        program: &'a dyn Program,
+    ) -> Result<Self, Failure> {
         let uri = Uri::parse(&args.to).map_err(Failure::cannot("use the URI"))?;
         let scheme = uri.scheme().to_owned();
         let mut medium = Self {
             args,
+            records,
             program,
             writer_uri: args.to.clone(),
             reader_uri: args.from.clone().unwrap_or_else(|| args.to.clone()),
@@ -173,7 +182,9 @@ impl<'a> Medium<'a> {
         let readers = self.readers.insert(readers);
         readers.begin(run, case.way.is_plain())?;
         let most_under_way = match self.scheme.as_str() {
-            "kafka+mock" if case.is_read() && case.rate.is_none() => Some(most_under_way(case)),
+            "kafka+mock" if case.is_read() && case.rate.is_none() => {
+                Some(most_under_way(case, self.records))
+            }
             _ => None,
         };
         let order = Order::Write(Writing {
@@ -181,6 +192,7 @@ impl<'a> Medium<'a> {
             case: case.clone(),
             run,
             seed: self.args.seed,
+            records: self.records.map(|_| user_records::file(&self.args.results)),
             warm_up: self.args.warm_up,
             seconds: self.args.seconds.get(),
             most_under_way,
@@ -261,11 +273,14 @@ impl<'a> Medium<'a> {
 
 /// The embedded cluster keeps 5 MiB a partition and drops older messages, read or not. So without a rate
 /// the load waits for the readers.
-fn most_under_way(case: &Case) -> u64 {
-    match (case.way, case.chunk_records) {
-        (Way::Auto, _) => 50_000,
+fn most_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
+    let size = u64::from(case.chunk_records.unwrap_or(1));
+    match own {
+        // With its framing, a record alone has up to 200 bytes more than its row.
+        Some(records) => ((3 << 20) / (records.row_bytes() + 200)).max(size * 2),
+        None if case.way == Way::Auto => 50_000,
         // A message of one record has up to 400 bytes with its framing, a large chunk 20 a record.
-        (_, records) => (u64::from(records.unwrap_or(1)) * 4).max(8_000),
+        None => (size * 4).max(8_000),
     }
 }
 

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::args::SweepArgs;
 use super::cell::Sample;
+use super::user_records::RecordsReport;
 use crate::harness::Failure;
 use crate::process::to_line;
 
@@ -71,9 +72,13 @@ impl RunLog {
 
 /// The plan of a sweep as text, without secrets. A sweep with the same plan can continue an interrupted
 /// one.
-pub(super) fn fingerprint(args: &SweepArgs) -> Result<String, Failure> {
+pub(super) fn fingerprint(
+    args: &SweepArgs,
+    records: Option<&RecordsReport>,
+) -> Result<String, Failure> {
     to_line(&(
         without_secrets(&args.to),
+        records,
         args.from.as_deref().map(without_secrets),
         args.cases(),
         args.repetitions,

@@ -1,5 +1,6 @@
 //! The writing process.
 
+use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,9 +10,10 @@ use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
 use super::case::{Case, Way};
-use super::load::{Load, Schedule};
-use super::plain_row;
+use super::load::{Load, LoadRecord, Material, Schedule};
 use super::program::{PlainWriter, Program};
+use super::reading::producer_of;
+use super::user_records;
 use crate::clock::{nanos, now_ns, process_cpu_time};
 use crate::harness::Failure;
 use crate::process::{from_parent, tell_parent};
@@ -38,6 +40,8 @@ pub(super) struct Writing {
     pub(super) case: Case,
     pub(super) run: u32,
     pub(super) seed: u64,
+    /// The file with the records of the user, if there are any.
+    pub(super) records: Option<PathBuf>,
     /// How long the load runs before it is measured.
     pub(super) warm_up: Duration,
     /// How long it is measured.
@@ -86,7 +90,12 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         from_ns: 0,
         to_ns: 0,
     };
-    let mut load = Load::new(task.seed, task.run, schedule);
+    let own = task.records.as_deref().map(user_records::read);
+    let material = Material {
+        seed: task.seed,
+        own: &own.transpose()?.unwrap_or_default(),
+    };
+    let mut load = Load::new(material, task.run, schedule);
     let mut sender = match task.case.way {
         Way::Auto | Way::Baler => Sender::Chunks(controller(task, program)?),
         Way::Pacing => Sender::Nothing(0),
@@ -94,13 +103,13 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     };
     // The first record opens whatever is not open yet.
     schedule.first_ns = now_ns();
-    load.schedule = schedule;
+    load.set_schedule(schedule);
     sender.emit(&mut load, 0, 1)?;
     sender.settle()?;
     schedule.start_ns = now_ns() + AHEAD_NS;
     schedule.from_ns = schedule.start_ns + i64::try_from(nanos(task.warm_up)).unwrap_or(i64::MAX);
     schedule.to_ns = schedule.from_ns + i64::from(task.seconds) * 1_000_000_000;
-    load.schedule = schedule;
+    load.set_schedule(schedule);
     tell_parent(&WriterEvent::Started(schedule))?;
     let emitted = emit_due(task, &mut load, &mut sender, &arrived)?;
     sender.settle()?;
@@ -118,7 +127,7 @@ fn emit_due(
     arrived: &Receiver<u64>,
 ) -> Result<u64, Failure> {
     let since = Instant::now();
-    let schedule = load.schedule;
+    let schedule = load.schedule();
     let mut position = 1_u64;
     let mut has_arrived = 1_u64;
     let mut next_mark = schedule.from_ns;
@@ -177,6 +186,7 @@ fn controller(task: &Writing, program: &dyn Program) -> Result<Controller, Failu
     let mut builder = Controller::builder(program.writer(&task.uri)?)
         // Only the records of the load are sent.
         .metadata_record(false)
+        .producer(producer_of(task.run))
         // Nothing may be lost, so the slower end sets the pace.
         .overflow(Overflow::Block)
         .serializer(serializer.map_err(Failure::cannot(cannot_compress))?);
@@ -211,7 +221,11 @@ impl Sender {
         match self {
             Self::Chunks(controller) => {
                 for position in from..to {
-                    if !controller.emit(load.record(position)) {
+                    let taken = match load.record(position) {
+                        LoadRecord::Call(record) => controller.emit(record),
+                        LoadRecord::Own(record) => controller.emit_as_is(record),
+                    };
+                    if !taken {
                         return Err(Failure::new("the controller does not take a record"));
                     }
                 }
@@ -223,7 +237,7 @@ impl Sender {
                     rows.resize_with(count, Vec::new);
                 }
                 for (position, row) in (from..to).zip(&mut *rows) {
-                    plain_row::write(&load.plain(position), row);
+                    load.write_row(position, row);
                 }
                 writer.publish(rows.get(..count).unwrap_or_default())
             }

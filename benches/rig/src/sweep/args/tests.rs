@@ -8,7 +8,7 @@ struct Command {
     args: SweepArgs,
 }
 
-fn parse(words: &[&str]) -> SweepArgs {
+pub(in super::super) fn parse(words: &[&str]) -> SweepArgs {
     let words = ["sweep"].iter().chain(words);
     Command::try_parse_from(words).unwrap().args
 }

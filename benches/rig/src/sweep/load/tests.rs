@@ -1,3 +1,5 @@
+use baler_common::record::{Field, FieldType, Role, Schema, Value};
+
 use super::*;
 
 const SCHEDULE: Schedule = Schedule {
@@ -7,6 +9,14 @@ const SCHEDULE: Schedule = Schedule {
     from_ns: 0,
     to_ns: 0,
 };
+
+fn calls(schedule: Schedule) -> (Times, Calls) {
+    let load = Load::new(Material::of_seed(1), 7, schedule);
+    match load.content {
+        Content::Calls(calls) => (load.times, *calls),
+        Content::Own(_) => panic!("no calls"),
+    }
+}
 
 #[test]
 fn a_record_is_in_the_first_burst_after_it() {
@@ -18,15 +28,14 @@ fn a_record_is_in_the_first_burst_after_it() {
 }
 
 #[test]
-fn calls_end_when_they_are_due_at_the_rate_in_order_and_in_traces_of_the_run() {
-    let load = Load::new(1, 7, SCHEDULE);
+fn calls_end_when_they_are_due_at_the_rate_and_in_order() {
+    let (times, calls) = calls(SCHEDULE);
     let mut long = 0;
     let mut last = SCHEDULE.start_ns;
     for position in 1..=50_000 {
-        let call = load.call(position);
-        assert_eq!(call.tout, load.due(position));
+        let call = calls.call(position, &times);
+        assert_eq!(call.tout, times.due(position));
         assert!(last <= call.tout && call.tin <= call.tout, "{call:?}");
-        assert_eq!(run_of(call.trace_id), 7);
         long += u64::from(call.tout - call.tin > 1_000_000);
         last = call.tout;
     }
@@ -36,23 +45,56 @@ fn calls_end_when_they_are_due_at_the_rate_in_order_and_in_traces_of_the_run() {
 }
 
 #[test]
-fn the_same_seed_run_and_schedule_make_the_same_load() {
-    let calls = |run, schedule, records| -> Vec<Call> {
-        let load = Load::new(1, run, schedule);
-        (0..records).map(|position| load.call(position)).collect()
+fn the_same_seed_and_schedule_make_the_same_calls() {
+    let of = |schedule, records| -> Vec<Call> {
+        let (times, calls) = calls(schedule);
+        (0..records)
+            .map(|position| calls.call(position, &times))
+            .collect()
     };
-    assert_eq!(calls(1, SCHEDULE, 3_000), calls(1, SCHEDULE, 3_000));
-    assert_ne!(calls(1, SCHEDULE, 3_000), calls(2, SCHEDULE, 3_000));
+    assert_eq!(of(SCHEDULE, 3_000), of(SCHEDULE, 3_000));
     let mut later = SCHEDULE;
     later.start_ns += 7;
-    assert_ne!(calls(1, SCHEDULE, 3_000), calls(1, later, 3_000));
+    assert_ne!(of(SCHEDULE, 3_000), of(later, 3_000));
     // Record 0 is made before it is known when the others begin.
-    assert_eq!(calls(1, SCHEDULE, 1), calls(1, later, 1));
+    assert_eq!(of(SCHEDULE, 1), of(later, 1));
+}
+
+/// A record that was logged when its time was 5, with a number.
+fn own(number: i64) -> DynamicRecord {
+    let time = Field::new("time", FieldType::I64).with_role(Role::UnixNanos);
+    let fields = [time, Field::new("number", FieldType::I64)];
+    let schema = Schema::new("Own", fields).unwrap();
+    DynamicRecord::new(schema.into(), Some(5), [5, number].map(Value::Signed)).unwrap()
+}
+
+#[test]
+fn records_of_the_user_come_in_turn_and_again_at_the_time_when_they_are_due() {
+    let own = [1, 2, 3].map(own);
+    let material = Material { seed: 1, own: &own };
+    let mut load = Load::new(material, 7, SCHEDULE);
+    let mut row = Vec::new();
+    for position in 0..10 {
+        let due = load.due(position);
+        load.write_row(position, &mut row);
+        assert_eq!(plain_row::read(&row), Some((7, due)));
+        let LoadRecord::Own(record) = load.record(position) else {
+            panic!("a call");
+        };
+        assert_eq!(record.timestamp(), Some(due));
+        let number = i64::try_from(position % 3).unwrap() + 1;
+        let moved = DynamicRecord::from(record);
+        assert_eq!(moved.values(), [due, number].map(Value::Signed));
+        let end = [due.to_le_bytes(), number.to_le_bytes()].concat();
+        assert_eq!(row.get(13..), Some(&*end));
+    }
+    let bytes = payload_per_record("none", material, 256.0, 10_000.0).unwrap();
+    assert!(bytes > 1.0 && bytes < 8.0, "{bytes}");
 }
 
 #[test]
 fn larger_chunks_have_fewer_bytes_a_record() {
-    let of = |size| payload_per_record("none", 1, size, 10_000.0).unwrap();
+    let of = |size| payload_per_record("none", Material::of_seed(1), size, 10_000.0).unwrap();
     let bytes = [1.0, 16.0, 256.0].map(of);
     assert!(
         bytes[0] > 2.0 * bytes[1] && bytes[1] > 1.2 * bytes[2],

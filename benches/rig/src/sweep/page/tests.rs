@@ -12,9 +12,12 @@ use super::super::cell::{
     BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
     CPU_BY_PIPELINED, LATENCY_P50, MESSAGES, READER_CPU, cells as cells_of,
 };
+use super::super::load::Material;
 use super::super::recommend::{Bounds, recommend};
 use super::*;
 use crate::statistics::Interval;
+
+const CALLS: Material<'_> = Material::of_seed(1);
 
 /// A kept sweep.
 fn document(name: &str) -> Value {
@@ -71,14 +74,14 @@ fn cell(kept: &Value) -> Cell {
 
 /// The page of a kept sweep with these cells; it is written where `BALER_PAGES` names a folder.
 fn page_of(name: &str, document: &Value, cells: &[Cell]) -> String {
-    let models: Vec<CostModel> = CostModel::fit(cells, "none", 1)
+    let models: Vec<CostModel> = CostModel::fit(cells, "none", CALLS)
         .unwrap()
         .into_iter()
         .collect();
-    let recommended = recommend(cells, &models, Bounds::default(), 1).unwrap();
+    let recommended = recommend(cells, &models, Bounds::default(), CALLS).unwrap();
     let provenance: Provenance = serde_json::from_value(document.clone()).unwrap();
     let to = document["to"].as_str().unwrap();
-    let page = page(to, cells, &models, &recommended, &provenance).unwrap();
+    let page = page((to, None), cells, &models, &recommended, &provenance).unwrap();
     if let Some(folder) = env::var_os("BALER_PAGES") {
         let path = Path::new(&folder).join(name).with_extension("html");
         fs::write(path, &page).unwrap();
@@ -167,10 +170,15 @@ fn a_recommendation_that_was_not_measured_says_so_and_names_the_error_of_the_mod
     let document = document("sweep-kafka.json");
     let mut cells = cells_in(&document);
     cells.retain(|cell| cell.case.chunk_records != Some(128));
-    let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
-    let mut one = recommend(&cells, std::slice::from_ref(&model), Bounds::default(), 1)
-        .unwrap()
-        .remove(0);
+    let model = CostModel::fit(&cells, "none", CALLS).unwrap().unwrap();
+    let mut one = recommend(
+        &cells,
+        std::slice::from_ref(&model),
+        Bounds::default(),
+        CALLS,
+    )
+    .unwrap()
+    .remove(0);
     one.expected.chunk_records = 512;
     let said = advice(&one, &cells, &[model]);
     assert!(said[1].contains("not measured"), "{said:?}");

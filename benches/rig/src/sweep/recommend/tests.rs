@@ -8,7 +8,8 @@ use crate::statistics::Interval;
 
 fn cell(size: u32) -> Cell {
     let messages = 10_000.0 / f64::from(size);
-    let payload = payload_per_record("none", 1, f64::from(size), 10_000.0).unwrap();
+    let payload =
+        payload_per_record("none", Material::of_seed(1), f64::from(size), 10_000.0).unwrap();
     let looks = looks_of(f64::from(size), 500.0, 10_000.0);
     let made = single_messages(messages, looks);
     let mut sample = sample(0.004 + made * 1e-5, 10_000.0);
@@ -28,7 +29,9 @@ fn cell(size: u32) -> Cell {
 #[test]
 fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
     let cells = [1, 16, 32, 128, 1_024].map(cell);
-    let model = CostModel::fit(&cells, "none", 1).unwrap().unwrap();
+    let model = CostModel::fit(&cells, "none", Material::of_seed(1))
+        .unwrap()
+        .unwrap();
     let between = || model.held_out.iter().filter(|one| one.between);
     assert_eq!(between().count(), 3);
     let is_close = |error: f64| error.abs() < 0.02;
@@ -44,7 +47,15 @@ fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
         high: 80.0,
     };
     cells[4].figures.insert(LATENCY_P99, Some(late));
-    let best = |bounds| recommend(&cells, std::slice::from_ref(&model), bounds, 1).unwrap();
+    let best = |bounds| {
+        recommend(
+            &cells,
+            std::slice::from_ref(&model),
+            bounds,
+            Material::of_seed(1),
+        )
+        .unwrap()
+    };
     let free = best(Bounds::default());
     assert_eq!(free[0].expected.chunk_records, 1_024);
     assert!(free[0].measured);

@@ -31,7 +31,7 @@ fn the_tables_fit_100_columns_and_name_every_cell() {
     cells.push(other);
     cells[1].failure = Some("a long story about what was wrong ".repeat(5));
     cells[2].lost = 3;
-    let text = text(&cells, &[], Some(&[]));
+    let text = text(None, &cells, &[], Some(&[]));
     for line in text.lines() {
         assert!(line.chars().count() <= 100, "{line}");
     }
