@@ -5,10 +5,8 @@
 //! (`de.dagere.kopeme.kieker.record.DurationRecord`), field by field.
 
 mod aggregate;
-mod log_linear;
 
-pub use aggregate::{AggregateError, AggregatedDurationRecord};
-pub use log_linear::LogLinear;
+pub use aggregate::{AggregateError, AggregatedDurationRecord, LogLinear};
 
 use super::Record;
 

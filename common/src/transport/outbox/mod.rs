@@ -16,16 +16,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::chunk::Chunk;
+use super::error::{RetryClass, TransportError};
+use super::waiting::Waiting;
+use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
 use fate::Unconfirmed;
 pub use fate::{End, Fate};
 pub use recovery::guarded;
 pub use settings::{Connection, OutboxSettings, OutboxStats};
-
-use super::chunk::Chunk;
-use super::error::{RetryClass, TransportError};
-use super::notify::Notify;
-use super::waiting::Waiting;
-use super::writer::{ChunkWriter, Confirmation, Outcome, RejectReason};
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
 /// has an order.

@@ -2,9 +2,8 @@
 
 use super::BYTES_PLAIN;
 use super::ints::{IntDecoder, Scope, Sign};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::{to_u64, to_usize};
 use crate::record::{BytesColumn, Column, FieldType, ListColumn, OptionalColumn, RecordColumn};
 
 /// What a value costs the budget at least, also where it takes no memory of its own: a record

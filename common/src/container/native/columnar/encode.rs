@@ -4,7 +4,7 @@ use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
-use crate::container::num::to_u64;
+use crate::container::cursor::to_u64;
 use crate::container::varint::{self, prefixed_by_length};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 

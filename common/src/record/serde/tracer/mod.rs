@@ -6,7 +6,6 @@
 //! itself.
 //! Runs are repeated until everything is known.
 
-mod items;
 mod members;
 
 use std::cell::Cell;
@@ -18,8 +17,7 @@ use ::serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use super::SerdeError;
 use super::node::{ATTEMPTS, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
-use items::{Items, Variant};
-use members::{AllMembers, Around, probe};
+use members::{AllMembers, Around, Items, Variant, probe};
 
 /// How many runs a type may take: more than any schema within its limits needs by hand.
 const MAX_RUNS: usize = 100_000;

@@ -1,9 +1,8 @@
 //! Tables of executions, written.
 
-use super::place::{MAX_PLACES, Place};
-use super::{LAYOUT, SESSION_OF_ROW, SESSION_OF_TRACE, field};
+use super::{LAYOUT, MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
+use crate::container::cursor::{to_u64, to_usize};
 use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference};
-use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{Column, Table};
 

@@ -6,11 +6,10 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DELTA_VARINT, DICTIONARY, FIXED, PACKED, PATCHED,
     REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, VARINT,
 };
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
-use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
 /// What a column of integers may be.

@@ -11,7 +11,7 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DICTIONARY, PACKED, PATCHED, REFERENCE, RUN_LENGTH,
     STEPPED, Sign, VARINT,
 };
-use crate::container::num::{to_u64, to_usize};
+use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint::{self, prefixed_by_length};
 
 /// Columns that are packed in fewer bytes have no other layout.
