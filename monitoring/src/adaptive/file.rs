@@ -1,9 +1,12 @@
-//! The file of patterns: seen when it changes.
+//! The file of patterns: seen when it changes, and what an operator should hear of it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use baler_common::pattern::LineError;
 
 /// A larger file is not read: it is no list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
@@ -95,6 +98,61 @@ impl PatternFile {
             return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }
         Ok(text)
+    }
+}
+
+/// Something about the file of patterns.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum PatternNews {
+    /// It was read, at the start or because it changed, and is in force.
+    Read {
+        /// The file.
+        path: Arc<Path>,
+        /// How many patterns there are.
+        rules: usize,
+        /// How many lines were left out.
+        bad_lines: usize,
+    },
+    /// A line of it is wrong and was left out. The first hundred of a file are reported.
+    BadLine {
+        /// The file.
+        path: Arc<Path>,
+        /// Which, and why.
+        error: LineError,
+    },
+    /// It cannot be read; the patterns stay as they are. Told once until the reason changes.
+    Unreadable {
+        /// The file.
+        path: Arc<Path>,
+        /// Why.
+        error: Arc<io::Error>,
+    },
+}
+
+impl fmt::Display for PatternNews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read {
+                path,
+                rules,
+                bad_lines,
+            } => {
+                write!(f, "{rules} patterns read from {}", path.display())?;
+                match bad_lines {
+                    0 => Ok(()),
+                    _ => write!(f, ", {bad_lines} lines left out"),
+                }
+            }
+            Self::BadLine { path, error } => write!(f, "{}, {error}", path.display()),
+            Self::Unreadable { path, error } => {
+                write!(
+                    f,
+                    "patterns cannot be read from {}: {error}",
+                    path.display()
+                )
+            }
+        }
     }
 }
 

@@ -1,14 +1,12 @@
-//! The settings of adaptive monitoring, and what the collector's thread does for it in between.
+//! The patterns of a controller, their settings, and the collector's thread as it looks after them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::{Dialect, PatternList};
+use baler_common::pattern::{Dialect, ListFull, PatternList, Rule};
 
-use super::file::{Look, PatternFile};
-use super::news::PatternNews;
-use super::switch::Switch;
+use super::file::{Look, PatternFile, PatternNews};
 
 /// No file is looked at more often.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -143,5 +141,53 @@ impl Upkeep {
             }
         }
         look
+    }
+}
+
+/// The patterns of a controller, as they are now.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    dialect: Dialect,
+    list: Mutex<Arc<PatternList>>,
+}
+
+impl Switch {
+    pub(super) fn new(dialect: Dialect, list: PatternList) -> Self {
+        Self {
+            dialect,
+            list: Mutex::new(Arc::new(list)),
+        }
+    }
+
+    /// How patterns are written.
+    pub(crate) const fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Adds a rule behind the others.
+    ///
+    /// # Errors
+    ///
+    /// When the list is full; it is then as before.
+    pub(crate) fn push(&self, rule: Rule) -> Result<(), ListFull> {
+        let mut current = self.lock();
+        let mut list = PatternList::clone(&current);
+        list.push(rule)?;
+        *current = Arc::new(list);
+        Ok(())
+    }
+
+    /// Replaces all rules.
+    pub(crate) fn replace(&self, list: PatternList) {
+        *self.lock() = Arc::new(list);
+    }
+
+    /// The rules.
+    pub(crate) fn list(&self) -> Arc<PatternList> {
+        Arc::clone(&self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<PatternList>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -25,7 +25,8 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use super::rate::Rate;
+use super::thread::Collector;
+use crate::clock::monotonic;
 
 /// What a tuner must keep to, and goes by.
 #[derive(Debug, Clone, Copy)]
@@ -191,4 +192,98 @@ pub(super) fn as_f64(number: usize) -> f64 {
 )]
 fn whole(number: f64) -> usize {
     number.round().max(1.0) as usize
+}
+
+/// A tuner, and what is set about the bytes of chunks.
+pub(super) struct Tuned {
+    pub(super) tuner: Tuner,
+    chunk_bytes: usize,
+}
+
+impl Tuned {
+    pub(super) fn new(tuning: Tuning) -> Self {
+        Self {
+            tuner: Tuner::new(tuning, monotonic()),
+            chunk_bytes: tuning.chunk_bytes,
+        }
+    }
+
+    pub(super) fn choice(&self) -> Choice {
+        self.tuner.choice()
+    }
+
+    /// How long after the round before began to look again.
+    pub(super) fn look(&self) -> Duration {
+        self.tuner.choice().look
+    }
+}
+
+impl Collector {
+    /// Chooses anew after a look into the queues.
+    pub(super) fn tune(&mut self) {
+        let taken = self.taken();
+        let Some(tuned) = &mut self.tuned else {
+            return;
+        };
+        let is_news = tuned.tuner.looked(taken, monotonic());
+        let choice = tuned.choice();
+        self.rule.records = choice.records;
+        self.rule.wait = choice.wait;
+        // A chunk that the medium finds too large is made twice.
+        self.rule.bytes = tuned.chunk_bytes.min(self.dispatch.limit() / 8 * 7).max(1);
+        if is_news {
+            self.shared.ledger.chosen(choice.expected, choice.wait);
+        }
+    }
+}
+
+/// A moving average of a rate. Each observation moves it at least half of the way, and further after a
+/// longer time. Observations are closer together when more records come.
+#[derive(Debug)]
+pub(super) struct Rate {
+    per_second: f64,
+    /// Number of records and time at the last observation.
+    since: (u64, Instant),
+}
+
+/// An observation of this length counts as much as all before it.
+const MEMORY: Duration = Duration::from_millis(50);
+
+impl Rate {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            per_second: 0.0,
+            since: (0, now),
+        }
+    }
+
+    pub(super) fn per_second(&self) -> f64 {
+        self.per_second
+    }
+
+    /// The time in which this number of records arrives; for ever at a rate of 0.
+    pub(super) fn time_for(&self, records: f64) -> Duration {
+        let seconds = records / self.per_second.max(f64::MIN_POSITIVE);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// `taken` records have come so far. That counts once `enough` time has passed since the last time,
+    /// or `many` records have come: a look that finds three says nothing about a second.
+    pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
+        let (before, since) = self.since;
+        let time = now.saturating_duration_since(since);
+        let records = taken.saturating_sub(before);
+        let are_many = usize::try_from(records).is_ok_and(|records| records >= many);
+        if time.is_zero() || (time < enough && !are_many) {
+            return;
+        }
+        self.since = (taken, now);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "records of some seconds are below 2^53"
+        )]
+        let rate = records as f64 / time.as_secs_f64();
+        let weight = time.as_secs_f64() / (time + MEMORY).as_secs_f64();
+        self.per_second += (rate - self.per_second) * weight.max(0.5);
+    }
 }
