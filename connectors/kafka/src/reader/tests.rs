@@ -9,7 +9,7 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::lane::Lane;
+use super::commit::Lane;
 use super::state::{Arrived, ReaderState};
 
 #[test]

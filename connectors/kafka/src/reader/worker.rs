@@ -13,8 +13,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::{commit_stored, wait_for_commits};
-use super::lane::Lane;
+use super::commit::{Lane, commit_stored, wait_for_commits};
 use super::state::{Arrived, Next, ReaderState};
 use crate::client;
 use crate::client::TokenSource;

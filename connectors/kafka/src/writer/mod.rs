@@ -1,6 +1,5 @@
 //! The sending end.
 
-mod limits;
 mod producer;
 mod state;
 #[cfg(test)]
@@ -18,13 +17,12 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::BaseRecord;
 
-use crate::SCHEME;
-use crate::client::admin::Admin;
-use crate::config::{KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, concern};
-use crate::headers::Label;
-use limits::Limits;
-use producer::Producer;
+use super::SCHEME;
+use super::client::admin::Admin;
+use super::config::{KafkaConfig, PartitionBy, chunk_of};
+use super::error::{Concern, concern};
+use super::headers::Label;
+use producer::{Limits, Producer};
 use state::WriterState;
 
 /// Sends chunks to a topic, one chunk a message.

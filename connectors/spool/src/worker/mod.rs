@@ -14,11 +14,10 @@ use baler_common::transport::{
 };
 use baler_connector_file::QuarantineFolder;
 
-use crate::REFUSED_FOLDER;
-use crate::config::{Backoff, SpoolConfig};
-use crate::state::{DISK_GRACE, SpoolNotification, SpoolState, Stop};
-use crate::store::Store;
-use crate::watch::SpoolRoute;
+use super::REFUSED_FOLDER;
+use super::config::{Backoff, SpoolConfig};
+use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop};
+use super::store::Store;
 
 /// How often the thread looks whether the medium stalls, at least.
 const LOOK_MIN: Duration = Duration::from_millis(50);
