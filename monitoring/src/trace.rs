@@ -37,11 +37,11 @@ thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
     static HERE: TracePosition = const {
         TracePosition {
-            next: Cell::new(UNUSUAL),
+            next: Cell::new(SLOW_PATH),
             has_parent: Cell::new(false),
         }
     };
-    /// That of the active trace; without one that of the next trace, unless that is [`UNUSUAL`].
+    /// That of the active trace; without one that of the next trace, unless that is [`SLOW_PATH`].
     static TRACE_ID: Cell<i64> = const { Cell::new(0) };
     /// Where traces that begin on this thread come from.
     static PARENT: Cell<Option<Arc<TraceParent>>> = const { Cell::new(None) };
@@ -51,7 +51,7 @@ thread_local! {
 
 /// Where the thread is in the trace [`TRACE_ID`].
 struct TracePosition {
-    /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
+    /// The next call's eoi in the upper half and its ess in the lower one, or [`SLOW_PATH`] and its
     /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,
     /// Whether there is something in [`PARENT`].
@@ -59,7 +59,7 @@ struct TracePosition {
 }
 
 /// The next trace has no id yet, or the eoi of this one is counted elsewhere.
-const UNUSUAL: u64 = 1 << 63;
+const SLOW_PATH: u64 = 1 << 63;
 
 /// One call more: its successor's eoi and ess are both one above its own.
 const ONE_CALL: u64 = (1 << 32) | 1;
@@ -96,11 +96,11 @@ impl Active {
         HERE.with(|here| {
             let next = here.next.get();
             let depth = u32::try_from(next & ESS).unwrap_or(0);
-            let is_unusual = next & UNUSUAL != 0;
+            let is_unusual = next & SLOW_PATH != 0;
             Self {
                 trace_id: TRACE_ID.get(),
                 depth,
-                next_eoi: u32::try_from((next & !UNUSUAL) >> 32).unwrap_or(0),
+                next_eoi: u32::try_from((next & !SLOW_PATH) >> 32).unwrap_or(0),
                 is_shared: is_unusual && depth > 0,
             }
         })
@@ -109,7 +109,7 @@ impl Active {
     /// Makes it the thread's.
     fn set(self) {
         let next = if self.is_shared || self.depth == 0 {
-            UNUSUAL | (u64::from(self.depth) & ESS)
+            SLOW_PATH | (u64::from(self.depth) & ESS)
         } else {
             at(self.next_eoi, self.depth)
         };
@@ -153,10 +153,10 @@ pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
 /// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin
 /// that has no id yet.
 #[inline(always)]
-pub(crate) fn enter_usually() -> Option<u64> {
+pub(crate) fn enter_fast() -> Option<u64> {
     HERE.with(|here| {
         let at = here.next.get();
-        if at & UNUSUAL != 0 {
+        if at & SLOW_PATH != 0 {
             return None;
         }
         // Two billion calls later the sum is unusual.
@@ -165,8 +165,8 @@ pub(crate) fn enter_usually() -> Option<u64> {
     })
 }
 
-/// As [`enter_usually`], where that does not do.
-pub(crate) fn enter_unusually() -> u64 {
+/// As [`enter_fast`], where that does not do.
+pub(crate) fn enter_slow() -> u64 {
     let Position { trace_id, at } = enter();
     at | trace_bits(trace_id)
 }
@@ -246,13 +246,13 @@ fn leave_others(at: u64) {
 #[inline(never)]
 fn leave_trace() {
     HERE.with(|here| {
-        if here.next.get() & UNUSUAL != 0 {
+        if here.next.get() & SLOW_PATH != 0 {
             leave_spread();
         } else if let (false, Some(id)) = (here.has_parent.get(), next_at_hand()) {
             TRACE_ID.set(id);
             here.next.set(trace_bits(id));
         } else {
-            here.next.set(UNUSUAL);
+            here.next.set(SLOW_PATH);
         }
     });
 }
@@ -321,7 +321,7 @@ fn count(counter: &AtomicU32) -> u32 {
 }
 
 /// So many ids a thread takes at once: what all threads share is written once for all of them.
-const TAKEN_AT_ONCE: i64 = 64;
+const RESERVED_IDS: i64 = 64;
 
 /// The id that a thread takes next; 0 before the first one of a process.
 static NEXT: AtomicI64 = AtomicI64::new(0);
@@ -339,7 +339,7 @@ thread_local! {
 fn next_trace_id() -> i64 {
     next_at_hand().unwrap_or_else(|| {
         let id = take();
-        OWN.set((id.wrapping_add(1), TAKEN_AT_ONCE.wrapping_sub(1)));
+        OWN.set((id.wrapping_add(1), RESERVED_IDS.wrapping_sub(1)));
         id & i64::MAX
     })
 }
@@ -378,7 +378,7 @@ fn take() -> i64 {
         NEXT.compare_exchange(0, upper << 32, Ordering::Relaxed, Ordering::Relaxed)
             .unwrap_or_default();
     }
-    NEXT.fetch_add(TAKEN_AT_ONCE, Ordering::Relaxed)
+    NEXT.fetch_add(RESERVED_IDS, Ordering::Relaxed)
 }
 
 /// In the child of a fork: the parent's ids are not used, neither by this thread nor by others.

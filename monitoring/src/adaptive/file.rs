@@ -20,12 +20,12 @@ pub(super) struct PatternFile {
     /// What was found and may still be being written.
     candidate: Option<String>,
     /// Why it could not be read, if that was reported.
-    told: Option<(ErrorKind, String)>,
+    reported: Option<(ErrorKind, String)>,
 }
 
-/// What a look at the file found.
+/// What a check of the file found.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum FileChange {
     /// Nothing new.
     Same,
     /// Something new that is to be looked at again before it counts.
@@ -42,7 +42,7 @@ impl PatternFile {
             path: path.into(),
             text: None,
             candidate: None,
-            told: None,
+            reported: None,
         }
     }
 
@@ -52,36 +52,36 @@ impl PatternFile {
 
     /// Looks whether there is something new; a text counts at once if `at_once`, and else when it is
     /// found a second time.
-    pub(super) fn look(&mut self, at_once: bool) -> Look {
+    pub(super) fn check(&mut self, at_once: bool) -> FileChange {
         match self.read() {
             Ok(text) => {
-                self.told = None;
+                self.reported = None;
                 self.judge(text, at_once)
             }
             Err(error) => {
                 self.candidate = None;
-                let told = (error.kind(), error.to_string());
-                if self.told.as_ref() == Some(&told) {
-                    return Look::Same;
+                let reported = (error.kind(), error.to_string());
+                if self.reported.as_ref() == Some(&reported) {
+                    return FileChange::Same;
                 }
-                self.told = Some(told);
-                Look::Failed(error)
+                self.reported = Some(reported);
+                FileChange::Failed(error)
             }
         }
     }
 
-    fn judge(&mut self, text: String, at_once: bool) -> Look {
+    fn judge(&mut self, text: String, at_once: bool) -> FileChange {
         if self.text.as_ref() == Some(&text) {
             self.candidate = None;
-            return Look::Same;
+            return FileChange::Same;
         }
         if at_once || self.candidate.as_ref() == Some(&text) {
             self.candidate = None;
             self.text = Some(text.clone());
-            return Look::Changed(text);
+            return FileChange::Changed(text);
         }
         self.candidate = Some(text);
-        Look::Settling
+        FileChange::Settling
     }
 
     fn read(&self) -> io::Result<String> {

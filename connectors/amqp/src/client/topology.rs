@@ -6,17 +6,17 @@ use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptio
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, ExchangeKind as Kind};
 
-use crate::config::{AmqpConfig, ExchangeKind, LookAt, QueueType};
+use crate::config::{AmqpConfig, ExchangeKind, QueueType, TapTarget};
 use crate::error;
 
 /// Declares the exchange, the queue or one for each lane, their bindings and the queue for dead
 /// letters, as far as they are named.
 pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
-    match config.look_at {
+    match config.tap_target {
         None if config.declare => {}
-        None | Some(LookAt::Stream) => return Ok(()),
-        Some(LookAt::Exchange) => return declare_tap(channel, config).await,
-        Some(LookAt::Queue) => return check_unread(channel, config).await,
+        None | Some(TapTarget::Stream) => return Ok(()),
+        Some(TapTarget::Exchange) => return declare_tap(channel, config).await,
+        Some(TapTarget::Queue) => return check_unread(channel, config).await,
     }
     let failed = |error: lapin::Error| error::of_declaration(&error);
     let names = &config.names;

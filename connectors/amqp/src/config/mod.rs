@@ -56,7 +56,7 @@ pub struct AmqpConfig {
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
     /// Set where readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
-    pub(crate) look_at: Option<LookAt>,
+    pub(crate) tap_target: Option<TapTarget>,
 }
 
 /// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
@@ -159,7 +159,7 @@ impl AmqpConfig {
                 .map(|file| PathBuf::from(&*file)),
             cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
             key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
-            look_at: None,
+            tap_target: None,
         };
         config.take_settings(&mut uri)?;
         uri.finish()?;
@@ -349,7 +349,7 @@ impl Start {
 
 /// What a reader looks at that declares nothing that stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LookAt {
+pub(crate) enum TapTarget {
     /// An exchange, through a queue of the reader's own.
     Exchange,
     /// A queue without consumers: its chunks are taken and given back.
@@ -389,7 +389,7 @@ impl AmqpConfig {
             let exchange = format!("exchange={exchange}");
             return Err(UriError::conflict(exchange, "from the start", why));
         }
-        self.look_at = Some(LookAt::Exchange);
+        self.tap_target = Some(TapTarget::Exchange);
         // A random name that no other queue has.
         let number = RandomState::new().build_hasher().finish();
         self.names.queue = Some(format!("baler-tap-{number:016x}").into());
@@ -425,14 +425,14 @@ impl AmqpConfig {
         if self.queue_type == QueueType::Stream {
             return Ok(self.looking_at_stream(Start::First));
         }
-        self.look_at = Some(LookAt::Queue);
+        self.tap_target = Some(TapTarget::Queue);
         // A larger chunk would be rejected, and be gone.
         self.max_chunk_bytes = NonZeroU32::MAX;
         Ok(self)
     }
 
     fn looking_at_stream(mut self, start: Start) -> Self {
-        self.look_at = Some(LookAt::Stream);
+        self.tap_target = Some(TapTarget::Stream);
         self.position_file = None;
         self.start = start;
         self

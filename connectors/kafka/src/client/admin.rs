@@ -15,7 +15,7 @@ use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
 
 use crate::config::KafkaConfig;
 use crate::config::NewTopicShape;
-use crate::error::{Concern, concern};
+use crate::error::{ErrorClass, error_class};
 
 /// How long the cluster may take to say what its limits are; without them the settings count.
 const QUESTION: Duration = Duration::from_secs(2);
@@ -85,7 +85,7 @@ fn refused(code: RDKafkaErrorCode) -> Failure {
         Code::InvalidConfig | Code::InvalidPartitions | Code::PolicyViolation
     );
     // Too few brokers may be a matter of time: they are on their way up.
-    if impossible || concern(code) == Concern::Everything {
+    if impossible || error_class(code) == ErrorClass::Permanent {
         Failure::last("create", code.to_string())
     } else {
         Failure::retry("create", code.to_string())

@@ -20,7 +20,7 @@ use super::state::{Arrived, no_value};
 use crate::SCHEME;
 use crate::client::{self, TokenSource};
 use crate::config::KafkaConfig;
-use crate::error::{Concern, concern, refusal};
+use crate::error::{ErrorClass, error_class, refusal};
 
 /// How long the cluster may take to say which partitions there are and how far they go.
 const QUESTION: Duration = Duration::from_secs(2);
@@ -158,7 +158,7 @@ impl KafkaBrowser {
             None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
                 self.browse != Browse::UntilNow
             }
-            Some(code) => concern(code) == Concern::Now,
+            Some(code) => error_class(code) == ErrorClass::Transient,
         };
         if passes {
             Failure::retry("look at", message)

@@ -157,7 +157,7 @@ impl Lane {
 
     /// What brokers say of the partition. `start`: where the group stands, if nothing was fetched;
     /// the last one counts, since the client may first tell what it knew of an earlier assignment.
-    pub(super) fn said(&mut self, start: Option<i64>, end: i64) {
+    pub(super) fn update_watermarks(&mut self, start: Option<i64>, end: i64) {
         self.start = start.or(self.start);
         self.end = self.end.max(Some(end));
     }

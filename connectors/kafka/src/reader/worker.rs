@@ -84,7 +84,7 @@ impl ClientContext for Callbacks {
                 .into_iter()
                 .find(|offset| *offset >= 0);
             if let Some(lane) = state.lanes.get_mut(&partition.partition) {
-                lane.said(start, partition.hi_offset);
+                lane.update_watermarks(start, partition.hi_offset);
             }
         }
     }
@@ -269,7 +269,7 @@ fn ask_for_ends(client: &Client, shared: &ReaderState) {
         };
         let start = lacks_start.then(|| committed(client, topic, partition, range));
         if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
-            lane.said(start.flatten(), range.1);
+            lane.update_watermarks(start.flatten(), range.1);
         }
     }
 }

@@ -20,7 +20,7 @@ use rdkafka::producer::BaseRecord;
 use super::SCHEME;
 use super::client::admin::Admin;
 use super::config::{KafkaConfig, PartitionBy, chunk_of};
-use super::error::{Concern, concern};
+use super::error::{ErrorClass, error_class};
 use super::headers::Label;
 use producer::{Limits, Producer};
 use state::WriterState;
@@ -129,15 +129,17 @@ impl KafkaWriter {
         let code = error
             .rdkafka_error_code()
             .unwrap_or(RDKafkaErrorCode::Unknown);
-        let failure = match concern(code) {
+        let failure = match error_class(code) {
             _ if code == RDKafkaErrorCode::QueueFull => return Err(RejectReason::Full),
-            Concern::Size => {
+            ErrorClass::TooLarge => {
                 return Err(RejectReason::TooLarge {
                     max_chunk_bytes: self.capability.max_chunk_bytes.get(),
                 });
             }
-            Concern::Everything => Failure::last("write to", code.to_string()),
-            Concern::Chunk | Concern::Now => Failure::retry("write to", code.to_string()),
+            ErrorClass::Permanent => Failure::last("write to", code.to_string()),
+            ErrorClass::InvalidMessage | ErrorClass::Transient => {
+                Failure::retry("write to", code.to_string())
+            }
         };
         self.shared.fail(failure.clone());
         Err(self.broken(&failure))
@@ -184,11 +186,11 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.shared.lasting.notify.set(notify);
+        self.shared.persistent.notify.set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.shared.lasting.notify.set_awaited(awaited);
+        self.shared.persistent.notify.set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {

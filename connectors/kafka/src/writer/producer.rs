@@ -15,7 +15,7 @@ use super::state::{Callbacks, WriterState};
 use crate::client;
 use crate::client::admin::Admin;
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{Concern, concern};
+use crate::error::{ErrorClass, error_class};
 
 /// How long one call of poll lasts. It returns no earlier, serves every report at once, and
 /// spins for its last fraction of a millisecond: the longer, the cheaper.
@@ -149,7 +149,7 @@ impl Producer {
                 RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic
             );
             let may_appear = is_unknown && start.elapsed() < TOPIC_APPEARS;
-            if concern(code) == Concern::Everything && !may_appear {
+            if error_class(code) == ErrorClass::Permanent && !may_appear {
                 return Err(Failure::last("open", code.to_string()));
             }
             last = error.to_string().into();

@@ -194,7 +194,7 @@ impl Cell {
     /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
     /// call it.
     #[inline(always)]
-    pub(super) fn add_usually<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
+    pub(super) fn add_fast<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
         // What is marked is greater. Of no duration there is no exponent.
         if tout <= tin {
             return false;

@@ -166,8 +166,8 @@ fn table(
         ticks: true,
         earlier: &columns,
     };
-    let lanes = decoder.ints.wide(cursor, rows, scope, "the timestamps")?;
-    let timestamps = signed(lanes);
+    let integers = decoder.ints.wide(cursor, rows, scope, "the timestamps")?;
+    let timestamps = signed(integers);
     let bytes = cursor.offset() - start;
     note(decoder, layout, &schema, "(timestamp)", bytes);
     Ok(Table {

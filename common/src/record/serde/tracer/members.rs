@@ -9,13 +9,13 @@ use super::{Parents, Stop, Tracer, step};
 use crate::record::serde::node::{ATTEMPTS, Member, Node};
 
 /// What the fields of a struct have in common.
-pub(super) struct Around<'a> {
+pub(super) struct StructContext<'a> {
     pub(super) depth: usize,
     pub(super) parents: &'a Parents<'a>,
     pub(super) progress: &'a Cell<usize>,
 }
 
-impl Around<'_> {
+impl StructContext<'_> {
     fn tracer<'b>(&'b self, member: &'b mut Member) -> Tracer<'b> {
         Tracer {
             node: &mut member.node,
@@ -31,12 +31,12 @@ impl Around<'_> {
 /// is called. Says whether the name is an alias.
 pub(super) fn probe<'de, V: Visitor<'de>>(
     member: &mut Member,
-    around: &Around<'_>,
+    context: &StructContext<'_>,
     visitor: V,
 ) -> bool {
-    let before = around.progress.get();
+    let before = context.progress.get();
     let mut field = OneMember {
-        around,
+        context,
         member,
         offered: 0,
         taken: false,
@@ -51,16 +51,16 @@ pub(super) fn probe<'de, V: Visitor<'de>>(
         match result {
             Err(Stop::Duplicate(name)) if taken => {
                 member.settled = true;
-                step(around.progress);
+                step(context.progress);
                 return name != member.name;
             }
             Ok(_) if taken => member.settled = true,
             _ => refused(member),
         }
-        step(around.progress);
-    } else if around.progress.get() == before {
+        step(context.progress);
+    } else if context.progress.get() == before {
         refused(member);
-        step(around.progress);
+        step(context.progress);
     }
     false
 }
@@ -79,7 +79,7 @@ fn refused(member: &mut Member) {
 
 /// Hands one field over, and once taken, its name again.
 struct OneMember<'a> {
-    around: &'a Around<'a>,
+    context: &'a StructContext<'a>,
     member: &'a mut Member,
     offered: u8,
     taken: bool,
@@ -104,7 +104,7 @@ impl<'de> MapAccess<'de> for &mut OneMember<'_> {
         if self.taken {
             return Err(Stop::Here);
         }
-        let value = seed.deserialize(self.around.tracer(self.member))?;
+        let value = seed.deserialize(self.context.tracer(self.member))?;
         self.taken = true;
         Ok(value)
     }
@@ -112,7 +112,7 @@ impl<'de> MapAccess<'de> for &mut OneMember<'_> {
 
 /// Hands every field of a struct over that is completely known.
 pub(super) struct AllMembers<'a> {
-    pub(super) around: Around<'a>,
+    pub(super) context: StructContext<'a>,
     pub(super) members: std::slice::IterMut<'a, Member>,
     pub(super) current: Option<&'a mut Member>,
 }
@@ -134,7 +134,7 @@ impl<'de> MapAccess<'de> for AllMembers<'_> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
         let member = self.current.take().ok_or(Stop::Here)?;
-        seed.deserialize(self.around.tracer(member))
+        seed.deserialize(self.context.tracer(member))
     }
 }
 

@@ -167,8 +167,8 @@ fn signed(
     count: usize,
 ) -> Result<Vec<i64>, DecodeError> {
     let scope = Scope::plain(Sign::Signed);
-    let lanes = decoder
+    let integers = decoder
         .ints
         .wide(cursor, count, scope, "a column of calls")?;
-    Ok(columns::signed(lanes))
+    Ok(columns::signed(integers))
 }

@@ -120,8 +120,8 @@ impl CallEncoder {
             ints.write(ids.iter().map(|id| u64::from(*id)), Sign::Unsigned, out);
         };
         let numbers = |numbers: &[i64], ints: &mut IntEncoder, out: &mut Vec<u8>| {
-            let lanes = numbers.iter().map(|number| *number as u64);
-            ints.write(lanes, Sign::Signed, out);
+            let integers = numbers.iter().map(|number| *number as u64);
+            ints.write(integers, Sign::Signed, out);
         };
         ids(calls.operations, ints, out);
         ids(calls.hosts, ints, out);

@@ -120,7 +120,7 @@ fn read_plain(
     let mut strings = StringTable::with_capacity(count, text.len());
     std::str::from_utf8(text)
         .ok()
-        .and_then(|text| fill(&mut strings, ints.lanes(count), text))
+        .and_then(|text| fill(&mut strings, ints.integers(count), text))
         .ok_or_else(|| at.error(reading, DecodeErrorKind::Utf8))?;
     Ok(strings)
 }
