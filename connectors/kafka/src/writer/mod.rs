@@ -18,7 +18,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::BaseRecord;
 
 use super::SCHEME;
-use super::client::admin::Admin;
+use super::client::Admin;
 use super::config::{KafkaConfig, PartitionBy, chunk_of};
 use super::error::{ErrorClass, error_class};
 use super::headers::Label;

@@ -13,7 +13,7 @@ use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
 use super::state::{Callbacks, WriterState};
 use crate::client;
-use crate::client::admin::Admin;
+use crate::client::Admin;
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{ErrorClass, error_class};
 
