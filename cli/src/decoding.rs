@@ -1,4 +1,4 @@
-//! How chunks are decoded: with which dictionaries, and with how much memory.
+//! How chunks are decoded: with which dictionaries and record types, and with how much memory.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -23,11 +23,12 @@ pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
 }
 
 /// The decoder of each worker. All workers share the limit of memory in equal parts. It has
-/// the dictionaries in these files, and in the files `*.zdict` of these folders.
+/// the dictionaries in these files, and in the files `*.zdict` of these folders, and the record
+/// types of the schema.
 ///
 /// # Errors
 ///
-/// One of them cannot be read or is none, or two have the same id.
+/// A file cannot be read or is wrong, or two dictionaries have the same id.
 pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<ChunkDecoder, Failure> {
     let mut dictionaries = Dictionaries::default();
     for path in &args.dictionaries {
@@ -44,7 +45,14 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
     limits.decoded_bytes = all_workers / workers;
     // What a body expands to is memory, too.
     limits.body_bytes = limits.body_bytes.min(limits.decoded_bytes);
-    Ok(ChunkDecoder::new(limits).with_dictionaries(dictionaries))
+    let decoder = ChunkDecoder::new(limits).with_dictionaries(dictionaries);
+    #[cfg(feature = "kieker")]
+    if let Some(schema) = &args.schema {
+        let catalog = baler_connector_kieker::read_schema(schema)
+            .map_err(|error| Failure::configuration(format!("cannot use {}", error.message)))?;
+        return Ok(decoder.with_catalog(catalog));
+    }
+    Ok(decoder)
 }
 
 /// The file, or those of the folder.

@@ -120,6 +120,11 @@ pub(crate) struct DecodingArgs {
     /// quarantine. A few chunks of each worker can be in work at the same time.
     #[arg(long, value_name = "SIZE", env = "BALER_DECODED_LIMIT", value_parser = values::size)]
     pub(crate) decoded_limit: Option<NonZeroUsize>,
+    /// Further record types of chunks in Kieker's container, which does not describe them: an .irl
+    /// file, or a folder of such files
+    #[cfg(feature = "kieker")]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) schema: Option<PathBuf>,
 }
 
 /// How long a command waits for a medium that moves nothing.

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::relay::RelayProcess;
 use crate::support::{
-    Background, file_uri, json, json_lines, output, read_json, wait_for, workspace,
+    Background, baler, file_uri, json, json_lines, output, read_json, wait_for, workspace,
 };
 
 /// Connects and sends what a socket writer of Kieker sends, until the receiver closes.
@@ -287,4 +287,39 @@ fn a_killed_follower_of_a_log_goes_on_where_it_was() {
         "json",
     ]);
     assert_eq!(again, "");
+}
+
+#[test]
+fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (lines, schema, to) = (path("orders.jsonl"), path("own.irl"), path("chunks"));
+    let order = r#"{"type":"app.OrderEvent","id":1,"item":"tea","price":0.5}"#;
+    fs::write(&lines, format!("{order}\n")).unwrap();
+    let event = "package app\nevent OrderEvent { string type long id string item double price }";
+    fs::write(&schema, event).unwrap();
+    let to = file_uri(Path::new(&to));
+    let from = format!("jsonl:{lines}");
+    let send = ["send", "--from", &from, "--container", "kieker"];
+    baler(&[&send[..], &["--to", &to]].concat()).success();
+
+    let receive = |consumer: &str, flags: &[&str]| {
+        let from = format!("{to}?consumer={consumer}");
+        baler(&[&["receive", "--format", "json", "--from", &from], flags].concat())
+    };
+    let told = receive("without", &[]).code(65).get_output().stderr.clone();
+    let told = String::from_utf8(told).unwrap();
+    assert!(told.contains("app.OrderEvent"), "{told}");
+    assert!(told.contains("--schema FILE.irl"), "{told}");
+
+    let read = receive("with", &["--schema", &schema]).success();
+    let read: Value = serde_json::from_slice(&read.get_output().stdout).unwrap();
+    assert_eq!(read["fields"].to_string(), order);
+    let folder_of_schemas = folder.path().to_str().unwrap();
+    receive("folder", &["--schema", folder_of_schemas]).success();
+
+    fs::write(&schema, "event OrderEvent {").unwrap();
+    let told = receive("wrong", &["--schema", &schema]).code(78);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("own.irl:1"), "{told}");
 }

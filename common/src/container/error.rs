@@ -174,7 +174,9 @@ pub enum DecodeErrorKind {
         field_type: Box<str>,
     },
     /// Kieker's container names a record class for which there is no schema.
-    #[error("the record type {name} is not in the catalog (schema=FILE.irl adds types)")]
+    #[error(
+        "the record type {name} is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types)"
+    )]
     UnknownRecordType {
         /// The type's name.
         name: Box<str>,

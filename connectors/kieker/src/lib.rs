@@ -11,6 +11,7 @@ use baler_common::transport::{Browse, Medium, OpenReader, Readership, Receiver};
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
+pub use schema::read_schema;
 pub use writer::{
     KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter,
     LogCompression, LogFormat, WriterCounts,

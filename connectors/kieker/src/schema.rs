@@ -12,15 +12,18 @@ use baler_common::transport::Failure;
 /// The most files of a folder.
 const MAX_FILES: usize = 1_000;
 
-/// Kieker's types, and those of an `.irl` file or of all such files of a folder and its folders.
+/// Kieker's types if `schema` is not set, and otherwise those of [`read_schema`].
+pub(crate) fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
+    schema.map_or_else(|| Ok(Catalog::shared_kieker()), read_schema)
+}
+
+/// Reads Kieker's types, and those of an `.irl` file or of all such files of a folder and its
+/// folders. A decoder with this catalog decodes chunks of Kieker's container with these types.
 ///
 /// # Errors
 ///
 /// A file cannot be read or is wrong. Somebody must change it.
-pub(crate) fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
-    let Some(schema) = schema else {
-        return Ok(Catalog::shared_kieker());
-    };
+pub fn read_schema(schema: &Path) -> Result<Arc<Catalog>, Failure> {
     read(schema).map(Arc::new).map_err(|message| {
         let message = format!("{}: {message}", schema.display());
         Failure::last("read the schema of", message)

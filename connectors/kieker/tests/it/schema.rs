@@ -149,8 +149,7 @@ fn without_the_schema_the_class_is_named_on_both_sides() {
     let (confirmations, report) = write_all(Box::new(KiekerTcpWriter::new(config)), sent());
     assert_written(&confirmations, &report, 1);
     let damaged = Heard::damage(&mut reader);
-    let what =
-        "the record type app.orders.OrderEvent is not in the catalog (schema=FILE.irl adds types)";
+    let what = "the record type app.orders.OrderEvent is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types)";
     assert!(damaged.reason.contains(what), "{}", damaged.reason);
 }
 
