@@ -82,7 +82,7 @@ pub(crate) async fn connect(
     {
         let left = by.saturating_duration_since(Instant::now());
         let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
-        let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
+        let share = (left / share.max(1)).max(left.min(MIN_CONNECT_SHARE));
         let until = Instant::now() + share;
         let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
         match connecting.await {
@@ -112,7 +112,7 @@ pub(crate) async fn connect_to_publish(
 }
 
 /// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
-const SHARE_LEAST: Duration = Duration::from_millis(1500);
+const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
 
 /// An even number from 0 to below this one: the seeds of the standard library's hash tables are
 /// random.

@@ -18,7 +18,7 @@ use super::flush::{Flush, FlushStage};
 use super::lanes::{LaneBatch, LaneRouter};
 use super::ledger::count;
 use super::queue_reader::QueueReader;
-use super::tuning::{Rate, Tuned, Tuning, as_f64};
+use super::tuning::{Rate, Tuner, Tuning, as_f64};
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
@@ -71,9 +71,9 @@ pub(crate) fn spawn(
     if settings.memory.is_some() {
         rule = rule.within_budget();
     }
-    let tuned = config.tuning.map(Tuned::new);
-    let (records, wait) = tuned.as_ref().map_or((rule.records, rule.wait), |tuned| {
-        (tuned.choice().expected, tuned.choice().wait)
+    let tuner = config.tuning.map(|tuning| Tuner::new(tuning, monotonic()));
+    let (records, wait) = tuner.as_ref().map_or((rule.records, rule.wait), |tuner| {
+        (tuner.choice().expected, tuner.choice().wait)
     });
     shared.ledger.chosen(records, wait);
     let mut collector = Collector {
@@ -85,7 +85,7 @@ pub(crate) fn spawn(
             .map(|_| LaneBatch::default())
             .collect(),
         rule,
-        tuned,
+        tuner,
         drained_at: monotonic(),
         round_began: monotonic(),
         in_round: false,
@@ -119,7 +119,7 @@ pub(super) struct Collector {
     pub(super) lanes: Vec<LaneBatch>,
     pub(super) rule: ClosingRule,
     /// Where it chooses the rule itself.
-    pub(super) tuned: Option<Tuned>,
+    pub(super) tuner: Option<Tuner>,
     /// When the round before began: what this round finds was emitted later.
     pub(super) drained_at: Instant,
     /// When this round began.
@@ -270,11 +270,11 @@ impl Collector {
     fn wait(&self, wake_up: Option<Instant>) -> Next {
         let now = monotonic();
         let has_room = self.dispatch.outbox.has_room();
-        let tick = match &self.tuned {
+        let tick = match &self.tuner {
             // Without room the writer will notify; looking in between guards against one that forgets.
             _ if !has_room => now.checked_add(self.rule.longest_tick()),
             // From the poll before and not from now, or what came just after it would be late.
-            Some(tuned) => self.drained_at.checked_add(tuned.poll_interval()),
+            Some(tuner) => self.drained_at.checked_add(tuner.choice().poll_interval),
             None => now.checked_add(self.next_poll(now)),
         };
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();

@@ -197,44 +197,24 @@ fn whole(number: f64) -> usize {
     number.round().max(1.0) as usize
 }
 
-/// A tuner, and what is set about the bytes of chunks.
-pub(super) struct Tuned {
-    pub(super) tuner: Tuner,
-    chunk_bytes: usize,
-}
-
-impl Tuned {
-    pub(super) fn new(tuning: Tuning) -> Self {
-        Self {
-            tuner: Tuner::new(tuning, monotonic()),
-            chunk_bytes: tuning.chunk_bytes,
-        }
-    }
-
-    pub(super) fn choice(&self) -> Choice {
-        self.tuner.choice()
-    }
-
-    /// How long after the start of the round before to poll again.
-    pub(super) fn poll_interval(&self) -> Duration {
-        self.tuner.choice().poll_interval
-    }
-}
-
 impl Collector {
     /// Chooses anew after a poll of the queues.
     pub(super) fn tune(&mut self) {
         let taken = self.taken();
-        let Some(tuned) = &mut self.tuned else {
+        let Some(tuner) = &mut self.tuner else {
             return;
         };
-        let is_news = tuned.tuner.polled(taken, monotonic());
-        let choice = tuned.choice();
+        let has_changed = tuner.polled(taken, monotonic());
+        let choice = tuner.choice;
         self.rule.records = choice.records;
         self.rule.wait = choice.wait;
         // A chunk that the medium finds too large is made twice.
-        self.rule.bytes = tuned.chunk_bytes.min(self.dispatch.limit() / 8 * 7).max(1);
-        if is_news {
+        self.rule.bytes = tuner
+            .tuning
+            .chunk_bytes
+            .min(self.dispatch.limit() / 8 * 7)
+            .max(1);
+        if has_changed {
             self.shared.ledger.chosen(choice.expected, choice.wait);
         }
     }

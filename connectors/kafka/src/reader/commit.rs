@@ -12,13 +12,13 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use super::worker::Client;
 
 /// How long a commit that was refused rests before it is tried again.
-const BETWEEN: Duration = Duration::from_millis(50);
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// How long a reader that leaves waits for an answer that it gave up.
-const GIVEN_UP: Duration = Duration::from_secs(1);
+const ABANDONED_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How often it is asked how long an answer is still waited for.
-const LOOK: Duration = Duration::from_millis(100);
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Commits what is stored, and tries again until `by` says so while the group is between two
 /// assignments. `by` is asked each time, since a reader may be told to close meanwhile; `meanwhile` is
@@ -42,7 +42,7 @@ pub(super) fn commit_stored(
             Some(RDKafkaErrorCode::NoOffset) => return Ok(()),
             Some(code)
                 if (passes(code) || is_rejoining(client, code))
-                    && Instant::now() + BETWEEN < by() =>
+                    && Instant::now() + RETRY_PAUSE < by() =>
             {
                 rest();
                 meanwhile();
@@ -85,7 +85,7 @@ fn commit_once(
     }
     loop {
         let left = by().saturating_duration_since(Instant::now());
-        match answer.recv_timeout(left.min(LOOK)) {
+        match answer.recv_timeout(left.min(CHECK_INTERVAL)) {
             Ok(result) => return result,
             Err(RecvTimeoutError::Disconnected) => return failed(RDKafkaErrorCode::Fail),
             Err(RecvTimeoutError::Timeout) if left.is_zero() => {
@@ -99,7 +99,7 @@ fn commit_once(
 /// Waits a moment for a commit that was given up, which holds the client as well: whoever drops it
 /// last leaves the group.
 pub(super) fn wait_for_commits(client: &Arc<Client>) {
-    let by = Instant::now() + GIVEN_UP;
+    let by = Instant::now() + ABANDONED_TIMEOUT;
     while Arc::strong_count(client) > 1 && Instant::now() < by {
         rest();
     }
@@ -110,7 +110,7 @@ pub(super) fn wait_for_commits(client: &Arc<Client>) {
     reason = "a group does not say when it takes commits again, and nobody waits longer for it"
 )]
 fn rest() {
-    thread::sleep(BETWEEN);
+    thread::sleep(RETRY_PAUSE);
 }
 
 /// Whether the group may take the same commit a moment later.
