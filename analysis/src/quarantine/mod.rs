@@ -65,7 +65,7 @@ impl Quarantined {
         }
     }
 
-    /// The chunk that is in quarantine here, if this is a chunk of a [`MediumQuarantine`](MediumQuarantine): exactly
+    /// The chunk that is in quarantine here, if this is a chunk of a [`MediumQuarantine`]: exactly
     /// one such record.
     pub fn of(chunk: &DecodedChunk) -> Option<Self> {
         if chunk.batch.len() != 1 {

@@ -199,7 +199,7 @@ const fn as_f64(count: u64) -> f64 {
 /// Buckets of a histogram for values from 0 to 2^64 - 1: below 32 one a value, above that 16 of equal
 /// width for each power of two, so that a bucket is at most 1/16 as wide as its values are large.
 ///
-/// The numbers are part of what [`AggregatedDurationRecord`](AggregatedDurationRecord) means
+/// The numbers are part of what [`AggregatedDurationRecord`] means
 /// and stay as they are: bucket `b` below 32 holds the value `b`; with `e = b / 16 - 1` and
 /// `m = b % 16 + 16` every other one holds `m << e` up to `((m + 1) << e) - 1`.
 /// It is the layout of HdrHistogram with a fixed precision.
