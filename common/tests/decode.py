@@ -48,8 +48,8 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
-def as_signed(lane):
-    return lane - (1 << 64) if lane >> 63 else lane
+def as_signed(integer):
+    return integer - (1 << 64) if integer >> 63 else integer
 
 
 def wrapped(number):
@@ -162,7 +162,7 @@ class Type:
         self.code = code
         self.__dict__.update(more)
         self.signed = 2 <= code <= 5
-        self.lanes = code not in (BYTES, OPTIONAL, LIST, RECORD)
+        self.is_integer = code not in (BYTES, OPTIONAL, LIST, RECORD)
 
 
 def parse_type(src, depth=1):
@@ -338,19 +338,19 @@ class Body:
         columns = [list(column) for column in zip(*table)]
         self.earlier = [None if at in (0, 1, 5) else column for at, column in enumerate(columns)]
         for at in (0, 1, 5):
-            columns[at] = [self.strings[lane] for lane in columns[at]]
+            columns[at] = [self.strings[integer] for integer in columns[at]]
         for at in (6, 7):
-            check(all(-(1 << 31) <= lane < 1 << 31 for lane in columns[at]), "range")
+            check(all(-(1 << 31) <= integer < 1 << 31 for integer in columns[at]), "range")
         return columns
 
     def column(self, src, kind, count, top=False):
-        lanes = None
+        ints = None
         if count == 0:
             values = []
-        elif kind.lanes:
+        elif kind.is_integer:
             wide = kind.code in (5, 9)
-            lanes = self.integers(src, count, kind.signed, ticks=wide, reference=wide and top)
-            values = [self.value(kind, lane) for lane in lanes]
+            ints = self.integers(src, count, kind.signed, ticks=wide, reference=wide and top)
+            values = [self.value(kind, integer) for integer in ints]
         elif kind.code == BYTES:
             lengths = self.integers(src, count, False)
             if any(lengths):
@@ -374,24 +374,24 @@ class Body:
             values = [[list(pair) for pair in zip(names, row)] for row in rows]
         if top:
             integers = 2 <= kind.code <= 9
-            self.earlier.append(lanes if integers else None)
+            self.earlier.append(ints if integers else None)
         return values
 
-    def value(self, kind, lane):
+    def value(self, kind, integer):
         code = kind.code
         if code == BOOL:
-            check(lane <= 1, "bool")
-            return lane == 1
+            check(integer <= 1, "bool")
+            return integer == 1
         if code == CHAR:
-            return chr(lane)
+            return chr(integer)
         if code == STRING:
-            return self.strings[lane]
+            return self.strings[integer]
         if code == ENUM:
-            return kind.variants[lane]
+            return kind.variants[integer]
         width = WIDTHS[code]
         low = -(1 << width - 1) if kind.signed else 0
-        check(low <= lane < low + (1 << width), "range")
-        return f"{lane:0{width // 4}x}" if code in (F32, F64) else lane
+        check(low <= integer < low + (1 << width), "range")
+        return f"{integer:0{width // 4}x}" if code in (F32, F64) else integer
 
     def integers(self, src, count, signed, ticks=False, reference=False, simple=False):
         """A column of integers: `count` numbers, negative ones too if it is signed."""
@@ -399,45 +399,45 @@ class Body:
         payload = Cursor(src.take(src.varint()))
         if code & TICKS:
             check(ticks and self.header.clock and code != TICKS | REFERENCE, "ticks")
-            lanes = self.lanes(payload, code - TICKS, count, False, False, False)
-            times = [self.header.time(lane) for lane in lanes]
+            ints = self.decode_integers(payload, code - TICKS, count, False, False, False)
+            times = [self.header.time(integer) for integer in ints]
             check(signed or min(times) >= 0, "a time before 1970")
             return times
-        return self.lanes(payload, code, count, signed, reference, simple)
+        return self.decode_integers(payload, code, count, signed, reference, simple)
 
-    def lanes(self, src, code, count, signed, reference, simple):
+    def decode_integers(self, src, code, count, signed, reference, simple):
         check(not simple or code in SIMPLE, "simple")
         number = src.signed if signed else src.varint
-        wrap = (lambda lane: as_signed(lane & MASK)) if signed else (lambda lane: lane & MASK)
+        wrap = (lambda integer: as_signed(integer & MASK)) if signed else (lambda integer: integer & MASK)
         if code == 0:
-            lanes = [number()] * count
+            ints = [number()] * count
         elif code == 1:
-            lanes = [number() for _ in range(count)]
+            ints = [number() for _ in range(count)]
         elif code == 2:
             least = number()
-            lanes = [wrap(least + more) for more in self.packed(src, src.number("B"), count)]
+            ints = [wrap(least + more) for more in self.packed(src, src.number("B"), count)]
         elif code == 3:
             runs = src.varint()
             check(1 <= runs <= count, "runs")
             values = self.integers(src, runs, signed, simple=True)
             lengths = self.integers(src, runs, False, simple=True)
-            lanes = [value for value, more in zip(values, lengths) for _ in range(more + 1)]
+            ints = [value for value, more in zip(values, lengths) for _ in range(more + 1)]
         elif code == 4:
             size = src.varint()
             check(1 <= size <= count, "entries")
             entries = self.integers(src, size, signed, simple=True)
-            lanes = [entries[at] for at in self.packed(src, (size - 1).bit_length(), count)]
+            ints = [entries[at] for at in self.packed(src, (size - 1).bit_length(), count)]
         elif code in (5, 6):
-            lanes = [number()]
+            ints = [number()]
             if code == 5:
                 steps = (src.signed() for _ in range(count - 1))
             else:
                 least, width = src.signed(), src.number("B")
                 steps = (least + more for more in self.packed(src, width, count - 1))
             for step in steps:
-                lanes.append(wrap(lanes[-1] + step))
+                ints.append(wrap(ints[-1] + step))
         elif code in (9, 10):
-            lanes, least = [number()], None
+            ints, least = [number()], None
             if code == 10:
                 least = src.signed()
             width, many = src.number("B"), count - (code == 10)
@@ -451,31 +451,31 @@ class Body:
                 at += gap + 1
                 numbers[at] += high << width
             if code == 9:
-                lanes = [wrap(lanes[0] + more) for more in numbers]
+                ints = [wrap(ints[0] + more) for more in numbers]
             else:
                 for more in numbers:
-                    lanes.append(wrap(lanes[-1] + least + more))
+                    ints.append(wrap(ints[-1] + least + more))
         elif code == 7:
             width = src.number("B")
             check(width in (1, 2, 4, 8), "width")
-            lanes = [int.from_bytes(src.take(width), "little", signed=signed) for _ in range(count)]
+            ints = [int.from_bytes(src.take(width), "little", signed=signed) for _ in range(count)]
         elif code == REFERENCE:
             check(reference, "reference")
-            lanes = self.earlier[src.varint()]
-            check(lanes is not None, "reference to a field that is no integer")
-            lanes = [wrap(lane) for lane in lanes]
+            ints = self.earlier[src.varint()]
+            check(ints is not None, "reference to a field that is no integer")
+            ints = [wrap(integer) for integer in ints]
         elif code == STEPPED:
             step, rest, inner = src.varint(), src.varint(), src.number("B")
             check(step >= 2 and rest < step, "step")
             check(inner != STEPPED, "a step of a step")
             multiples = Cursor(src.take(src.varint()))
-            multiples = self.lanes(multiples, inner, count, signed, False, False)
-            lanes = [wrap(rest + step * lane) for lane in multiples]
+            multiples = self.decode_integers(multiples, inner, count, signed, False, False)
+            ints = [wrap(rest + step * integer) for integer in multiples]
         else:
             raise Refused(f"encoding {code}")
         src.end("a column")
-        check(len(lanes) == count, "number of lanes")
-        return lanes
+        check(len(ints) == count, "number of integers")
+        return ints
 
     @staticmethod
     def packed(src, width, count):

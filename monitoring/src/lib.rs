@@ -13,7 +13,6 @@ mod adaptive;
 mod clock;
 mod collector;
 mod controller;
-mod enter;
 mod fork;
 #[cfg(not(feature = "enable"))]
 mod off;

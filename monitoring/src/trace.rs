@@ -18,34 +18,30 @@
 
 mod context;
 mod events;
-mod id;
 #[cfg(test)]
 mod tests;
 
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
+
+use super::controller::random;
+use super::probe::tell_parent;
+use super::traceparent::TraceParent;
 
 pub use context::{Attached, TraceContext, in_trace};
 pub(crate) use context::{enter_async, enter_events_async};
 pub(crate) use events::{Entered, Origin, enter_events, leave_events};
-#[cfg(unix)]
-pub(crate) use id::forget_ids;
-pub(crate) use id::lane_group;
-use id::{next_trace_id, next_trace_id_beside};
-
-use crate::probe::tell_parent;
-use crate::traceparent::TraceParent;
 
 thread_local! {
     /// Without a destructor, so that probes work until the very end of a thread.
     static HERE: TracePosition = const {
         TracePosition {
-            next: Cell::new(UNUSUAL),
+            next: Cell::new(SLOW_PATH),
             has_parent: Cell::new(false),
         }
     };
-    /// That of the active trace; without one that of the next trace, unless that is [`UNUSUAL`].
+    /// That of the active trace; without one that of the next trace, unless that is [`SLOW_PATH`].
     static TRACE_ID: Cell<i64> = const { Cell::new(0) };
     /// Where traces that begin on this thread come from.
     static PARENT: Cell<Option<Arc<TraceParent>>> = const { Cell::new(None) };
@@ -55,7 +51,7 @@ thread_local! {
 
 /// Where the thread is in the trace [`TRACE_ID`].
 struct TracePosition {
-    /// The next call's eoi in the upper half and its ess in the lower one, or [`UNUSUAL`] and its
+    /// The next call's eoi in the upper half and its ess in the lower one, or [`SLOW_PATH`] and its
     /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
     next: Cell<u64>,
     /// Whether there is something in [`PARENT`].
@@ -63,7 +59,7 @@ struct TracePosition {
 }
 
 /// The next trace has no id yet, or the eoi of this one is counted elsewhere.
-const UNUSUAL: u64 = 1 << 63;
+const SLOW_PATH: u64 = 1 << 63;
 
 /// One call more: its successor's eoi and ess are both one above its own.
 const ONE_CALL: u64 = (1 << 32) | 1;
@@ -100,11 +96,11 @@ impl Active {
         HERE.with(|here| {
             let next = here.next.get();
             let depth = u32::try_from(next & ESS).unwrap_or(0);
-            let is_unusual = next & UNUSUAL != 0;
+            let is_unusual = next & SLOW_PATH != 0;
             Self {
                 trace_id: TRACE_ID.get(),
                 depth,
-                next_eoi: u32::try_from((next & !UNUSUAL) >> 32).unwrap_or(0),
+                next_eoi: u32::try_from((next & !SLOW_PATH) >> 32).unwrap_or(0),
                 is_shared: is_unusual && depth > 0,
             }
         })
@@ -113,7 +109,7 @@ impl Active {
     /// Makes it the thread's.
     fn set(self) {
         let next = if self.is_shared || self.depth == 0 {
-            UNUSUAL | (u64::from(self.depth) & ESS)
+            SLOW_PATH | (u64::from(self.depth) & ESS)
         } else {
             at(self.next_eoi, self.depth)
         };
@@ -157,10 +153,10 @@ pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
 /// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin
 /// that has no id yet.
 #[inline(always)]
-pub(crate) fn enter_usually() -> Option<u64> {
+pub(crate) fn enter_fast() -> Option<u64> {
     HERE.with(|here| {
         let at = here.next.get();
-        if at & UNUSUAL != 0 {
+        if at & SLOW_PATH != 0 {
             return None;
         }
         // Two billion calls later the sum is unusual.
@@ -169,8 +165,8 @@ pub(crate) fn enter_usually() -> Option<u64> {
     })
 }
 
-/// As [`enter_usually`], where that does not do.
-pub(crate) fn enter_unusually() -> u64 {
+/// As [`enter_fast`], where that does not do.
+pub(crate) fn enter_slow() -> u64 {
     let Position { trace_id, at } = enter();
     at | trace_bits(trace_id)
 }
@@ -250,13 +246,13 @@ fn leave_others(at: u64) {
 #[inline(never)]
 fn leave_trace() {
     HERE.with(|here| {
-        if here.next.get() & UNUSUAL != 0 {
+        if here.next.get() & SLOW_PATH != 0 {
             leave_spread();
-        } else if let (false, Some(id)) = (here.has_parent.get(), id::next_at_hand()) {
+        } else if let (false, Some(id)) = (here.has_parent.get(), next_at_hand()) {
             TRACE_ID.set(id);
             here.next.set(trace_bits(id));
         } else {
-            here.next.set(UNUSUAL);
+            here.next.set(SLOW_PATH);
         }
     });
 }
@@ -322,4 +318,73 @@ fn count(counter: &AtomicU32) -> u32 {
     // Two billion calls later the record's `i32` is exhausted; indices then begin anew rather than
     // turn negative.
     counter.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
+}
+
+/// So many ids a thread takes at once: what all threads share is written once for all of them.
+const RESERVED_IDS: i64 = 64;
+
+/// The id that a thread takes next; 0 before the first one of a process.
+static NEXT: AtomicI64 = AtomicI64::new(0);
+
+thread_local! {
+    /// The next id of this thread, and how many it has left.
+    static OWN: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
+}
+
+/// A new trace id, never negative.
+///
+/// The upper 31 bits are random, the lower 32 bits count, as in Kieker's `IdGenerator`; a counter
+/// that overflows carries into the upper bits. Those of one thread follow each other.
+#[inline]
+fn next_trace_id() -> i64 {
+    next_at_hand().unwrap_or_else(|| {
+        let id = take();
+        OWN.set((id.wrapping_add(1), RESERVED_IDS.wrapping_sub(1)));
+        id & i64::MAX
+    })
+}
+
+/// A new trace id for a trace that another one called. Both have the same [`lane_group`].
+fn next_trace_id_beside(caller: i64) -> i64 {
+    let id = next_trace_id();
+    let differing = lane_group(id as u64) ^ lane_group(caller as u64);
+    // These bits are random: neither the sign nor the counter, by which ids of a process differ.
+    id ^ (i64::from(differing) << 32)
+}
+
+/// The part of a trace's id that decides its lane. Traces that call each other have the same one,
+/// also in different processes.
+pub(crate) fn lane_group(trace: u64) -> u16 {
+    let [a, b, c, d, e, f, g, h] = trace.to_be_bytes();
+    u16::from_be_bytes([a ^ c ^ e ^ g, b ^ d ^ f ^ h])
+}
+
+/// A new trace id, if this thread has one.
+#[inline]
+fn next_at_hand() -> Option<i64> {
+    let (next, left) = OWN.get();
+    if left <= 0 {
+        return None;
+    }
+    OWN.set((next.wrapping_add(1), left.wrapping_sub(1)));
+    Some(next & i64::MAX)
+}
+
+#[cold]
+fn take() -> i64 {
+    if NEXT.load(Ordering::Relaxed) == 0 {
+        let upper = i64::try_from(random() >> 33).unwrap_or(0).max(1);
+        // Another thread may have been faster.
+        NEXT.compare_exchange(0, upper << 32, Ordering::Relaxed, Ordering::Relaxed)
+            .unwrap_or_default();
+    }
+    NEXT.fetch_add(RESERVED_IDS, Ordering::Relaxed)
+}
+
+/// In the child of a fork: the parent's ids are not used, neither by this thread nor by others.
+#[cfg(unix)]
+pub(crate) fn forget_ids() {
+    OWN.set((0, 0));
+    NEXT.store(0, Ordering::Relaxed);
+    forget_next_id();
 }

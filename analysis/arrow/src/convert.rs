@@ -3,17 +3,20 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow_schema::{ArrowError, SchemaRef};
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch, RecordBatchOptions, StringArray,
+    UInt32Array, UInt64Array, new_null_array,
+};
+use arrow_schema::{ArrowError, DataType, Field, SchemaRef};
 use arrow_select::take::take_record_batch;
 use baler_common::record::{
     Fingerprint, NO_TIMESTAMP, RecordBatch as Records, Schema as RecordSchema, Table,
 };
 use baler_common::transport::ChunkIdentity;
 
-use crate::columns::{Context, times};
-use crate::identity;
-use crate::schema::{Times, schema_of};
+use super::columns::{Context, times};
+use super::schema::{Times, dictionary, schema_of};
 
 /// The most schemas that are remembered: a stream with more types makes them anew.
 const KEPT_SCHEMAS: usize = 1_024;
@@ -84,7 +87,7 @@ impl Converter {
                 batch = batch.take(rows)?;
             }
             if self.identity {
-                let own = identity::arrays(identity, chosen.positions)?;
+                let own = identity_arrays(identity, chosen.positions)?;
                 batch.rows = self.identified(&batch, own)?;
             }
             batches.push(batch);
@@ -194,4 +197,47 @@ impl Chosen {
         }
         chosen
     }
+}
+
+/// The columns that identify a record, so that queries can drop copies.
+pub(crate) fn identity_fields() -> [Field; 5] {
+    [
+        Field::new("_producer", dictionary(), true),
+        Field::new("_epoch", dictionary(), true),
+        Field::new("_lane", DataType::UInt32, true),
+        Field::new("_sequence", DataType::UInt64, true),
+        Field::new("_index", DataType::UInt32, false),
+    ]
+}
+
+/// The columns of rows whose positions in the chunk are `indices`.
+pub(crate) fn identity_arrays(
+    identity: Option<&ChunkIdentity>,
+    indices: Vec<u32>,
+) -> Result<Vec<ArrayRef>, ArrowError> {
+    let rows = indices.len();
+    let mut arrays = match identity {
+        Some(identity) => vec![
+            constant(&identity.producer.to_string(), rows)?,
+            constant(&identity.epoch.to_string(), rows)?,
+            Arc::new(UInt32Array::from_value(identity.lane, rows)),
+            Arc::new(UInt64Array::from_value(identity.sequence, rows)),
+        ],
+        None => {
+            let [producer, epoch, lane, sequence, _] = identity_fields();
+            let fields = [producer, epoch, lane, sequence];
+            let nulls = fields.map(|field| new_null_array(field.data_type(), rows));
+            nulls.into()
+        }
+    };
+    arrays.push(Arc::new(UInt32Array::from(indices)));
+    Ok(arrays)
+}
+
+fn constant(text: &str, rows: usize) -> Result<ArrayRef, ArrowError> {
+    let keys = Int32Array::from_value(0, rows);
+    let values: Arc<dyn Array> = Arc::new(StringArray::from_iter_values([text]));
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
+        keys, values,
+    )?))
 }

@@ -2,7 +2,6 @@
 
 mod columns;
 mod convert;
-mod identity;
 mod parquet;
 mod schema;
 

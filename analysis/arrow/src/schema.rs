@@ -39,7 +39,7 @@ impl Times {
 pub fn schema_of(schema: &RecordSchema, times: Times, identity: bool) -> Schema {
     let mut own = vec![Field::new(LOGGED, times.data_type(), true)];
     if identity {
-        own.extend(crate::identity::fields());
+        own.extend(super::convert::identity_fields());
     }
     let mut fields: Vec<_> = own
         .into_iter()

@@ -7,12 +7,10 @@ mod first;
 mod response_time;
 mod select;
 mod shared_stage;
-mod tee;
 
 pub use count::{Count, Counts, TypeCount};
 pub use first::{First, Taken};
 pub(crate) use response_time::Durations;
 pub use response_time::{OperationTimes, ResponseTimes, Times};
 pub use select::{ByTime, ByType, TypePattern};
-pub use shared_stage::SharedStage;
-pub use tee::Tee;
+pub use shared_stage::{SharedStage, Tee};

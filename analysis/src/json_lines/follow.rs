@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// How long a file that was rotated away must not have grown before the next one is read: its writer
 /// may still have it open.
-const QUIET: Duration = Duration::from_secs(5);
+const ROTATION_DELAY: Duration = Duration::from_secs(5);
 
 /// Up to where a file was read. It survives a rename of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -190,7 +190,7 @@ impl FollowedFile {
             });
         }
         let quiet_since = *self.quiet_since.get_or_insert_with(Instant::now);
-        match self.is_followed && quiet_since.elapsed() < QUIET {
+        match self.is_followed && quiet_since.elapsed() < ROTATION_DELAY {
             true => Ok(Fill::Nothing),
             false => Ok(Fill::EndOfFile),
         }

@@ -21,7 +21,7 @@ use super::{Poison, Quarantine, Quarantined};
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long closing may take, when nothing is left to be confirmed.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends each chunk as a record of type [`Quarantined`], in a native chunk of its own, and returns
 /// when the medium has confirmed it; a group is sent without waiting for each.
@@ -211,7 +211,7 @@ impl Drop for MediumQuarantine {
     fn drop(&mut self) {
         if let Some(outbox) = self.outbox.take() {
             // Everything that was promised to be safe is confirmed already.
-            drop(outbox.close(Instant::now() + FAREWELL, &mut Vec::new()));
+            drop(outbox.close(Instant::now() + CLOSE_TIMEOUT, &mut Vec::new()));
         }
     }
 }

@@ -323,7 +323,7 @@ impl<W: Write> Rows<'_, W> {
             }
             // Numbers, and what JSON has in quotes but needs none here.
             scalar => Ok(serde_json::to_writer(
-                Bare(&mut *self.output),
+                Unquoted(&mut *self.output),
                 &ValueJson(scalar),
             )?),
         }
@@ -367,9 +367,9 @@ impl<W: Write> Write for Quoted<'_, W> {
 }
 
 /// Leaves out quotes.
-struct Bare<'a, W>(&'a mut W);
+struct Unquoted<'a, W>(&'a mut W);
 
-impl<W: Write> Write for Bare<'_, W> {
+impl<W: Write> Write for Unquoted<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for part in bytes.split(|byte| *byte == b'"') {
             self.0.write_all(part)?;

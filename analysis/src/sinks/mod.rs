@@ -3,16 +3,32 @@
 mod csv;
 mod json;
 mod json_lines;
-mod null;
 mod output_file;
 mod shared_output;
 mod slices;
 mod table;
 
-pub use self::csv::{CsvFolder, Formulas};
+use super::error::AnalysisError;
+use super::parcel::Parcel;
+use super::stage::Stage;
+
+pub use csv::{CsvFolder, Formulas};
 pub use json::{IdentifiedJson, RecordJson};
 pub use json_lines::JsonLines;
-pub use null::Null;
 pub use output_file::{Existing, OutputFile, Torn};
 pub use shared_output::SharedOutput;
 pub use table::TextTable;
+
+/// Takes everything and keeps nothing.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Null;
+
+impl Stage for Null {
+    fn name(&self) -> &'static str {
+        "null"
+    }
+
+    fn accept(&mut self, _parcel: Parcel) -> Result<(), AnalysisError> {
+        Ok(())
+    }
+}

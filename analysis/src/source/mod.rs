@@ -1,7 +1,6 @@
 //! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
 
 mod arrival;
-mod attempts;
 mod settling;
 
 use std::collections::{BTreeSet, HashMap};
@@ -9,21 +8,21 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use attempts::Failures;
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
 };
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-use crate::error::AnalysisError;
-use crate::lanes::LaneTracker;
-use crate::parcel::{Parcel, Processed};
-use crate::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
-use crate::quarantine_thread::QuarantineThread;
-use crate::report::{SourceReport, SourceWatch};
-use crate::stage::Stage;
-use crate::workers::{Group, Member};
+use super::error::AnalysisError;
+use super::lanes::LaneTracker;
+use super::parcel::{Parcel, Processed};
+use super::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
+use super::quarantine_thread::QuarantineThread;
+use super::report::{SourceReport, SourceWatch};
+use super::stage::Stage;
+use super::workers::{Group, Member};
+use settling::Failures;
 
 /// How many chunks may be in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;

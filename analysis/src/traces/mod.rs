@@ -17,7 +17,6 @@
 
 mod assemble;
 mod call_tree;
-mod counts;
 mod diagram;
 mod document;
 mod events;
@@ -27,12 +26,10 @@ mod merge;
 mod operations;
 mod profile;
 mod saved;
-mod seen_chunks;
 mod tree;
 
 pub use assemble::{Assembler, ClosedTrace, TraceSettings};
 pub use call_tree::{CallTree, CallTreeNode};
-pub use counts::TraceCounts;
 pub use diagram::SequenceDiagram;
 pub use document::report;
 pub use graph::{Graph, GraphEdge, GraphNode, Level};
@@ -41,14 +38,17 @@ pub use profile::{Profile, Session, TraceClass};
 pub use saved::{SavedTraces, SavedTracesError};
 pub use tree::{Call, Outcome, Reason, Trace};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::error::AnalysisError;
-use crate::parcel::Parcel;
-use crate::stage::Stage;
-use seen_chunks::SeenChunks;
+use serde::{Deserialize, Serialize};
+
+use super::error::AnalysisError;
+use super::parcel::Parcel;
+use super::stage::Stage;
+use saved::SeenChunks;
 
 /// Everything that records tell about traces: an [`Assembler`] and the [`Profile`] that it fills.
 #[derive(Debug, Default)]
@@ -190,5 +190,96 @@ impl fmt::Debug for StageState {
         f.debug_struct("StageState")
             .field("analysis", &self.analysis)
             .finish_non_exhaustive()
+    }
+}
+
+/// What was counted. Every trace is in one of `valid`, `invalid` and `incomplete`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct TraceCounts {
+    /// Records of traces, late ones and copies included.
+    pub records: u64,
+    /// Executions outside of traces.
+    pub untraced: u64,
+    /// Records that were there twice; the second one is dropped.
+    pub copies: u64,
+    /// Traces of which records came after they had been closed.
+    pub late: u64,
+    /// These records.
+    pub late_records: u64,
+    /// Valid traces, repaired ones included.
+    pub valid: u64,
+    /// Traces that are valid because missing ends of calls were added.
+    pub repaired: u64,
+    /// Chunks that came again, and were passed over.
+    pub chunk_copies: u64,
+    /// Chunks that are in two results that were added up. Of traces that were still open there copies
+    /// are dropped; other traces of such chunks count twice.
+    pub shared_chunks: u64,
+    /// Traces that contradict themselves.
+    pub invalid: BTreeMap<Reason, u64>,
+    /// Traces that lack records.
+    pub incomplete: BTreeMap<Reason, u64>,
+    /// Traces whose caller is in another trace that was found.
+    pub linked: u64,
+    /// Traces whose caller is in another trace that was not found, or is not valid.
+    pub parent_missing: u64,
+    /// Valid traces beyond the bound of classes.
+    pub without_class: u64,
+    /// Valid traces beyond the bound of sessions.
+    pub without_session: u64,
+}
+
+impl TraceCounts {
+    /// These counts, with those of records from an assembler.
+    #[must_use]
+    fn with_records(self, records: &Self) -> Self {
+        Self {
+            records: records.records,
+            untraced: records.untraced,
+            copies: records.copies,
+            late: records.late,
+            late_records: records.late_records,
+            chunk_copies: records.chunk_copies,
+            shared_chunks: records.shared_chunks,
+            ..self
+        }
+    }
+
+    /// Adds other counts.
+    fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.records, other.records),
+            (&mut self.untraced, other.untraced),
+            (&mut self.copies, other.copies),
+            (&mut self.late, other.late),
+            (&mut self.late_records, other.late_records),
+            (&mut self.chunk_copies, other.chunk_copies),
+            (&mut self.shared_chunks, other.shared_chunks),
+            (&mut self.valid, other.valid),
+            (&mut self.repaired, other.repaired),
+            (&mut self.linked, other.linked),
+            (&mut self.parent_missing, other.parent_missing),
+            (&mut self.without_class, other.without_class),
+            (&mut self.without_session, other.without_session),
+        ] {
+            *sum = sum.saturating_add(more);
+        }
+        let reasons = [
+            (&mut self.invalid, &other.invalid),
+            (&mut self.incomplete, &other.incomplete),
+        ];
+        for (sums, more) in reasons {
+            for (reason, count) in more {
+                let sum = sums.entry(*reason).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+        }
+    }
+
+    fn add_copies(&mut self, copies: usize) {
+        self.copies = self
+            .copies
+            .saturating_add(u64::try_from(copies).unwrap_or(u64::MAX));
     }
 }

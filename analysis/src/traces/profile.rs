@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
+use super::TraceCounts;
 use super::assemble::ClosedTrace;
 use super::call_tree::CallTree;
-use super::counts::TraceCounts;
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Outcome, Trace};
 use crate::filters::Durations;

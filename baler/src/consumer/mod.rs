@@ -1,7 +1,7 @@
 //! The consumer's side: records come back as values of Rust types.
 
 mod batch;
-mod policy;
+mod open;
 #[cfg(feature = "stream")]
 mod stream;
 
@@ -63,7 +63,7 @@ pub fn consume<T: Records>(
     medium: impl TryInto<ConsumerConfig, Error: Into<Error>>,
 ) -> Result<Consumer<T>, Error> {
     let config = medium.try_into().map_err(Into::into)?;
-    let opened = policy::open(&config)?;
+    let opened = open::source(&config)?;
     Ok(Consumer {
         source: SharedSource(Arc::new(Mutex::new(Some(opened.source)))),
         listens_on: opened.listens_on,
@@ -85,7 +85,7 @@ pub fn consume<T: Records>(
 /// As [`consume`].
 pub fn source(medium: impl TryInto<ConsumerConfig, Error: Into<Error>>) -> Result<Source, Error> {
     let config = medium.try_into().map_err(Into::into)?;
-    policy::open(&config).map(|opened| opened.source)
+    open::source(&config).map(|opened| opened.source)
 }
 
 /// Iterates over batches of typed records; made by [`consume`].

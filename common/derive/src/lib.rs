@@ -9,7 +9,6 @@
 mod attributes;
 mod enumeration;
 mod names;
-mod several;
 mod structure;
 
 use proc_macro::TokenStream;
@@ -28,7 +27,11 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 /// It is described at the trait, `baler_common::record::Records`.
 #[proc_macro_derive(Records, attributes(record))]
 pub fn derive_records(input: TokenStream) -> TokenStream {
-    derive(input, several::expand, &parse_quote!(::baler_common))
+    derive(
+        input,
+        enumeration::expand_types,
+        &parse_quote!(::baler_common),
+    )
 }
 
 /// `Record`, as the crate `baler` exports it.
@@ -42,7 +45,7 @@ pub fn derive_facade_record(input: TokenStream) -> TokenStream {
 #[doc(hidden)]
 #[proc_macro_derive(FacadeRecords, attributes(record))]
 pub fn derive_facade_records(input: TokenStream) -> TokenStream {
-    derive(input, several::expand, &parse_quote!(::baler))
+    derive(input, enumeration::expand_types, &parse_quote!(::baler))
 }
 
 /// Writes an implementation. `krate` is the crate that has the module `record`.
@@ -67,7 +70,7 @@ fn derive(
 fn expand_record(input: &DeriveInput, krate: &Path) -> syn::Result<proc_macro2::TokenStream> {
     match &input.data {
         Data::Struct(data) => structure::expand(input, data, krate),
-        Data::Enum(data) => enumeration::expand(input, data, krate),
+        Data::Enum(data) => enumeration::expand_value(input, data, krate),
         Data::Union(data) => Err(syn::Error::new_spanned(
             data.union_token,
             "a union cannot be a record; use a struct",

@@ -332,8 +332,8 @@ impl Decompressor {
             Ok(())
         } else {
             Err(DecodeErrorKind::Length {
-                declared: super::num::to_u64(raw.len()),
-                found: super::num::to_u64(found),
+                declared: super::cursor::to_u64(raw.len()),
+                found: super::cursor::to_u64(found),
             })
         }
     }

@@ -1,7 +1,6 @@
-//! The only place where bytes from outside are cut.
+//! The only place where bytes from outside are cut, and their numbers become sizes.
 
 use super::error::{DecodeError, DecodeErrorKind};
-use super::num::{to_u64, to_usize};
 use super::varint::{self, Broken};
 
 /// Walks over a chunk, or over its decompressed body, and knows where it is.
@@ -222,6 +221,16 @@ impl<'a> Cursor<'a> {
         let bytes = self.left();
         Err(self.error(reading, DecodeErrorKind::Trailing { bytes }))
     }
+}
+
+/// A number of a chunk as a size; what does not fit is larger than any limit.
+pub(super) fn to_usize(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A size as a number of a chunk.
+pub(super) fn to_u64(size: usize) -> u64 {
+    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

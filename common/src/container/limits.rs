@@ -1,7 +1,7 @@
 //! What a decoder is willing to spend on a chunk.
 
+use super::cursor::to_u64;
 use super::error::DecodeErrorKind;
-use super::num::to_u64;
 
 /// What a decoder is willing to spend on a chunk.
 ///

@@ -14,28 +14,22 @@ mod codec;
 mod compression;
 mod cursor;
 mod decoder;
-mod deserializer;
 #[cfg(feature = "zstd")]
 mod dictionary;
 mod error;
-mod extent;
 mod format;
 mod header;
 mod kieker;
 mod limits;
 mod native;
-mod num;
-mod serializer;
 mod varint;
 
 pub use compression::{BlockCompression, Compression};
-pub use decoder::{ChunkDecoder, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
-pub use deserializer::ChunkDeserializer;
+pub use decoder::{ChunkDecoder, ChunkExtent, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
 #[cfg(feature = "zstd")]
 pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
-pub use extent::ChunkExtent;
-pub use format::{BodyFormat, FIRST_ADDED_NUMBER};
+pub use format::{BodyFormat, ChunkDeserializer, ChunkSerializer, FIRST_ADDED_NUMBER};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::{
     ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
@@ -43,4 +37,3 @@ pub use kieker::{
 };
 pub use limits::Limits;
 pub use native::{NativeDeserializer, NativeSerializer};
-pub use serializer::ChunkSerializer;

@@ -3,7 +3,7 @@
 //! FORMAT.md, "Numbers". Protocol Buffers has the same two, but takes overlong forms too; here a
 //! number has one form, so that equal contents have equal bytes.
 
-use super::num::to_u64;
+use super::cursor::to_u64;
 
 /// The most bytes that a number takes.
 pub(super) const MAX_BYTES: usize = 10;

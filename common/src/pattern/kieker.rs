@@ -12,8 +12,7 @@
 //! expressions.
 //! [`Dialect::Kieker`] makes the same expressions, [`Dialect::Strict`] makes those that one expects.
 
-use super::Dialect;
-use super::error::Misfit;
+use super::{Dialect, Misfit};
 
 /// What an identifier may hold, as a part of a class of characters.
 macro_rules! identifier {

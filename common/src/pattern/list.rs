@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::error::PatternError;
-use super::{Dialect, Pattern};
+use super::{Dialect, Pattern, PatternError};
 
 /// The most rules of a list.
 pub const MAX_RULES: usize = 10_000;

@@ -18,7 +18,6 @@
 //! A pattern becomes a regular expression, which `regex-lite` matches in time linear in the
 //! signature, whatever the pattern is.
 
-mod error;
 mod kieker;
 mod list;
 mod rust;
@@ -29,10 +28,7 @@ use std::fmt;
 
 use regex_lite::{Regex, RegexBuilder};
 
-pub use error::PatternError;
 pub use list::{Action, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
-
-use error::Misfit;
 
 /// The most bytes of a pattern.
 pub const MAX_PATTERN_BYTES: usize = 2_048;
@@ -217,4 +213,68 @@ fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
         }
     }
     Ok(())
+}
+
+/// What is wrong with a pattern, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct PatternError {
+    message: Box<str>,
+    position: usize,
+}
+
+/// Something that does not belong where it stands in a pattern.
+#[derive(Debug)]
+struct Misfit<'t> {
+    /// A part of the pattern's text, so that its address says where it stands.
+    found: &'t str,
+    expected: &'static str,
+}
+
+impl<'t> Misfit<'t> {
+    const fn new(found: &'t str, expected: &'static str) -> Self {
+        Self { found, expected }
+    }
+}
+
+impl PatternError {
+    /// The position is that of the misfit within `pattern`.
+    fn unexpected(pattern: &str, misfit: &Misfit<'_>) -> Self {
+        let start = pattern.as_ptr().addr();
+        let position = misfit.found.as_ptr().addr().saturating_sub(start);
+        let rest = pattern.get(position..).unwrap_or_default();
+        let found = match rest {
+            "" => "the end".to_owned(),
+            _ => format!("`{}`", rest.chars().take(20).collect::<String>()),
+        };
+        let expected = misfit.expected;
+        Self {
+            message: format!(
+                "pattern `{pattern}`: expected {expected} at byte {position}, found {found}"
+            )
+            .into(),
+            position,
+        }
+    }
+
+    /// The whole expression is wrong.
+    fn expression(pattern: &str, error: &regex_lite::Error) -> Self {
+        Self {
+            message: format!("pattern `{pattern}`: {error}").into(),
+            position: 0,
+        }
+    }
+
+    fn too_long(pattern: &str) -> Self {
+        let start: String = pattern.chars().take(200).collect();
+        Self {
+            message: format!("pattern `{start}…` is longer than {MAX_PATTERN_BYTES} bytes").into(),
+            position: 0,
+        }
+    }
+
+    /// Where the problem is, in bytes from the start of the pattern.
+    pub const fn position(&self) -> usize {
+        self.position
+    }
 }

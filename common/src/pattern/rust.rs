@@ -12,9 +12,8 @@
 //! shop.till.Till.order(str, u32)`), of Rust's (`pub fn shop::order(str) -> Result`), and names with
 //! neither result nor parameters.
 
-use super::Dialect;
-use super::error::Misfit;
 use super::kieker::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
+use super::{Dialect, Misfit};
 
 /// The modifiers that signatures need, and the expression for the rest of these.
 pub(super) fn parse(text: &str) -> Result<(Vec<&str>, String), Misfit<'_>> {

@@ -16,11 +16,9 @@ pub mod kieker;
 mod read;
 mod reference;
 mod row;
-mod row_number;
 mod schema;
 #[cfg(feature = "serde")]
 pub mod serde;
-mod shape;
 pub mod timing;
 mod value;
 mod words;
@@ -28,6 +26,7 @@ mod words;
 use std::sync::Arc;
 
 pub use baler_derive::{Record, Records};
+
 pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
@@ -35,17 +34,15 @@ pub use batch::{
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
-pub use field_value::FieldValue;
+pub use field_value::{FieldValue, Shape};
 pub use intern::{Interned, InternerHold};
 pub use read::{FieldSource, Projection, ReadError, can_read, read};
 pub use reference::{EnumRef, ListRef, RecordFields, RecordRef, ValueRef};
-pub use row::RowWriter;
-pub use row_number::RowNumber;
+pub use row::{RowNumber, RowWriter};
 pub use schema::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_NAME_BYTES, MAX_VARIANTS,
     Role, Schema, SchemaError,
 };
-pub use shape::Shape;
 pub use value::Value;
 pub use words::{
     Width, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,

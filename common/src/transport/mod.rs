@@ -12,40 +12,33 @@
 //! Retry, metering and fault injection wrap a writer or reader; they are not code inside one.
 //! [`Outbox`] is that policy for go-back-N, without a thread or a clock.
 
-mod capability;
 mod chunk;
 mod error;
 #[cfg(feature = "uri")]
 mod media;
-mod notify;
 mod outbox;
-mod quarantine;
 mod reader;
-mod retry;
 #[cfg(feature = "uri")]
 pub mod uri;
 mod waiting;
 mod window;
 mod writer;
 
-pub use capability::{Capability, Durability, Order};
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
-pub use error::{Failure, RetryClass, TransportError, WrongData};
+pub use error::{Failure, RetryClass, RetryPolicy, TransportError, WrongData};
 #[cfg(feature = "uri")]
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, Receiver};
-pub use notify::{Notify, NotifyCell};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
-pub use quarantine::{Poison, Quarantine};
 pub use reader::{
-    ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
-    ReaderStats, Readership, Received, Settled, Token, Verdict,
+    ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, Poison, Quarantine,
+    ReaderCapability, ReaderCloseReport, ReaderStats, Readership, Received, Settled, Token,
+    Verdict,
 };
-pub use retry::RetryPolicy;
 pub use waiting::Waiting;
 pub use window::{Window, WindowLimits};
 pub use writer::{
-    ChunkWriter, CloseReport, Confirmation, Outcome, RejectReason, Rejected, SpoolStats,
-    WriterStats,
+    Capability, ChunkWriter, CloseReport, Confirmation, Durability, Notify, NotifyCell, Order,
+    Outcome, RejectReason, Rejected, SpoolStats, WriterStats,
 };

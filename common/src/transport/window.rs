@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use super::capability::Capability;
 use super::chunk::Chunk;
 #[cfg(feature = "uri")]
 use super::uri::{Uri, UriError, set};
+use super::writer::Capability;
 
 /// How much may be offered and not yet confirmed: the settings that a medium's [`Window`] has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

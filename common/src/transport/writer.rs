@@ -1,12 +1,13 @@
-//! The sending end of a connector.
+//! The sending end of a connector: what its medium can do, and how it wakes its owner.
 
-use std::sync::Arc;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::capability::Capability;
 use super::chunk::Chunk;
 use super::error::TransportError;
-use super::notify::Notify;
 
 /// The sending end of a connector. One call carries one complete, self-contained chunk.
 ///
@@ -193,3 +194,121 @@ pub struct CloseReport {
     /// What went wrong, if anything did.
     pub error: Option<TransportError>,
 }
+
+/// Wakes the owner of a writer. Called from any thread; must not block.
+pub trait Notify: Send + Sync {
+    /// Something changed.
+    fn notify(&self);
+}
+
+/// The [`Notify`] that `set_notify` of a [`ChunkWriter`](super::ChunkWriter) sets and the writer's
+/// threads call.
+#[derive(Default)]
+pub struct NotifyCell {
+    notify: Mutex<Option<Arc<dyn Notify>>>,
+    is_unawaited: AtomicBool,
+}
+
+impl NotifyCell {
+    /// Sets what to notify; replaces the one before.
+    pub fn set(&self, notify: Arc<dyn Notify>) {
+        *self.notify.lock().unwrap_or_else(PoisonError::into_inner) = Some(notify);
+    }
+
+    /// Notes what `set_awaited` of a [`ChunkWriter`](super::ChunkWriter) says. An owner that begins
+    /// to wait is notified at once, since a confirmation may be there already.
+    pub fn set_awaited(&self, awaited: bool) {
+        let was_unawaited = self.is_unawaited.swap(!awaited, Ordering::SeqCst);
+        if awaited && was_unawaited {
+            self.notify();
+        }
+    }
+
+    /// Whether the owner waits for confirmations. A writer asks this after it has put the
+    /// confirmation where [`confirmations`](super::ChunkWriter::confirmations) finds it.
+    pub fn is_awaited(&self) -> bool {
+        !self.is_unawaited.load(Ordering::SeqCst)
+    }
+}
+
+impl Notify for NotifyCell {
+    /// Wakes the owner, if there is one. No lock is held meanwhile.
+    fn notify(&self) {
+        let guard = self.notify.lock().unwrap_or_else(PoisonError::into_inner);
+        let notify = guard.clone();
+        drop(guard);
+        if let Some(notify) = notify {
+            notify.notify();
+        }
+    }
+}
+
+impl fmt::Debug for NotifyCell {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NotifyCell")
+    }
+}
+
+/// What a writer's medium can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Capability {
+    /// The medium's name, as in its URI's scheme.
+    pub medium: &'static str,
+    /// The largest chunk the medium takes, in bytes.
+    pub max_chunk_bytes: NonZeroUsize,
+    /// How many chunks may be offered and not yet confirmed.
+    pub window_chunks: NonZeroUsize,
+    /// How many bytes may be offered and not yet confirmed. A single chunk up to
+    /// `max_chunk_bytes` is taken even if it alone exceeds this.
+    pub window_bytes: NonZeroUsize,
+    /// The order in which a reader gets the chunks of one lane.
+    pub order: Order,
+    /// What a confirmation means.
+    pub durability: Durability,
+    /// Whether what was written can be read again by a reader of the same crate.
+    pub readable: bool,
+}
+
+impl Capability {
+    /// A medium with ample limits: 16 MiB chunks, 64 chunks and 64 MiB in flight.
+    pub fn new(medium: &'static str, order: Order, durability: Durability) -> Self {
+        let nonzero = |value: usize| NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN);
+        Self {
+            medium,
+            max_chunk_bytes: nonzero(16 << 20),
+            window_chunks: nonzero(64),
+            window_bytes: nonzero(64 << 20),
+            order,
+            durability,
+            readable: true,
+        }
+    }
+}
+
+/// The order in which a reader gets the chunks of one lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// As they were offered; a chunk sent again may appear again later.
+    PerLane,
+    /// None is promised.
+    Unordered,
+}
+
+/// What a confirmation means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// Nothing: the chunk is discarded or merely handed to the operating system.
+    None,
+    /// Another process has the chunk in memory, or has processed it.
+    Received,
+    /// The chunk survives a crash of the process that holds it, not of the machine.
+    Process,
+    /// The chunk was forced to stable storage.
+    Disk,
+    /// A quorum of nodes has the chunk.
+    Replicated,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,24 +1,22 @@
-//! Private RabbitMQ nodes.
+//! Private RabbitMQ nodes, and what an administrator does to them.
 
-mod administer;
 mod cluster;
-mod ports;
 mod shared;
 
 pub use cluster::RabbitMqCluster;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use crate::error::within;
-use crate::{FaultError, ProcessGroupGuard};
-use ports::free_port;
+use super::error::within;
+use super::{FaultError, ProcessGroupGuard};
 
 /// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
 ///
@@ -313,3 +311,114 @@ fn fresh_folder() -> PathBuf {
     let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
     std::env::temp_dir().join(name)
 }
+
+/// What `rabbitmqctl` says of a node that takes connections and has not started yet.
+const STARTING: &str = "requires the 'rabbit' app to be running";
+
+impl RabbitMqNode {
+    /// Runs `rabbitmqctl` and yields what it says. A node that is starting is waited for.
+    ///
+    /// # Errors
+    ///
+    /// It fails.
+    pub fn control(&self, arguments: &[&str]) -> Result<String, FaultError> {
+        within(START, "RabbitMQ has started", || {
+            let mut command = self.command("rabbitmqctl")?;
+            let output = command.args(arguments).stdin(Stdio::null()).output();
+            let output = output.map_err(FaultError::io("run rabbitmqctl"))?;
+            let said = String::from_utf8_lossy(&output.stdout).into_owned();
+            if output.status.success() {
+                return Ok(Some(said));
+            }
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            if complaint.contains(STARTING) {
+                return Ok(None);
+            }
+            Err(FaultError::Refused {
+                command: format!("rabbitmqctl {}", arguments.join(" ")).into(),
+                output: format!("{said}{complaint}").into(),
+            })
+        })
+    }
+
+    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
+    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
+    /// everything confirmed in it: who kills it must call this after its queues are declared.
+    ///
+    /// # Errors
+    ///
+    /// The node does not run.
+    pub fn sync_declarations(&self) -> Result<(), FaultError> {
+        let sync = "mnesia:sync_log(), [dets:sync(Table) || Table <- dets:all()], ok.";
+        self.control(&["eval", sync]).map(drop)
+    }
+
+    /// Closes the connections of all clients.
+    ///
+    /// # Errors
+    ///
+    /// The node does not run.
+    pub fn close_connections(&self) -> Result<(), FaultError> {
+        self.control(&["close_all_connections", "closed by the test of faults"])
+            .map(drop)
+    }
+
+    /// Lets the node believe that it is short of memory, or not any more. While it is, it reads
+    /// nothing from connections that publish, and notifies them (`connection.blocked`).
+    ///
+    /// # Errors
+    ///
+    /// The node does not run.
+    pub fn set_memory_alarm(&self, raised: bool) -> Result<(), FaultError> {
+        let watermark = if raised { "0.00001" } else { "0.5" };
+        self.control(&["set_vm_memory_high_watermark", watermark])
+            .map(drop)
+    }
+}
+
+/// Below are ports of services that everybody knows.
+const FIRST_PORT: u16 = 10_000;
+
+/// Where the ports begin that the system gives away, by default.
+const USUAL_END: u16 = 32_768;
+
+/// How many are tried: those of other nodes, and of the few services up there, are taken.
+const PORT_TRIES: usize = 1_000;
+
+/// A port that is free now and that nobody gets who does not ask for it.
+///
+/// A node takes seconds to start, and is killed and started again. If its port were one of those
+/// that the system gives to any program, another program could get it meanwhile. Whoever then
+/// connects to the node would wait for the answer of that program.
+fn free_port() -> Result<u16, FaultError> {
+    let ports = first_given_away().saturating_sub(FIRST_PORT);
+    for number in 0..PORT_TRIES {
+        // Other processes ask at the same time: each looks elsewhere.
+        let random = RandomState::new().hash_one(number);
+        let Some(at) = random.checked_rem(ports.into()) else {
+            break;
+        };
+        let port = FIRST_PORT.saturating_add(u16::try_from(at).unwrap_or(0));
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    // A system that gives all of them away.
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(FaultError::io("find a free port"))
+}
+
+/// The first port that the system gives away.
+fn first_given_away() -> u16 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|range| {
+        let mut ends = range.split_whitespace();
+        ends.next()?.parse().ok()
+    });
+    first.unwrap_or(USUAL_END)
+}
+
+#[cfg(test)]
+mod tests;

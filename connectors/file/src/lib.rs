@@ -7,7 +7,6 @@ mod error;
 pub mod headers;
 mod lock;
 mod quarantine;
-mod quarantine_reader;
 mod reader;
 mod writer;
 
@@ -20,8 +19,7 @@ pub use config::{
 };
 pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
 pub use lock::FileLock;
-pub use quarantine::QuarantineFolder;
-pub use quarantine_reader::QuarantineReader;
+pub use quarantine::{QuarantineFolder, QuarantineReader};
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};
 

@@ -43,36 +43,36 @@ impl KafkaConfigError {
     }
 }
 
-/// What an error says of a chunk and of its producer.
+/// The class of an error of a message: what it means for the chunk and for its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Concern {
+pub(crate) enum ErrorClass {
     /// The message, or the batch that it travelled in, is above the limit of the topic.
-    Size,
+    TooLarge,
     /// The message will never be taken; others may be.
-    Chunk,
+    InvalidMessage,
     /// Every message meets the same: not authorised, unknown topic.
-    Everything,
+    Permanent,
     /// It may pass: what is under way is in doubt, a new producer may deliver it. Errors that
     /// librdkafka calls fatal are among them, since they end one producer only.
-    Now,
+    Transient,
 }
 
 /// Sorts what became of a message.
-pub(crate) fn concern(code: RDKafkaErrorCode) -> Concern {
+pub(crate) fn error_class(code: RDKafkaErrorCode) -> ErrorClass {
     use RDKafkaErrorCode as Code;
     match code {
-        Code::MessageSizeTooLarge | Code::MessageBatchTooLarge => Concern::Size,
+        Code::MessageSizeTooLarge | Code::MessageBatchTooLarge => ErrorClass::TooLarge,
         Code::InvalidMessageSize
         | Code::InvalidRecord
         | Code::InvalidTimestamp
         | Code::PolicyViolation
-        | Code::UnsupportedForMessageFormat => Concern::Chunk,
-        code if is_refusal(code) => Concern::Everything,
+        | Code::UnsupportedForMessageFormat => ErrorClass::InvalidMessage,
+        code if is_refusal(code) => ErrorClass::Permanent,
         Code::InvalidTopic
         | Code::UnknownPartition
         | Code::UnknownTopic
-        | Code::UnknownTopicOrPartition => Concern::Everything,
-        _ => Concern::Now,
+        | Code::UnknownTopicOrPartition => ErrorClass::Permanent,
+        _ => ErrorClass::Transient,
     }
 }
 

@@ -31,7 +31,7 @@ const PAUSE: Duration = Duration::from_millis(1);
 const POLL: Duration = Duration::from_millis(100);
 
 /// How long a message may take that is awaited.
-const AWAITED: Duration = Duration::from_secs(30);
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends messages without Baler's chunks, threads, keys and headers, for measurements.
 ///
@@ -146,7 +146,7 @@ impl PlainProducer {
             self.send(payload)
                 .map_err(|failure| failure.at(&self.endpoint))?;
             if self.serving.is_some() {
-                self.settle(Instant::now() + AWAITED)?;
+                self.settle(Instant::now() + CONFIRM_TIMEOUT)?;
             }
         }
         if self.serving.is_none() {

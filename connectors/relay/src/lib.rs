@@ -2,7 +2,5 @@
 
 mod identity;
 mod relay;
-mod stats;
 
-pub use relay::{Ended, Relay, RelayReport, Step, Stop, settings};
-pub use stats::{RelayError, RelayStats};
+pub use relay::{Ended, Relay, RelayError, RelayReport, RelayStats, Step, Stop, settings};

@@ -1,4 +1,4 @@
-//! Drives a reader into a writer.
+//! Drives a reader into a writer, and counts.
 
 mod intake;
 mod ledger;
@@ -6,18 +6,18 @@ mod ledger;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, Quarantine,
-    TransportError,
+    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, OutboxStats,
+    Quarantine, ReaderStats, TransportError, Waiting,
 };
-use ledger::Ledger;
 
-use crate::identity::Identities;
-use crate::stats::{RelayError, RelayStats};
+use super::identity::Identities;
+use ledger::Ledger;
 
 /// The settings of a relay unless its owner changes them: 1,024 chunks and 64 MiB may be received
 /// and not settled, and the sink is tried again without limit. The seed of the pauses differs from
@@ -289,7 +289,7 @@ impl Relay {
     }
 
     /// Waits for confirmations until `by` at most; takes nothing from the source.
-    pub(super) fn drain(&mut self, by: Instant) -> Result<(), RelayError> {
+    fn drain(&mut self, by: Instant) -> Result<(), RelayError> {
         self.drive(Some(by))?;
         if !self.ledger.in_flight.is_empty() {
             self.wait(self.until(by));
@@ -365,4 +365,86 @@ fn add(counter: &mut u64, more: u64) {
 /// A length as a count of bytes.
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+/// The counts of a relay, in chunks unless the name says otherwise.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct RelayStats {
+    /// Deliveries of the source, repeated ones included.
+    pub received: u64,
+    /// Their bytes.
+    pub received_bytes: u64,
+    /// Confirmed by the sink, and acknowledged at the source.
+    pub forwarded: u64,
+    /// Their bytes.
+    pub forwarded_bytes: u64,
+    /// Put on local disk by the sink's spool, and acknowledged at the source.
+    pub spooled: u64,
+    /// Put aside, and rejected at the source.
+    pub quarantined: u64,
+    /// Given back to the source, which delivers them again.
+    pub given_back: u64,
+    /// Received and not settled.
+    pub in_flight: u64,
+    /// Quarantined chunks that the sink refused, for their size or for another reason.
+    pub refused: u64,
+    /// Pieces that the source could tell are no chunk; they are no deliveries.
+    pub damaged: u64,
+    /// Deliveries that the source marked as repeated.
+    pub redelivered: u64,
+    /// Chunks of Kieker's container that came without an identity and were given one.
+    pub identities_made: u64,
+    /// Settlements that came too late: the delivery had gone to another reader.
+    pub stale: u64,
+    /// Failures of the source from which it recovers by itself.
+    pub source_errors: u64,
+    /// The figures of the outbox before the sink.
+    pub outbox: OutboxStats,
+    /// The figures of the source.
+    pub source: ReaderStats,
+    /// Since when nothing came although the source is not at its end. While there is no room for
+    /// more, the sink is waited for, and not the source.
+    pub source_waiting: Waiting,
+}
+
+impl RelayStats {
+    /// Whether every delivery is accounted for: received = forwarded + spooled + quarantined +
+    /// given back + in flight.
+    pub fn adds_up(&self) -> bool {
+        let parts = [
+            self.forwarded,
+            self.spooled,
+            self.quarantined,
+            self.given_back,
+            self.in_flight,
+        ];
+        let accounted = parts
+            .into_iter()
+            .fold(0, |sum: u64, part| sum.saturating_add(part));
+        self.received == accounted
+    }
+}
+
+/// Why a relay cannot go on. [`Relay::close`](super::Relay::close) drains what is in flight, or gives
+/// it back.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RelayError {
+    /// The source failed, and trying again cannot help.
+    #[error("{0}")]
+    Source(#[source] TransportError),
+    /// The sink cannot be opened, and trying again cannot help.
+    #[error("{0}")]
+    Sink(#[source] Arc<TransportError>),
+    /// A chunk could not be put aside; it was given back to the source.
+    #[error("cannot put aside {origin} ({reason}): {source}")]
+    Quarantine {
+        /// Where the chunk was: endpoint, lane, position.
+        origin: Box<str>,
+        /// Why it cannot be passed on.
+        reason: Box<str>,
+        /// Why it could not be kept.
+        source: io::Error,
+    },
 }

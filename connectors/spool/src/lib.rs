@@ -3,12 +3,11 @@
 mod config;
 mod state;
 mod store;
-mod watch;
 mod worker;
 mod writer;
 
 pub use config::SpoolConfig;
-pub use watch::{SpoolRoute, SpoolStatus, SpoolWatch};
+pub use state::{SpoolRoute, SpoolStatus, SpoolWatch};
 pub use writer::Spool;
 
 /// The sub-folder with the chunks, a folder of the file connector.

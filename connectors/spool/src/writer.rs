@@ -1,18 +1,18 @@
 //! The owner's side: hands chunks to the spool's thread and takes their outcomes.
 
+use std::fmt;
 use std::sync::Arc;
+use std::thread;
 use std::time::Instant;
-use std::{fmt, thread};
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Notify, Rejected, RetryClass,
     TransportError, WriterStats,
 };
 
-use crate::config::SpoolConfig;
-use crate::state::{DISK_GRACE, SpoolState, State, Stop};
-use crate::watch::{SpoolRoute, SpoolStatus, SpoolWatch};
-use crate::worker::Worker;
+use super::config::SpoolConfig;
+use super::state::{DISK_GRACE, SpoolRoute, SpoolState, SpoolStatus, SpoolWatch, State, Stop};
+use super::worker::Worker;
 
 /// Puts the chunks for another writer on disk while its medium is away, and sends them on in order
 /// when it is back. README.md lists the promises.

@@ -10,7 +10,7 @@ use baler_common::transport::{
     TransportError,
 };
 
-use crate::deadline::{PATIENCE, within_patience};
+use super::contract::{PATIENCE, within_patience};
 
 /// Drives a writer as its owner must, and checks the contract on the way: each ticket is confirmed
 /// at most once, only if it was offered, and in order within its lane where the medium promises it.

@@ -10,9 +10,9 @@ use baler_common::transport::{
     TransportError, Verdict,
 };
 
-use crate::chunks::{Label, read_label};
-use crate::deadline::PATIENCE;
-use crate::pump::Pump;
+use super::chunks::{Label, read_label};
+use super::contract::PATIENCE;
+use super::pump::Pump;
 
 /// Takes chunks from a reader and checks them: bytes, identity, demand.
 pub struct Tap {

@@ -6,9 +6,8 @@ use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, Ident, PatIdent, Path, ReturnType, Type, TypeInfer};
 
-use crate::function::Function;
-use crate::options::{Kind, Options};
-use crate::signature;
+use super::function::{Function, argument_types, modifiers_and_return, operation_name};
+use super::options::{Kind, Options};
 
 /// Writes the function anew, with its probe around the body.
 pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
@@ -339,9 +338,9 @@ fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> Tok
         let site = named_site(&name.to_token_stream(), krate);
         return quote_spanned!(span=> #site #statics);
     }
-    let returned = signature::modifiers_and_return(&function.visibility, &function.signature);
-    let name = signature::name(&function.signature);
-    let arguments = signature::arguments(&function.signature);
+    let returned = modifiers_and_return(&function.visibility, &function.signature);
+    let name = operation_name(&function.signature);
+    let arguments = argument_types(&function.signature);
     quote_spanned! {span=>
         fn here() -> &'static str {
             ::core::any::type_name_of_val(&here)

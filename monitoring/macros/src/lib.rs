@@ -10,7 +10,6 @@ mod block;
 mod expand;
 mod function;
 mod options;
-mod signature;
 
 use proc_macro::TokenStream;
 

@@ -5,8 +5,7 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, LitInt, LitStr, Path, Token};
 
-use crate::function::Function;
-use crate::signature;
+use super::function::{Function, returns_result};
 
 /// All options, for messages.
 const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \
@@ -81,7 +80,7 @@ impl Options {
     pub(crate) fn of_block(&self, function: &Function) -> Self {
         Self {
             // Other functions of the block may return something else.
-            err: self.err && signature::returns_result(&function.signature),
+            err: self.err && returns_result(&function.signature),
             ..self.clone()
         }
     }

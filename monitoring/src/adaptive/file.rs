@@ -1,9 +1,12 @@
-//! The file of patterns: seen when it changes.
+//! The file of patterns: seen when it changes, and what an operator should hear of it.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use baler_common::pattern::LineError;
 
 /// A larger file is not read: it is no list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
@@ -17,12 +20,12 @@ pub(super) struct PatternFile {
     /// What was found and may still be being written.
     candidate: Option<String>,
     /// Why it could not be read, if that was reported.
-    told: Option<(ErrorKind, String)>,
+    reported: Option<(ErrorKind, String)>,
 }
 
-/// What a look at the file found.
+/// What a check of the file found.
 #[derive(Debug)]
-pub(super) enum Look {
+pub(super) enum FileChange {
     /// Nothing new.
     Same,
     /// Something new that is to be looked at again before it counts.
@@ -39,7 +42,7 @@ impl PatternFile {
             path: path.into(),
             text: None,
             candidate: None,
-            told: None,
+            reported: None,
         }
     }
 
@@ -49,36 +52,36 @@ impl PatternFile {
 
     /// Looks whether there is something new; a text counts at once if `at_once`, and else when it is
     /// found a second time.
-    pub(super) fn look(&mut self, at_once: bool) -> Look {
+    pub(super) fn check(&mut self, at_once: bool) -> FileChange {
         match self.read() {
             Ok(text) => {
-                self.told = None;
+                self.reported = None;
                 self.judge(text, at_once)
             }
             Err(error) => {
                 self.candidate = None;
-                let told = (error.kind(), error.to_string());
-                if self.told.as_ref() == Some(&told) {
-                    return Look::Same;
+                let reported = (error.kind(), error.to_string());
+                if self.reported.as_ref() == Some(&reported) {
+                    return FileChange::Same;
                 }
-                self.told = Some(told);
-                Look::Failed(error)
+                self.reported = Some(reported);
+                FileChange::Failed(error)
             }
         }
     }
 
-    fn judge(&mut self, text: String, at_once: bool) -> Look {
+    fn judge(&mut self, text: String, at_once: bool) -> FileChange {
         if self.text.as_ref() == Some(&text) {
             self.candidate = None;
-            return Look::Same;
+            return FileChange::Same;
         }
         if at_once || self.candidate.as_ref() == Some(&text) {
             self.candidate = None;
             self.text = Some(text.clone());
-            return Look::Changed(text);
+            return FileChange::Changed(text);
         }
         self.candidate = Some(text);
-        Look::Settling
+        FileChange::Settling
     }
 
     fn read(&self) -> io::Result<String> {
@@ -95,6 +98,61 @@ impl PatternFile {
             return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }
         Ok(text)
+    }
+}
+
+/// Something about the file of patterns.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum PatternNews {
+    /// It was read, at the start or because it changed, and is in force.
+    Read {
+        /// The file.
+        path: Arc<Path>,
+        /// How many patterns there are.
+        rules: usize,
+        /// How many lines were left out.
+        bad_lines: usize,
+    },
+    /// A line of it is wrong and was left out. The first hundred of a file are reported.
+    BadLine {
+        /// The file.
+        path: Arc<Path>,
+        /// Which, and why.
+        error: LineError,
+    },
+    /// It cannot be read; the patterns stay as they are. Told once until the reason changes.
+    Unreadable {
+        /// The file.
+        path: Arc<Path>,
+        /// Why.
+        error: Arc<io::Error>,
+    },
+}
+
+impl fmt::Display for PatternNews {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Read {
+                path,
+                rules,
+                bad_lines,
+            } => {
+                write!(f, "{rules} patterns read from {}", path.display())?;
+                match bad_lines {
+                    0 => Ok(()),
+                    _ => write!(f, ", {bad_lines} lines left out"),
+                }
+            }
+            Self::BadLine { path, error } => write!(f, "{}, {error}", path.display()),
+            Self::Unreadable { path, error } => {
+                write!(
+                    f,
+                    "patterns cannot be read from {}: {error}",
+                    path.display()
+                )
+            }
+        }
     }
 }
 

@@ -10,10 +10,7 @@
 //! The collector's thread looks after the file, [`Upkeep`].
 
 mod file;
-mod news;
-mod switch;
 mod upkeep;
 
-pub use news::PatternNews;
-pub(crate) use switch::Switch;
-pub(crate) use upkeep::{Settings, Upkeep};
+pub use file::PatternNews;
+pub(crate) use upkeep::{Settings, Switch, Upkeep};

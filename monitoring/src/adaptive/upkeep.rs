@@ -1,14 +1,12 @@
-//! The settings of adaptive monitoring, and what the collector's thread does for it in between.
+//! The patterns of a controller, their settings, and the collector's thread as it looks after them.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::pattern::{Dialect, PatternList};
+use baler_common::pattern::{Dialect, ListFull, PatternList, Rule};
 
-use super::file::{Look, PatternFile};
-use super::news::PatternNews;
-use super::switch::Switch;
+use super::file::{FileChange, PatternFile, PatternNews};
 
 /// No file is looked at more often.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
@@ -17,7 +15,7 @@ const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 const SETTLING: Duration = Duration::from_millis(100);
 
 /// At most this number of bad lines of a file is reported.
-const TOLD_LINES: usize = 100;
+const MAX_REPORTED_LINES: usize = 100;
 
 /// The settings of adaptive monitoring.
 #[derive(Debug, Clone)]
@@ -51,9 +49,9 @@ impl Settings {
             read_interval: is_watched.then(|| self.read_interval.max(SHORTEST_INTERVAL)),
             news: Vec::new(),
             is_started: false,
-            look_at: None,
+            check_at: None,
         };
-        upkeep.look(true);
+        upkeep.check(true);
         (switch, upkeep)
     }
 }
@@ -67,7 +65,7 @@ pub(crate) struct Upkeep {
     news: Vec<PatternNews>,
     /// Whether there was a tick already.
     is_started: bool,
-    look_at: Option<Instant>,
+    check_at: Option<Instant>,
 }
 
 /// What came of a tick.
@@ -85,22 +83,22 @@ impl Upkeep {
         let mut is_changed = false;
         if !self.is_started {
             self.is_started = true;
-            self.look_at = self.interval_from(now);
-        } else if self.look_at.is_some_and(|at| at <= now) {
-            let settling = match self.look(false) {
-                Look::Settling => Some(SETTLING),
-                Look::Changed(_) => {
+            self.check_at = self.interval_from(now);
+        } else if self.check_at.is_some_and(|at| at <= now) {
+            let settling = match self.check(false) {
+                FileChange::Settling => Some(SETTLING),
+                FileChange::Changed(_) => {
                     is_changed = true;
                     None
                 }
-                Look::Same | Look::Failed(_) => None,
+                FileChange::Same | FileChange::Failed(_) => None,
             };
             let wait = settling.into_iter().chain(self.read_interval).min();
-            self.look_at = wait.and_then(|wait| now.checked_add(wait));
+            self.check_at = wait.and_then(|wait| now.checked_add(wait));
         }
         Tick {
             is_changed,
-            next: self.look_at,
+            next: self.check_at,
         }
     }
 
@@ -113,25 +111,25 @@ impl Upkeep {
         self.read_interval.and_then(|wait| now.checked_add(wait))
     }
 
-    fn look(&mut self, at_once: bool) -> Look {
+    fn check(&mut self, at_once: bool) -> FileChange {
         let Some(file) = &mut self.file else {
-            return Look::Same;
+            return FileChange::Same;
         };
         let path = file.path();
         let path = Arc::clone(path);
-        let look = file.look(at_once);
-        match &look {
-            Look::Same | Look::Settling => {}
-            Look::Failed(error) => {
+        let change = file.check(at_once);
+        match &change {
+            FileChange::Same | FileChange::Settling => {}
+            FileChange::Failed(error) => {
                 let error = std::io::Error::new(error.kind(), error.to_string());
                 let error = Arc::new(error);
                 self.news.push(PatternNews::Unreadable { path, error });
             }
-            Look::Changed(text) => {
+            FileChange::Changed(text) => {
                 let (list, errors) = PatternList::parse(text, self.switch.dialect());
                 let (rules, bad_lines) = (list.rules().len(), errors.len());
                 self.switch.replace(list);
-                for error in errors.into_iter().take(TOLD_LINES) {
+                for error in errors.into_iter().take(MAX_REPORTED_LINES) {
                     let path = Arc::clone(&path);
                     self.news.push(PatternNews::BadLine { path, error });
                 }
@@ -142,6 +140,54 @@ impl Upkeep {
                 });
             }
         }
-        look
+        change
+    }
+}
+
+/// The patterns of a controller, as they are now.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    dialect: Dialect,
+    list: Mutex<Arc<PatternList>>,
+}
+
+impl Switch {
+    pub(super) fn new(dialect: Dialect, list: PatternList) -> Self {
+        Self {
+            dialect,
+            list: Mutex::new(Arc::new(list)),
+        }
+    }
+
+    /// How patterns are written.
+    pub(crate) const fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Adds a rule behind the others.
+    ///
+    /// # Errors
+    ///
+    /// When the list is full; it is then as before.
+    pub(crate) fn push(&self, rule: Rule) -> Result<(), ListFull> {
+        let mut current = self.lock();
+        let mut list = PatternList::clone(&current);
+        list.push(rule)?;
+        *current = Arc::new(list);
+        Ok(())
+    }
+
+    /// Replaces all rules.
+    pub(crate) fn replace(&self, list: PatternList) {
+        *self.lock() = Arc::new(list);
+    }
+
+    /// The rules.
+    pub(crate) fn list(&self) -> Arc<PatternList> {
+        Arc::clone(&self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arc<PatternList>> {
+        self.list.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

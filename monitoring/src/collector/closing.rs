@@ -38,16 +38,16 @@ pub(super) struct ClosingRule {
     /// Encoded bytes.
     pub(super) bytes: usize,
     pub(super) wait: Duration,
-    /// How many bytes of rows become 1,024 encoded bytes, learned from the chunks before: rows are
-    /// measured, but encoded bytes count.
-    rows_of_1024: usize,
-    most_rows_of_1024: usize,
+    /// How many bytes of rows become one encoded byte, times 1,024; learned from the chunks before.
+    /// Rows are measured, but encoded bytes count.
+    compression_ratio: usize,
+    max_compression_ratio: usize,
     learned: bool,
 }
 
-/// Rows are at least as large as their encoding, and so much larger at most: however well a chunk
-/// packs, its batch stays within this many times its bytes.
-const ROWS_OF_1024: (usize, usize) = (512, 16 << 10);
+/// The least and the highest compression ratio that is learned, times 1,024. However well a chunk
+/// packs, its batch stays within that many times its bytes.
+const COMPRESSION_RATIOS: (usize, usize) = (512, 16 << 10);
 
 impl ClosingRule {
     pub(super) fn new(records: usize, bytes: usize, wait: Duration) -> Self {
@@ -55,15 +55,15 @@ impl ClosingRule {
             records,
             bytes,
             wait,
-            rows_of_1024: 1_024,
-            most_rows_of_1024: ROWS_OF_1024.1,
+            compression_ratio: 1_024,
+            max_compression_ratio: COMPRESSION_RATIOS.1,
             learned: false,
         }
     }
 
     /// Closes batches at twice their bytes as rows, however well they pack: for who has a budget.
     pub(super) fn within_budget(mut self) -> Self {
-        self.most_rows_of_1024 = 2 << 10;
+        self.max_compression_ratio = 2 << 10;
         self
     }
 
@@ -71,7 +71,9 @@ impl ClosingRule {
     pub(super) fn full(&self, records: usize, row_bytes: usize) -> Option<ClosedBy> {
         if records >= self.records {
             Some(ClosedBy::Records)
-        } else if records > 0 && row_bytes >= self.bytes.saturating_mul(self.rows_of_1024) / 1_024 {
+        } else if records > 0
+            && row_bytes >= self.bytes.saturating_mul(self.compression_ratio) / 1_024
+        {
             Some(ClosedBy::Bytes)
         } else {
             None
@@ -81,7 +83,7 @@ impl ClosingRule {
     /// How many more records, and bytes of rows, a batch takes before it is a chunk; at least one of
     /// each.
     pub(super) fn left(&self, records: usize, row_bytes: usize) -> (usize, usize) {
-        let bytes = self.bytes.saturating_mul(self.rows_of_1024) / 1_024;
+        let bytes = self.bytes.saturating_mul(self.compression_ratio) / 1_024;
         (
             self.records.saturating_sub(records).max(1),
             bytes.saturating_sub(row_bytes).max(1),
@@ -95,24 +97,27 @@ impl ClosingRule {
 
     /// Learns how large a batch became that had `row_bytes` bytes of rows.
     pub(super) fn learn(&mut self, row_bytes: usize, encoded_bytes: usize) {
-        let (least, most) = (ROWS_OF_1024.0, self.most_rows_of_1024);
+        let (least, most) = (COMPRESSION_RATIOS.0, self.max_compression_ratio);
         let found = row_bytes.saturating_mul(1_024) / encoded_bytes.max(1);
         let found = found.clamp(least, most);
         // Later a quarter of the way to each new value: one odd chunk does not mislead the next.
-        self.rows_of_1024 = if self.learned {
-            self.rows_of_1024.saturating_mul(3).saturating_add(found) / 4
+        self.compression_ratio = if self.learned {
+            self.compression_ratio
+                .saturating_mul(3)
+                .saturating_add(found)
+                / 4
         } else {
             found
         };
         self.learned = true;
     }
 
-    /// How soon to look again where a chunk should be full after so long, and looking pays after
+    /// How soon to poll again where a chunk should be full after so long, and polling pays after
     /// `worthwhile`.
     ///
     /// Several small chunks are made in one go, but none that is full waits for others for longer
     /// than an eighth of the wait time.
-    pub(super) fn look(&self, full: Duration, worthwhile: Duration) -> Duration {
+    pub(super) fn poll_interval(&self, full: Duration, worthwhile: Duration) -> Duration {
         let tick = self.tick();
         let soonest = (tick / 8).max(LEAST_TICK);
         // At the latest: a rate that rises is to be noticed.
@@ -121,14 +126,14 @@ impl ClosingRule {
             .min(self.longest_tick())
     }
 
-    /// How often to look into the queues so that the wait time is kept.
+    /// How often to poll the queues so that the wait time is kept.
     pub(super) fn tick(&self) -> Duration {
         (self.wait / 8)
             .min(Duration::from_millis(100))
             .max(LEAST_TICK)
     }
 
-    /// No record waits for longer than its wait time if two looks are not further apart than this.
+    /// No record waits for longer than its wait time if two polls are not further apart than this.
     pub(super) fn longest_tick(&self) -> Duration {
         (self.wait / 2)
             .min(Duration::from_millis(500))
@@ -136,17 +141,17 @@ impl ClosingRule {
     }
 }
 
-/// Looks are no closer than this, however short the wait time is.
+/// The shortest time between two polls, however short the wait time is.
 const LEAST_TICK: Duration = Duration::from_millis(1);
 
-/// A look is made for at least this number of records, unless that takes too long: waking the collector and
+/// A poll is made for at least this number of records, unless that takes too long: waking the collector and
 /// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
-/// and more of them (the kept study of `baler sweep` finds some 370 us a look and 210 ns a record).
-pub(super) const LOOK_RECORDS: f64 = 1_024.0;
+/// and more of them (the kept study of `baler sweep` finds some 370 us a poll and 210 ns a record).
+pub(super) const MIN_POLL_RECORDS: f64 = 1_024.0;
 
-/// A chunk is looked for later than it should be full, by this part of its records: they come in bursts,
-/// and a look before the last record of a chunk is made for nothing.
-pub(super) const LATER: usize = 16;
+/// A chunk is polled for later than it should be full, by this part of its records: they come in bursts,
+/// and a poll before the last record of a chunk is made for nothing.
+pub(super) const BURST_MARGIN: usize = 16;
 
 #[cfg(test)]
 mod tests;

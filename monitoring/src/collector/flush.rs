@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::queue_reader::Marks;
+use super::queue_reader::QueuePositions;
 
 /// Asks for a flush.
 #[derive(Debug)]
@@ -69,7 +69,7 @@ pub(super) struct Flush {
 
 pub(super) enum FlushStage {
     /// Until the queues have passed the marks.
-    Draining(Marks),
+    Draining(QueuePositions),
     /// Until every chunk below this ticket has its fate.
     Confirming(u64),
 }

@@ -21,12 +21,10 @@ mod flush;
 mod lanes;
 mod ledger;
 mod queue_reader;
-mod rate;
 mod rounds;
 mod splitting;
 mod stats;
 mod thread;
-mod tuned;
 mod tuning;
 
 pub use closing::ClosedBy;

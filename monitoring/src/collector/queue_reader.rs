@@ -27,7 +27,7 @@ pub(super) struct QueueReader {
 
 /// How far the queues were filled at some time.
 #[derive(Debug)]
-pub(super) struct Marks(Vec<(Arc<ThreadQueue>, u64)>);
+pub(super) struct QueuePositions(Vec<(Arc<ThreadQueue>, u64)>);
 
 impl QueueReader {
     pub(super) fn new(set: Arc<QueueSet>) -> Self {
@@ -69,10 +69,10 @@ impl QueueReader {
     }
 
     /// How far the queues are filled now.
-    pub(super) fn marks(&mut self) -> Marks {
+    pub(super) fn positions(&mut self) -> QueuePositions {
         self.set.refresh(&mut self.known, &mut self.queues);
         let queues = self.queues.iter();
-        Marks(
+        QueuePositions(
             queues
                 .map(|queue| (Arc::clone(queue), queue.appended()))
                 .collect(),
@@ -80,7 +80,11 @@ impl QueueReader {
     }
 
     /// Whether all rows up to the marks were taken.
-    pub(super) fn has_passed(&self, marks: &Marks) -> bool {
-        !self.block.is_reading() && marks.0.iter().all(|(queue, mark)| queue.taken() >= *mark)
+    pub(super) fn has_passed(&self, positions: &QueuePositions) -> bool {
+        !self.block.is_reading()
+            && positions
+                .0
+                .iter()
+                .all(|(queue, mark)| queue.taken() >= *mark)
     }
 }

@@ -193,8 +193,8 @@ impl Collector {
             Ok(bytes) => {
                 lane.builder.clear();
                 self.rule.learn(row_bytes, bytes);
-                if let Some(tuned) = &mut self.tuned {
-                    tuned.tuner.encoded(records, row_bytes, bytes);
+                if let Some(tuner) = &mut self.tuner {
+                    tuner.encoded(records, row_bytes, bytes);
                 }
             }
             Err(problem) => {

@@ -9,7 +9,7 @@ use baler_common::container::ChunkSerializer;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
 use super::calls::CallConverter;
-use super::closing::{ClosedBy, ClosingRule, LATER, LOOK_RECORDS};
+use super::closing::{BURST_MARGIN, ClosedBy, ClosingRule, MIN_POLL_RECORDS};
 use super::controller_state::ControllerState;
 use super::dispatch::Dispatch;
 use super::encoder::Encoder;
@@ -18,9 +18,7 @@ use super::flush::{Flush, FlushStage};
 use super::lanes::{LaneBatch, LaneRouter};
 use super::ledger::count;
 use super::queue_reader::QueueReader;
-use super::rate::Rate;
-use super::tuned::Tuned;
-use super::tuning::{Tuning, as_f64};
+use super::tuning::{Rate, Tuner, Tuning, as_f64};
 use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
@@ -53,16 +51,16 @@ pub(crate) struct CollectorConfig {
 pub(crate) fn spawn(
     shared: Arc<ControllerState>,
     outbox: Outbox,
-    plan: CollectorConfig,
+    config: CollectorConfig,
 ) -> std::io::Result<()> {
-    let settings = plan.settings;
-    let encoder = Encoder::new(plan.serializer, plan.identity, settings.lanes);
+    let settings = config.settings;
+    let encoder = Encoder::new(config.serializer, config.identity, settings.lanes);
     let dispatch = Dispatch::new(
         Arc::clone(&shared),
         outbox,
         encoder,
         settings.max_chunk_bytes,
-        plan.hooks,
+        config.hooks,
     );
     let mut rule = ClosingRule::new(
         settings.chunk_records,
@@ -73,9 +71,9 @@ pub(crate) fn spawn(
     if settings.memory.is_some() {
         rule = rule.within_budget();
     }
-    let tuned = plan.tuning.map(Tuned::new);
-    let (records, wait) = tuned.as_ref().map_or((rule.records, rule.wait), |tuned| {
-        (tuned.choice().expected, tuned.choice().wait)
+    let tuner = config.tuning.map(|tuning| Tuner::new(tuning, monotonic()));
+    let (records, wait) = tuner.as_ref().map_or((rule.records, rule.wait), |tuner| {
+        (tuner.choice().expected, tuner.choice().wait)
     });
     shared.ledger.chosen(records, wait);
     let mut collector = Collector {
@@ -87,7 +85,7 @@ pub(crate) fn spawn(
             .map(|_| LaneBatch::default())
             .collect(),
         rule,
-        tuned,
+        tuner,
         drained_at: monotonic(),
         round_began: monotonic(),
         in_round: false,
@@ -97,7 +95,7 @@ pub(crate) fn spawn(
         rate: Rate::new(monotonic()),
         flushes: Vec::new(),
         stop: None,
-        upkeep: plan.upkeep,
+        upkeep: config.upkeep,
         aggregation: Aggregation {
             interval: settings.aggregation_interval,
             taken: monotonic(),
@@ -121,7 +119,7 @@ pub(super) struct Collector {
     pub(super) lanes: Vec<LaneBatch>,
     pub(super) rule: ClosingRule,
     /// Where it chooses the rule itself.
-    pub(super) tuned: Option<Tuned>,
+    pub(super) tuner: Option<Tuner>,
     /// When the round before began: what this round finds was emitted later.
     pub(super) drained_at: Instant,
     /// When this round began.
@@ -194,11 +192,11 @@ impl Collector {
         self.stop = stop;
         self.take_aggregates(now, !flushes.is_empty());
         for order in flushes {
-            let marks = self.queues.marks();
+            let positions = self.queues.positions();
             self.flushes.push(Flush {
                 order,
                 lost_before: self.shared.ledger.losses().total(),
-                stage: FlushStage::Draining(marks),
+                stage: FlushStage::Draining(positions),
             });
         }
         let adapt_at = self.adapt(now);
@@ -272,12 +270,12 @@ impl Collector {
     fn wait(&self, wake_up: Option<Instant>) -> Next {
         let now = monotonic();
         let has_room = self.dispatch.outbox.has_room();
-        let tick = match &self.tuned {
+        let tick = match &self.tuner {
             // Without room the writer will notify; looking in between guards against one that forgets.
             _ if !has_room => now.checked_add(self.rule.longest_tick()),
-            // From the look before and not from now, or what came just after it would be late.
-            Some(tuned) => self.drained_at.checked_add(tuned.look()),
-            None => now.checked_add(self.next_look(now)),
+            // From the poll before and not from now, or what came just after it would be late.
+            Some(tuner) => self.drained_at.checked_add(tuner.choice().poll_interval),
+            None => now.checked_add(self.next_poll(now)),
         };
         let oldest = self.lanes.iter().filter_map(|lane| lane.oldest).min();
         let age = oldest
@@ -287,18 +285,18 @@ impl Collector {
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
     }
 
-    /// How soon to look for the next full chunk. Threads wake nobody when they have emitted a chunk's
+    /// How soon to poll for the next full chunk. Threads wake nobody when they have emitted a chunk's
     /// worth of records.
-    fn next_look(&self, now: Instant) -> Duration {
+    fn next_poll(&self, now: Instant) -> Duration {
         let lanes = self.lanes.iter();
         let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
         // Of several lanes each gets its part of the records.
         let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
-        let lacks = lacks.saturating_add(self.rule.records / LATER);
+        let lacks = lacks.saturating_add(self.rule.records / BURST_MARGIN);
         let since = now.saturating_duration_since(self.drained_at);
         let full = self.rate.time_for(as_f64(lacks)).saturating_sub(since);
-        let worthwhile = self.rate.time_for(LOOK_RECORDS);
-        self.rule.look(full, worthwhile)
+        let worthwhile = self.rate.time_for(MIN_POLL_RECORDS);
+        self.rule.poll_interval(full, worthwhile)
     }
 
     /// Moves flushes on, and ends those whose chunks have their fates.
@@ -308,8 +306,8 @@ impl Collector {
         }
         let mut flushes = std::mem::take(&mut self.flushes);
         for flush in &mut flushes {
-            if let FlushStage::Draining(marks) = &flush.stage {
-                if self.queues.has_passed(marks) && self.dispatch.outbox.has_room() {
+            if let FlushStage::Draining(positions) = &flush.stage {
+                if self.queues.has_passed(positions) && self.dispatch.outbox.has_room() {
                     self.close_all(ClosedBy::Flush);
                     flush.stage = FlushStage::Confirming(self.dispatch.encoder.next_ticket());
                 }

@@ -2,7 +2,6 @@
 
 mod adaptive;
 mod builder;
-mod identity;
 mod installed;
 #[cfg(feature = "samplers")]
 mod sampling;
@@ -18,24 +17,25 @@ use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{NO_TIMESTAMP, Record, RecordRef, RowWriter, Schema};
 use baler_common::transport::{ChunkIdentity, ChunkWriter};
 
+use super::adaptive::Switch;
+use super::clock::{Clock, monotonic};
+use super::collector::{ControllerState, FlushOrder, ShutdownReport, Stats};
+use super::queue::{self, QueueRow};
+#[cfg(feature = "samplers")]
+use super::samplers::Samplers;
+
 pub use builder::ControllerBuilder;
-pub(crate) use identity::random;
-pub(crate) use installed::refresh_active;
+pub(crate) use builder::random;
 #[cfg(unix)]
 pub(crate) use installed::{InstalledHold, hold_installed, stop_recording};
-pub(crate) use installed::{active_key, active_queues, active_shared, active_unix_ns};
+pub(crate) use installed::{
+    active_key, active_queues, active_shared, active_unix_ns, refresh_active,
+};
 pub use installed::{emit, installed, shutdown_installed};
 #[cfg(feature = "samplers")]
 pub(crate) use sampling::WeakController;
 pub use settings::StartError;
 pub(crate) use settings::{Settings, WAIT_TIME};
-
-use crate::adaptive::Switch;
-use crate::clock::{Clock, monotonic};
-use crate::collector::{ControllerState, FlushOrder, ShutdownReport, Stats};
-use crate::queue::{self, QueueRow};
-#[cfg(feature = "samplers")]
-use crate::samplers::Samplers;
 
 /// How long the collector goes on after the last handle was dropped without a shutdown.
 const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);

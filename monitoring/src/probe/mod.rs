@@ -11,7 +11,6 @@ mod path;
 mod record;
 mod registry;
 mod site;
-mod turns;
 
 pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
@@ -24,5 +23,64 @@ pub(crate) use record::{no_session, signature, tell_parent};
 pub(crate) use registry::RegistryHold;
 pub(crate) use registry::{hold_registry, set_recording};
 pub(crate) use site::KIND_BITS;
-pub use site::Site;
-pub use turns::Turns;
+pub use site::{Site, Turns};
+
+/// Records the rest of the block as a call of the operation with this name.
+///
+/// ```
+/// # fn pack() {}
+/// fn ship() {
+///     {
+///         let _probe = baler_monitoring::enter!("warehouse.pack()");
+///         pack();
+///     } // The call ends here.
+///     // …
+/// }
+/// ```
+///
+/// The name is a constant, interned once, and stands where the signature of a function would; see
+/// [`Guard`](crate::Guard) for what it returns.
+/// Kieker's tools understand names of the form `package.Class.operation(Type, Type)`.
+///
+/// Behind the name stand the options of [`#[probe]`](macro@crate::probe), with the same meaning (they
+/// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`, `full = 1/n`, `sample = 1/n`
+/// and `histogram`.
+/// With any of them the guard has another type, but for `record = events` and no `sample`, of which
+/// it is an [`EventGuard`](crate::EventGuard), which can record an error:
+///
+/// ```
+/// # fn pack() -> Result<(), std::num::ParseIntError> { "1".parse::<u32>().map(drop) }
+/// fn ship() {
+///     let _probe = baler_monitoring::enter!("warehouse.ship()", record = duration, full = 1/1000);
+///     let mut probe = baler_monitoring::enter!("warehouse.pack()", record = events);
+///     if let Err(error) = pack() {
+///         probe.fail(error);
+///     }
+/// }
+/// ```
+///
+/// In an asynchronous function the guard must not be held over an `.await`, and the compiler
+/// refuses most attempts, for it is not `Send`: make the block an `async fn` with `#[probe]`.
+#[macro_export]
+macro_rules! enter {
+    ($name:expr $(,)?) => {{
+        // Items are not hygienic: the name may be a constant of any name, `SITE` as well.
+        static __BALER_SITE: $crate::__private::Site = $crate::__private::Site::named($name);
+        __BALER_SITE.enter()
+    }};
+    ($name:expr, $($options:tt)+) => {
+        $crate::__enter_with_options!([$crate] [$name] $($options)+)
+    };
+}
+
+/// Options are read by the same code as those of `#[probe]`.
+#[doc(hidden)]
+#[macro_export]
+#[cfg(not(feature = "macros"))]
+macro_rules! __enter_with_options {
+    ($($input:tt)*) => {
+        ::core::compile_error!(
+            "the options of `enter!` need the feature `macros` of `baler-monitoring`"
+        )
+    };
+}

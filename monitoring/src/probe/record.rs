@@ -45,7 +45,7 @@ pub(super) fn begin(site: &'static Site) -> Begun {
     }
     // Usually calls are timed in ticks, within a trace whose next place is known.
     if is_ticking(state) {
-        if let Some(at) = trace::enter_usually() {
+        if let Some(at) = trace::enter_fast() {
             // Last, so that the call's time does not hold the probe's.
             let tin = ticks::read();
             return Begun { tin, at };
@@ -67,7 +67,7 @@ fn begin_slowly(site: &'static Site) -> Begun {
     let Some(key) = recording_key(site) else {
         return Begun::NOT;
     };
-    let at = trace::enter_usually().unwrap_or_else(trace::enter_unusually);
+    let at = trace::enter_fast().unwrap_or_else(trace::enter_slow);
     Begun {
         // Last, as above.
         tin: read_marked(key),

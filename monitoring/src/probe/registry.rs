@@ -136,10 +136,10 @@ pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
     Some(site.signature())
 }
 
-/// Says that this thread is at work here.
-struct AtWork;
+/// Marks this thread as one that works here, until it is dropped.
+struct ReentranceGuard;
 
-impl Drop for AtWork {
+impl Drop for ReentranceGuard {
     fn drop(&mut self) {
         AT_WORK.set(false);
     }
@@ -166,7 +166,7 @@ fn with_registry<T>(run: impl FnOnce(&mut Registry) -> T) -> Option<T> {
     if AT_WORK.replace(true) {
         return None;
     }
-    let _at_work = AtWork;
+    let _at_work = ReentranceGuard;
     let _inside = Inside::enter();
     let mut registry = hold_registry();
     Some(run(&mut registry.0))

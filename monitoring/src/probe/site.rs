@@ -1,5 +1,6 @@
 //! A place in the program where calls are recorded.
 
+use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::LocalKey;
@@ -11,8 +12,8 @@ use super::call::{AsyncCall, DurationGuard, Guard};
 use super::path::{class_of, declaring_class};
 use super::record::{OperationCall, begin_async};
 use super::registry;
-use super::turns::Turns;
 use crate::clock::NOT_IN_TICKS;
+use crate::controller::random;
 use crate::queue::KIND_CALL;
 
 /// In a row's first word the number of its site comes after this number of bits.
@@ -256,3 +257,51 @@ impl Operation {
         }
     }
 }
+
+/// A thread's count of the calls at one site: one call of a given number has its turn.
+///
+/// Each thread begins at random, so that threads of a few calls each are sampled as well, and as
+/// often in the long run.
+#[derive(Debug)]
+pub struct Turns {
+    /// Calls until the next turn, that one included; 0 if none was counted yet.
+    left: Cell<u32>,
+}
+
+impl Turns {
+    /// Before the first call.
+    #[cfg_attr(
+        feature = "enable",
+        expect(clippy::new_without_default, reason = "made in a constant only")
+    )]
+    pub const fn new() -> Self {
+        Self { left: Cell::new(0) }
+    }
+
+    /// Counts a call; whether it is the turn of this one, as of every `of`th.
+    #[inline]
+    pub fn next(&self, of: u32) -> bool {
+        let left = self.left.get();
+        if left > 1 {
+            self.left.set(left.wrapping_sub(1));
+            return false;
+        }
+        self.turn(left, of)
+    }
+
+    #[cold]
+    fn turn(&self, left: u32, of: u32) -> bool {
+        if left == 1 {
+            self.left.set(of);
+            return true;
+        }
+        let random = random() % u64::from(of.max(1));
+        // 1 to `of`.
+        let first = u32::try_from(random).unwrap_or(0).saturating_add(1);
+        self.left.set(first);
+        self.next(of)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -21,36 +21,36 @@ mod members {
     use rustix::thread::{MembarrierCommand, membarrier};
 
     /// Whether the frequent side may leave it to the rare one.
-    static IS_LEFT: AtomicBool = AtomicBool::new(false);
+    static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
 
     /// No processor delays a write for this long: it is some thousand times the usual delay.
-    const WRITTEN_BY_THEN: Duration = Duration::from_millis(1);
+    const STORES_VISIBLE_AFTER: Duration = Duration::from_millis(1);
 
     fn register() -> io::Result<()> {
         membarrier(MembarrierCommand::RegisterPrivateExpedited)
     }
 
     pub(in super::super) fn prepare() {
-        if !IS_LEFT.load(Ordering::Relaxed) && register().is_ok() {
-            IS_LEFT.store(true, Ordering::Relaxed);
+        if !IS_REGISTERED.load(Ordering::Relaxed) && register().is_ok() {
+            IS_REGISTERED.store(true, Ordering::Relaxed);
         }
     }
 
     #[inline(always)]
-    pub(super) fn is_left() -> bool {
-        IS_LEFT.load(Ordering::Relaxed)
+    pub(super) fn is_registered() -> bool {
+        IS_REGISTERED.load(Ordering::Relaxed)
     }
 
     pub(super) fn all() {
         let ask = || membarrier(MembarrierCommand::PrivateExpedited);
-        if !is_left() || ask().is_ok() {
+        if !is_registered() || ask().is_ok() {
             return;
         }
         // The child of a fork need not be registered.
         if register().and_then(|()| ask()).is_err() {
             // The program has forbidden itself the call since.
-            IS_LEFT.store(false, Ordering::Relaxed);
-            std::thread::park_timeout(WRITTEN_BY_THEN);
+            IS_REGISTERED.store(false, Ordering::Relaxed);
+            std::thread::park_timeout(STORES_VISIBLE_AFTER);
         }
     }
 }
@@ -59,7 +59,7 @@ mod members {
 mod members {
     pub(in super::super) fn prepare() {}
 
-    pub(super) fn is_left() -> bool {
+    pub(super) fn is_registered() -> bool {
         false
     }
 
@@ -74,7 +74,7 @@ pub(super) use members::prepare;
 /// The barrier of the side that passes often.
 #[inline(always)]
 pub(super) fn light() {
-    if members::is_left() {
+    if members::is_registered() {
         std::sync::atomic::compiler_fence(Ordering::SeqCst);
     } else {
         fence(Ordering::SeqCst);

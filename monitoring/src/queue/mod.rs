@@ -22,11 +22,30 @@ mod emit;
 mod flat_rows;
 mod reentrance;
 mod set;
-pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 mod thread_block;
 mod thread_queue;
+
+/// What the queues and the cells of aggregations take from the standard library, or from loom where
+/// their models check them.
+pub(crate) mod sync {
+    #[cfg(not(all(test, baler_loom)))]
+    pub(crate) use std::sync::atomic::AtomicU32;
+    #[cfg(not(all(test, baler_loom)))]
+    pub(crate) use std::sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    };
+
+    #[cfg(all(test, baler_loom))]
+    pub(crate) use loom::sync::atomic::AtomicU32;
+    #[cfg(all(test, baler_loom))]
+    pub(crate) use loom::sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence},
+    };
+}
 
 pub(crate) use block::QueueRow;
 pub(crate) use block::{CALL_WORDS, KIND, KIND_CALL, KIND_DURATION};

@@ -165,7 +165,7 @@ impl ThreadQueue {
         let most_evictions = most_evictions.saturating_add(EVICTIONS);
         loop {
             if budget.charge(bytes) {
-                state.told = false;
+                state.woke_collector = false;
                 return Some(state);
             }
             budget.press();
@@ -215,7 +215,7 @@ impl ThreadQueue {
         }
         // The room may be in blocks that other threads have not filled: of these the collector
         // would not hear.
-        if !std::mem::replace(&mut state.told, true) {
+        if !std::mem::replace(&mut state.woke_collector, true) {
             set.wake_collector();
         }
         state.refuse(overflow.loss());

@@ -5,8 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::{CPUUtilizationRecord, ResourceUtilizationRecord};
 
-use super::counter::float;
-use super::proc::{malformed, numbers};
+use super::proc::{float, malformed, numbers};
 use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/stat";

@@ -5,8 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::DiskUsageRecord;
 
-use super::counter::{Meters, float, per_second};
-use super::proc::{malformed, numbers};
+use super::proc::{Meters, float, malformed, numbers, per_second};
 use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/diskstats";

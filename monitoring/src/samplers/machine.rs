@@ -5,8 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
 
-use super::counter::signed;
-use super::proc::malformed;
+use super::proc::{malformed, signed};
 use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/meminfo";

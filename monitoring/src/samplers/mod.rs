@@ -9,7 +9,6 @@
 //! switched by the patterns of adaptive monitoring under Kieker's signatures.
 //! Each sensor takes what the kernel says as text, and the time as an argument.
 
-mod counter;
 mod cpu;
 mod disk;
 mod machine;

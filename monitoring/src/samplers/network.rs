@@ -5,8 +5,7 @@ use std::io;
 
 use baler_common::record::kieker::NetworkUtilizationRecord;
 
-use super::counter::{Meters, per_second};
-use super::proc::{malformed, numbers};
+use super::proc::{Meters, malformed, numbers, per_second};
 use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/net/dev";

@@ -5,8 +5,7 @@ use std::io;
 use baler_common::record::Record;
 use baler_common::record::kieker::UptimeRecord;
 
-use super::counter::{Reading, per_second, signed};
-use super::proc::{malformed, numbers};
+use super::proc::{Reading, malformed, numbers, per_second, signed};
 use super::sampler::{Context, Sample, Sensor};
 
 const STAT: &str = "proc/self/stat";

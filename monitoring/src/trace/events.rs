@@ -13,8 +13,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::id::{next_trace_id, next_trace_id_beside};
-use super::parent_here;
+use super::{next_trace_id, next_trace_id_beside, parent_here};
 
 thread_local! {
     /// Where the thread's next event goes.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::stream_chunk::StreamChunk;
 use super::{FORMAT, MAGIC};
-use crate::container::num::to_u64;
+use crate::container::cursor::to_u64;
 use crate::container::varint;
 
 /// A chunk in Kieker's container that is filled with records of a stream or of a log.

@@ -2,15 +2,13 @@
 
 use std::sync::Arc;
 
-use super::frame::Frame;
-use super::layout::layout_of;
+use super::frame::{Frame, layout_of};
 use super::{MAGIC, STRING_MEMORY, least_bytes};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
-use crate::container::deserializer::ChunkDeserializer;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::container::format::ChunkDeserializer;
 use crate::container::limits::Limits;
-use crate::container::num::{to_u64, to_usize};
 use crate::record::{Catalog, Column, Field, FieldType, RecordBatch, Schema, Table};
 use crate::transport::ContainerKind;
 

@@ -1,13 +1,14 @@
-//! Batches to KIKA/DFLT.
+//! Batches to KIKA/DFLT, and records as bytes of Kieker in a chunk, a stream or a binary log.
 
-use super::record_encoder::{RecordEncoder, RecordOptions, to_u32};
-use super::{FORMAT, HEAD_BYTES, MAGIC};
+use std::collections::HashMap;
+
+use super::{FORMAT, HEAD_BYTES, MAGIC, least_bytes};
+use crate::container::cursor::to_u64;
 use crate::container::error::EncodeError;
+use crate::container::format::ChunkSerializer;
 use crate::container::header::ChunkHeader;
-use crate::container::num::to_u64;
-use crate::container::serializer::ChunkSerializer;
 use crate::container::varint;
-use crate::record::RecordBatch;
+use crate::record::{Column, Field, FieldType, NO_TIMESTAMP, RecordBatch, Table};
 use crate::transport::ContainerKind;
 
 /// Writes Kieker's container, KIKA/DFLT.
@@ -64,4 +65,324 @@ impl ChunkSerializer for KiekerSerializer {
         }
         written.map(|()| bytes)
     }
+}
+
+/// An id that was not given out yet; Kieker's ids are positive `i32`.
+const NONE: u32 = u32::MAX;
+
+/// Java's arrays and buffers end here, and so do lengths and ids.
+const MAX: usize = 0x7fff_ffff;
+
+/// What is written beside the fields of the records.
+#[derive(Debug)]
+pub(super) struct RecordOptions {
+    /// The logging timestamp of records without one.
+    pub(super) missing_timestamp: i64,
+    /// The most bytes of one record.
+    pub(super) max_record_bytes: usize,
+}
+
+impl Default for RecordOptions {
+    fn default() -> Self {
+        Self {
+            missing_timestamp: NO_TIMESTAMP,
+            max_record_bytes: MAX,
+        }
+    }
+}
+
+/// Writes records, and gives ids to their strings in order of first use, class name before fields.
+#[derive(Debug, Default)]
+pub(super) struct RecordEncoder {
+    /// By id in the batch: the string's id.
+    strings: Vec<u32>,
+    /// By table: the id of the class name.
+    classes: Vec<u32>,
+    /// The strings that this batch brought, in order of their ids.
+    new: Vec<Source>,
+    /// The ids of the batches before, where ids outlive a batch.
+    known: HashMap<Box<str>, u32>,
+}
+
+/// Where a string comes from.
+#[derive(Debug, Clone, Copy)]
+enum Source {
+    /// The name of this table's type.
+    Class(usize),
+    /// The batch's string with this id.
+    String(u32),
+}
+
+impl RecordEncoder {
+    /// Appends the records of a batch to `out`, which is as before after an error.
+    ///
+    /// [`new_strings`](Self::new_strings) are then those that the batch brought.
+    pub(super) fn write(
+        &mut self,
+        batch: &RecordBatch,
+        options: &RecordOptions,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        check_types(batch)?;
+        self.new.clear();
+        self.strings.clear();
+        self.strings.resize(batch.strings().len(), NONE);
+        self.classes.clear();
+        self.classes.resize(batch.tables().len(), NONE);
+        let start = out.len();
+        let written = self.write_records(batch, options, out);
+        if written.is_err() {
+            out.truncate(start);
+        }
+        written
+    }
+
+    /// The strings that the last batch brought, in order of their ids.
+    pub(super) fn new_strings<'a>(
+        &self,
+        batch: &'a RecordBatch,
+    ) -> impl ExactSizeIterator<Item = &'a str> {
+        self.new.iter().map(|source| source.text(batch))
+    }
+
+    /// Keeps the ids of the last batch for the batches after it; returns the first of its new ids.
+    pub(super) fn keep_ids(&mut self, batch: &RecordBatch) -> Result<u32, EncodeError> {
+        let first = to_u32(self.known.len())?;
+        for (id, source) in (first..).zip(&self.new) {
+            self.known.insert(source.text(batch).into(), id);
+        }
+        Ok(first)
+    }
+
+    /// How many strings have an id that outlives the batch.
+    pub(super) fn known(&self) -> usize {
+        self.known.len()
+    }
+
+    fn write_records(
+        &mut self,
+        batch: &RecordBatch,
+        options: &RecordOptions,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let start = out.len();
+        let mut rows = vec![0_usize; batch.tables().len()];
+        for number in table_numbers(batch) {
+            let before = out.len();
+            if let Some(table) = batch.tables().get(number) {
+                if let Some(row) = rows.get_mut(number) {
+                    self.write_record(batch, number, table, *row, options, out)?;
+                    *row = row.saturating_add(1);
+                }
+            }
+            // A chunk that cannot be is given up before it takes all memory.
+            check_size(out.len().saturating_sub(start), MAX)?;
+            check_size(out.len().saturating_sub(before), options.max_record_bytes)?;
+        }
+        Ok(())
+    }
+
+    fn write_record(
+        &mut self,
+        batch: &RecordBatch,
+        number: usize,
+        table: &Table,
+        row: usize,
+        options: &RecordOptions,
+        out: &mut Vec<u8>,
+    ) -> Result<(), EncodeError> {
+        let class = self.class_id(number, batch)?;
+        out.extend_from_slice(&class.to_be_bytes());
+        let timestamp = table.timestamps().get(row).copied();
+        let timestamp = timestamp.filter(|timestamp| *timestamp != NO_TIMESTAMP);
+        let timestamp = timestamp.unwrap_or(options.missing_timestamp);
+        out.extend_from_slice(&timestamp.to_be_bytes());
+        for (column, field) in table.columns().iter().zip(table.schema().fields()) {
+            self.write_value(batch, column, field.field_type(), row, out)
+                .map_err(|problem| match problem {
+                    Problem::Char(value) => {
+                        let what = format!("char, for its value U+{:04X}", u32::from(value));
+                        unsupported(table, field, what)
+                    }
+                    Problem::Type => unsupported(table, field, field.field_type().to_string()),
+                    Problem::Other(error) => error,
+                })?;
+        }
+        Ok(())
+    }
+
+    fn write_value(
+        &mut self,
+        batch: &RecordBatch,
+        column: &Column,
+        field_type: &FieldType,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
+        match (column, field_type) {
+            (Column::Bool(values), _) => out.push(u8::from(*at(values, row)?)),
+            (Column::Signed(values), _) => {
+                let bytes = at(values, row)?.to_be_bytes();
+                let width = least_bytes(field_type).ok_or(Problem::Type)?;
+                out.extend(bytes.iter().skip(bytes.len().saturating_sub(width)));
+            }
+            (Column::F32(values) | Column::Enum(values), _) => {
+                out.extend_from_slice(&at(values, row)?.to_be_bytes());
+            }
+            (Column::F64(values), _) => out.extend_from_slice(&at(values, row)?.to_be_bytes()),
+            (Column::Char(values), _) => {
+                let value = *at(values, row)?;
+                let unit = u16::try_from(u32::from(value)).map_err(|_| Problem::Char(value))?;
+                out.extend_from_slice(&unit.to_be_bytes());
+            }
+            (Column::String(values), _) => {
+                let id = self.string_id(*at(values, row)?, batch)?;
+                out.extend_from_slice(&id.to_be_bytes());
+            }
+            (Column::List(column), FieldType::List(inner)) => {
+                let (from, to) = column.span(row).ok_or(Problem::Type)?;
+                let len = to_u32(to.saturating_sub(from))?;
+                out.extend_from_slice(&len.to_be_bytes());
+                for item in from..to {
+                    self.write_value(batch, &column.items, inner, item, out)?;
+                }
+            }
+            _ => return Err(Problem::Type),
+        }
+        Ok(())
+    }
+
+    fn class_id(&mut self, number: usize, batch: &RecordBatch) -> Result<u32, EncodeError> {
+        if let Some(&id) = self.classes.get(number) {
+            if id != NONE {
+                return Ok(id);
+            }
+        }
+        let id = self.next_id(Source::Class(number), batch)?;
+        if let Some(slot) = self.classes.get_mut(number) {
+            *slot = id;
+        }
+        Ok(id)
+    }
+
+    fn string_id(&mut self, string: u32, batch: &RecordBatch) -> Result<u32, Problem> {
+        let index = usize::try_from(string).map_err(|_| Problem::Type)?;
+        let known = *at(&self.strings, index)?;
+        if known != NONE {
+            return Ok(known);
+        }
+        let text = batch.strings().get(string).ok_or(Problem::Type)?;
+        let is_class = |table: &Table| !table.is_empty() && table.schema().name() == text;
+        // A string that is also the name of a class shares its id.
+        let id = match batch.tables().iter().position(is_class) {
+            Some(number) => self.class_id(number, batch)?,
+            None => self.next_id(Source::String(string), batch)?,
+        };
+        if let Some(slot) = self.strings.get_mut(index) {
+            *slot = id;
+        }
+        Ok(id)
+    }
+
+    fn next_id(&mut self, source: Source, batch: &RecordBatch) -> Result<u32, EncodeError> {
+        if let Some(id) = self.known.get(source.text(batch)) {
+            return Ok(*id);
+        }
+        let id = to_u32(self.known.len().saturating_add(self.new.len()))?;
+        self.new.push(source);
+        Ok(id)
+    }
+}
+
+impl Source {
+    fn text(self, batch: &RecordBatch) -> &str {
+        let text = match self {
+            Self::Class(number) => batch.tables().get(number).map(|it| it.schema().name()),
+            Self::String(string) => batch.strings().get(string),
+        };
+        text.unwrap_or_default()
+    }
+}
+
+/// Refuses what cannot be written before anything is.
+fn check_types(batch: &RecordBatch) -> Result<(), EncodeError> {
+    let tables = || batch.tables().iter().filter(|table| !table.is_empty());
+    for (index, table) in tables().enumerate() {
+        let schema = table.schema();
+        for field in schema.fields() {
+            if least_bytes(field.field_type()).is_none() {
+                return Err(unsupported(table, field, field.field_type().to_string()));
+            }
+        }
+        let earlier = tables().take(index);
+        if earlier
+            .map(Table::schema)
+            .any(|earlier| earlier.name() == schema.name())
+        {
+            return Err(EncodeError::Ambiguous {
+                container: ContainerKind::Kieker,
+                record: schema.name().into(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unsupported(table: &Table, field: &Field, field_type: String) -> EncodeError {
+    EncodeError::Unsupported {
+        container: ContainerKind::Kieker,
+        record: table.schema().name().into(),
+        field: field.name().into(),
+        field_type: field_type.into(),
+    }
+}
+
+/// Why a value cannot be written.
+enum Problem {
+    /// The char is beyond 16 bits.
+    Char(char),
+    /// The column is not one of the field's type.
+    Type,
+    /// Nothing that concerns the field.
+    Other(EncodeError),
+}
+
+impl From<EncodeError> for Problem {
+    fn from(error: EncodeError) -> Self {
+        Self::Other(error)
+    }
+}
+
+/// The table of each record, in order.
+fn table_numbers(batch: &RecordBatch) -> impl Iterator<Item = usize> {
+    let only = if batch.order.is_empty() {
+        batch.len()
+    } else {
+        0
+    };
+    let several = batch.order.iter();
+    let several = several.map(|number| usize::try_from(*number).unwrap_or(usize::MAX));
+    std::iter::repeat_n(0, only).chain(several)
+}
+
+fn at<T>(values: &[T], row: usize) -> Result<&T, Problem> {
+    values.get(row).ok_or(Problem::Type)
+}
+
+/// A length or an id: positive `i32` in Kieker.
+fn to_u32(number: usize) -> Result<u32, EncodeError> {
+    check_size(number, MAX)?;
+    u32::try_from(number).map_err(|_| too_large(number, MAX))
+}
+
+/// Refuses what is too large.
+pub(super) fn check_size(bytes: usize, limit: usize) -> Result<(), EncodeError> {
+    if bytes > limit {
+        return Err(too_large(bytes, limit));
+    }
+    Ok(())
+}
+
+fn too_large(bytes: usize, limit: usize) -> EncodeError {
+    EncodeError::TooLarge { bytes, limit }
 }

@@ -25,13 +25,10 @@ mod chunk;
 mod decode;
 mod encode;
 mod frame;
-mod layout;
-mod record_encoder;
 mod registry;
 mod stream;
 mod stream_chunk;
 mod stream_encoder;
-mod strings;
 #[cfg(test)]
 mod tests;
 

@@ -8,12 +8,11 @@ use super::least_bytes;
 use super::registry::{Part, Registry, STRING_ID, Stop};
 use super::stream::KiekerStream;
 use crate::container::compression::Compression;
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::decoder::ChunkDecoder;
+use crate::container::format::ChunkSerializer as _;
 use crate::container::header::ChunkHeader;
 use crate::container::native::NativeSerializer;
-use crate::container::num::{to_u64, to_usize};
-use crate::container::serializer::ChunkSerializer as _;
 use crate::record::{Catalog, FieldType};
 use crate::transport::{ChunkIdentity, ContainerKind};
 

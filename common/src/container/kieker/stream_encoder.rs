@@ -1,10 +1,10 @@
 //! Batches to Kieker's streams and binary logs, whose strings have one table for all batches.
 
-use super::record_encoder::{RecordEncoder, RecordOptions, check_size};
+use super::encode::{RecordEncoder, RecordOptions, check_size};
+use super::registry::STRING_OVERHEAD;
 use super::stream::{KiekerStream, REGISTRATION};
-use super::strings::STRING_OVERHEAD;
+use crate::container::cursor::to_u64;
 use crate::container::error::EncodeError;
-use crate::container::num::to_u64;
 use crate::record::{NO_TIMESTAMP, RecordBatch};
 
 /// Writes records as a stream over TCP or a binary log has them, and numbers their strings.

@@ -2,10 +2,9 @@
 
 use crate::container::codec::{CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64};
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
-use crate::container::num::to_u64;
 use crate::container::varint::{self, prefixed_by_length};
 
 /// The most blocks that a body may have.

@@ -1,11 +1,10 @@
 //! The header between prefix and body; FORMAT.md, "Header".
 
 use super::prefix::unknown;
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::{ChunkHeader, ClockMapping, LostChunks};
 use crate::container::limits::Limits;
-use crate::container::num::{to_u64, to_usize};
 use crate::container::varint::{self, prefixed_by_length};
 use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 

@@ -1,9 +1,8 @@
 //! The first 16 bytes, and the checksum at the end; FORMAT.md, "Prefix".
 
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
-use crate::container::num::{to_u64, to_usize};
 
 /// The first bytes of the container.
 pub(in crate::container) const MAGIC: [u8; 4] = *b"BALR";

@@ -8,9 +8,8 @@ use crate::container::compression::{BlockCompression, Compression};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionary;
 use crate::container::error::EncodeError;
-use crate::container::format::{BodyFormat, check_number};
+use crate::container::format::{BodyFormat, ChunkSerializer, check_number};
 use crate::container::header::ChunkHeader;
-use crate::container::serializer::ChunkSerializer;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 

@@ -6,7 +6,6 @@ mod builder;
 mod column;
 mod nested;
 mod string_index;
-mod string_keys;
 mod strings;
 mod word_rows;
 
@@ -16,16 +15,16 @@ mod tests;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-pub use builder::{BatchBuilder, PushError};
-pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
-pub(crate) use string_keys::StringKeys;
-pub use strings::StringTable;
-pub use word_rows::WordRun;
-
 use super::Records;
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::{Field, Schema};
+
+pub use builder::{BatchBuilder, PushError};
+pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
+pub(crate) use string_index::StringKeys;
+pub use strings::StringTable;
+pub use word_rows::WordRun;
 
 /// Records in order, held as one [`Table`] a type.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,14 +1,10 @@
 //! What a record type looks like: its name and its named, typed fields.
 
-mod enum_type;
 mod field;
-mod field_type;
 
 use std::fmt;
 
-pub use enum_type::EnumType;
-pub use field::{Field, Role};
-pub use field_type::FieldType;
+pub use field::{EnumType, Field, FieldType, Role};
 
 /// How deep types may nest (optional, list, record), counted from a record's fields.
 pub const MAX_DEPTH: usize = 16;

@@ -37,20 +37,21 @@
 //!   different names, and `skip_serializing` alone, are refused when a record is made.
 
 mod deserializer;
-mod error;
 mod node;
 mod opaque;
 mod serializer;
 mod tracer;
 
+use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::serde::{Deserialize, Serialize};
+use ::serde::{Deserialize, Serialize, de, ser};
 
-use super::{DynamicRecord, Field, FieldType, RecordFields, Schema, Value};
+use super::{
+    DynamicRecord, Field, FieldType, RecordFields, Schema, SchemaError, Value, ValueError,
+};
 
-pub use error::SerdeError;
 pub use opaque::OPAQUE_NAME;
 
 /// The field of a record made from a type that is no struct.
@@ -145,8 +146,8 @@ impl<T> SerdeType<T> {
     }
 }
 
-impl<T> std::fmt::Debug for SerdeType<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl<T> fmt::Debug for SerdeType<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("SerdeType").field(&self.schema).finish()
     }
 }
@@ -160,4 +161,68 @@ impl<T> std::fmt::Debug for SerdeType<T> {
 /// A [`SerdeError`] that names the field.
 pub fn from_record<'de, T: Deserialize<'de>>(record: RecordFields<'de>) -> Result<T, SerdeError> {
     T::deserialize(deserializer::ValueDeserializer::of_record(record))
+}
+
+/// Why a value and a record cannot be made of each other: where, and what serde says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SerdeError {
+    /// The fields from the outermost inwards, with dots.
+    path: String,
+    reason: String,
+}
+
+impl SerdeError {
+    fn new(reason: impl Into<String>) -> Self {
+        Self {
+            path: String::new(),
+            reason: reason.into(),
+        }
+    }
+
+    /// The error seen from the record that has the field.
+    fn inside(mut self, field: &str) -> Self {
+        let dot = if self.path.is_empty() { "" } else { "." };
+        self.path = format!("{field}{dot}{}", self.path);
+        self
+    }
+
+    /// Where it happened: names of fields with dots, empty for the record itself.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+}
+
+impl Display for SerdeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "field {}: ", self.path)?;
+        }
+        f.write_str(&self.reason)
+    }
+}
+
+impl std::error::Error for SerdeError {}
+
+impl de::Error for SerdeError {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}
+
+impl ser::Error for SerdeError {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(message.to_string())
+    }
+}
+
+impl From<SchemaError> for SerdeError {
+    fn from(error: SchemaError) -> Self {
+        Self::new(error.to_string())
+    }
+}
+
+impl From<ValueError> for SerdeError {
+    fn from(error: ValueError) -> Self {
+        Self::new(error.to_string())
+    }
 }

@@ -16,16 +16,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::chunk::Chunk;
+use super::error::{RetryClass, TransportError};
+use super::waiting::Waiting;
+use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
 use fate::Unconfirmed;
 pub use fate::{End, Fate};
 pub use recovery::guarded;
 pub use settings::{Connection, OutboxSettings, OutboxStats};
-
-use super::chunk::Chunk;
-use super::error::{RetryClass, TransportError};
-use super::notify::Notify;
-use super::waiting::Waiting;
-use super::writer::{ChunkWriter, Confirmation, Outcome, RejectReason};
 
 /// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
 /// has an order.
@@ -65,11 +63,11 @@ pub struct Outbox {
     broken: u64,
     confirmations: Vec<Confirmation>,
     /// Whether the writer did not take all chunks when they were last offered.
-    held_up: bool,
+    has_backpressure: bool,
     /// Whether the owner waits for fates.
     awaited: bool,
     /// The last value that the writer got by `set_awaited`.
-    told_awaited: bool,
+    writer_awaited: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -112,9 +110,9 @@ impl Outbox {
             opened: 0,
             broken: 0,
             confirmations: Vec::new(),
-            held_up: false,
+            has_backpressure: false,
             awaited: true,
-            told_awaited: true,
+            writer_awaited: true,
         }
     }
 
@@ -127,13 +125,16 @@ impl Outbox {
     /// room.
     pub fn set_awaited(&mut self, awaited: bool) {
         self.awaited = awaited;
-        self.tell_awaited(false);
+        self.update_awaited(false);
     }
 
-    fn tell_awaited(&mut self, is_overdue: bool) {
-        let awaited =
-            self.awaited || self.held_up || !self.has_room() || self.failures > 0 || is_overdue;
-        if awaited != std::mem::replace(&mut self.told_awaited, awaited) {
+    fn update_awaited(&mut self, is_overdue: bool) {
+        let awaited = self.awaited
+            || self.has_backpressure
+            || !self.has_room()
+            || self.failures > 0
+            || is_overdue;
+        if awaited != std::mem::replace(&mut self.writer_awaited, awaited) {
             let medium = self.writer.capability().medium;
             // A writer that panics here does so again where that is noticed.
             guarded("write to", medium, || self.writer.set_awaited(awaited)).unwrap_or_default();
@@ -201,7 +202,7 @@ impl Outbox {
                 self.confirm(now, fates);
             }
             // The writer does not report room that was made here.
-            if self.unconfirmed.len() == unconfirmed || !self.leaves_some() {
+            if self.unconfirmed.len() == unconfirmed || !self.has_unoffered() {
                 break;
             }
         }
@@ -213,10 +214,10 @@ impl Outbox {
             self.offered_to = 0;
             self.bytes = 0;
         }
-        self.held_up = self.leaves_some();
+        self.has_backpressure = self.has_unoffered();
         self.look_at_progress(now);
         let is_overdue = self.overdue_at().is_some_and(|at| at <= now);
-        self.tell_awaited(is_overdue);
+        self.update_awaited(is_overdue);
         self.next_wake_up(now)
     }
 
@@ -335,7 +336,7 @@ impl Outbox {
     }
 
     /// Whether there are chunks that were not offered.
-    fn leaves_some(&self) -> bool {
+    fn has_unoffered(&self) -> bool {
         self.offered_to < self.unconfirmed.len()
     }
 
@@ -436,7 +437,7 @@ impl Outbox {
             .front()
             .zip(self.settings.retry.max_elapsed)
             .and_then(|(entry, most)| entry.since.checked_add(most));
-        let overdue = self.overdue_at().filter(|_| !self.told_awaited);
+        let overdue = self.overdue_at().filter(|_| !self.writer_awaited);
         [reopen, resend, expiry, overdue]
             .into_iter()
             .flatten()

@@ -22,18 +22,16 @@
 //! `bootstrap.servers` and MongoDB's URIs; a fragment is an error; the last `@` before the path
 //! ends the credentials.
 
-mod error;
 mod parse;
 mod settings;
-mod value;
 
 use std::fmt;
 use std::str::FromStr;
 
-pub use error::UriError;
-use settings::Settings;
-pub use settings::set;
-pub use value::{parse_bytes, parse_duration};
+use settings::{Settings, parse_bool, parse_number};
+
+pub use parse::UriError;
+pub use settings::{parse_bytes, parse_duration, set};
 
 /// The name of a medium, taken apart.
 #[derive(Clone)]
@@ -206,8 +204,7 @@ impl Uri {
     ///
     /// It is something else.
     pub fn take_bool(&mut self, name: &str) -> Result<Option<bool>, UriError> {
-        self.settings
-            .take_parsed(name, "true or false", value::parse_bool)
+        self.settings.take_parsed(name, "true or false", parse_bool)
     }
 
     /// Takes a setting that is a whole number, in the range of `T`, such as `u16` or
@@ -218,7 +215,7 @@ impl Uri {
     /// It is something else.
     pub fn take_number<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, UriError> {
         self.settings
-            .take_parsed(name, "a whole number in its range", value::parse_number)
+            .take_parsed(name, "a whole number in its range", parse_number)
     }
 
     /// Takes a setting that is a number of bytes: `4096`, `64KiB`, `1MB`, `2GiB`.
@@ -240,7 +237,7 @@ impl Uri {
         let expected = "a size in its range, such as 64KiB or 1MB";
         self.settings.take_parsed(name, expected, |text| {
             // Digits are what every type of number reads.
-            value::parse_number(&parse_bytes(text)?.to_string())
+            parse_number(&parse_bytes(text)?.to_string())
         })
     }
 

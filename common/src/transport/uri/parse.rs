@@ -1,9 +1,11 @@
-//! Text to [`Uri`].
+//! Text to [`Uri`], and what can be wrong with it.
+
+use std::fmt;
 
 use percent_encoding::percent_decode_str;
 
-use super::settings::{Setting, Settings};
-use super::{Host, Uri, UriError};
+use super::settings::{Setting, Settings, nearest};
+use super::{Host, Uri};
 
 /// The whole text of a URI. What is passed to its methods are pieces of it.
 #[derive(Clone, Copy)]
@@ -135,8 +137,9 @@ impl Text<'_> {
         if name.is_empty() {
             return Err(self.error(name, BAD_HOST));
         }
-        let port = port
-            .map(|port| super::value::parse_number(port).ok_or_else(|| self.error(port, BAD_PORT)));
+        let port = port.map(|port| {
+            super::settings::parse_number(port).ok_or_else(|| self.error(port, BAD_PORT))
+        });
         Ok(Host {
             port: port.transpose()?,
             name: self.decode(name)?,
@@ -156,4 +159,86 @@ impl Text<'_> {
         }
         Ok(settings)
     }
+}
+
+/// A URI is wrong. Its text never holds credentials.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}{message}", Place(*.offset))]
+pub struct UriError {
+    /// How many bytes into the text; nothing where it is in no one place.
+    pub offset: Option<usize>,
+    /// The mistake, and its correction.
+    pub message: Box<str>,
+}
+
+impl UriError {
+    /// Something is wrong at this byte of the text.
+    pub(in crate::transport) fn at(offset: usize, message: impl Into<Box<str>>) -> Self {
+        Self {
+            offset: Some(offset),
+            ..Self::refused(message)
+        }
+    }
+
+    /// A connector misses something that its URI must have, wherever it stands.
+    pub fn missing(what: impl fmt::Display) -> Self {
+        Self::refused(format!("{what} is missing"))
+    }
+
+    /// Nobody knows a setting; `known` are those that somebody does.
+    pub fn unknown<'a>(name: impl AsRef<str>, known: impl IntoIterator<Item = &'a str>) -> Self {
+        let name = name.as_ref();
+        let proposal = proposal(name, known.into_iter());
+        Self::refused(format!("the setting {name} is unknown{proposal}"))
+    }
+
+    /// The medium finds something wrong by itself.
+    pub fn refused(why: impl Into<Box<str>>) -> Self {
+        Self {
+            offset: None,
+            message: why.into(),
+        }
+    }
+
+    /// This build lacks the medium with this scheme.
+    pub(in crate::transport) fn absent_scheme(scheme: &str, why: &str) -> Self {
+        Self::at(0, format!("{scheme}: {why}"))
+    }
+
+    /// No medium has this scheme; media have those in `known`.
+    pub(in crate::transport) fn unknown_scheme<'a>(
+        scheme: &str,
+        known: impl Iterator<Item = &'a str>,
+    ) -> Self {
+        let mut schemes: Vec<_> = known.map(|known| format!("{known}:")).collect();
+        schemes.sort_unstable();
+        let proposal = proposal(&format!("{scheme}:"), schemes.iter().map(String::as_str));
+        let known = schemes.join(", ");
+        let message = format!("{scheme}: is no known scheme, use one of {known}{proposal}");
+        Self::at(0, message)
+    }
+
+    /// Two settings exclude each other.
+    pub fn conflict(
+        first: impl fmt::Display,
+        second: impl fmt::Display,
+        why: impl fmt::Display,
+    ) -> Self {
+        Self::refused(format!("{first} conflicts with {second}: {why}"))
+    }
+}
+
+/// The beginning of a message, if it is about one place.
+struct Place(Option<usize>);
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0
+            .map_or(Ok(()), |offset| write!(f, "byte {offset} of the URI: "))
+    }
+}
+
+/// The end of a message about a word: which of the known words it resembles most, if it does.
+pub(super) fn proposal<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    nearest(word, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use baler_common::transport::uri::{Uri, UriError};
 use lapin::types::{AMQPValue, FieldTable};
 
-use super::{AmqpConfig, LookAt, Password, QueueArguments, QueueType, Start};
+use super::{AmqpConfig, Password, QueueArguments, QueueType, Start, TapTarget};
 
 fn config(text: &str) -> Result<AmqpConfig, UriError> {
     AmqpConfig::from_uri(Uri::parse(text).unwrap())
@@ -306,7 +306,7 @@ fn stream_is_looked_at_from_now_on_or_from_its_start() {
 #[test]
 fn queue_is_inspected_without_a_limit_that_would_reject_and_an_exchange_is_not() {
     let config = inspect("amqp://host?queue=work&exchange=e&max_chunk=1KiB").unwrap();
-    assert_eq!(config.look_at, Some(LookAt::Queue));
+    assert_eq!(config.tap_target, Some(TapTarget::Queue));
     assert_eq!(config.max_chunk_bytes, NonZeroU32::MAX);
     let error = inspect("amqp://host?exchange=e").unwrap_err().to_string();
     assert!(error.contains("keeps nothing"), "{error}");

@@ -2,7 +2,7 @@ use baler_common::transport::uri::Uri;
 use lapin::types::AMQPType;
 
 use super::*;
-use crate::client::topology;
+use crate::client::{queue_arguments, tap_arguments};
 use crate::config::{AmqpConfig, Start};
 
 fn of(container: ContainerKind) -> ChunkMeta {
@@ -77,10 +77,10 @@ fn every_table_has_only_fields_that_old_java_clients_read() {
         "delivery_limit=3&replicas=3&dead_letter_exchange=e&dead_letter_routing_key=k",
         "queue_type=stream&max_length_bytes=1GB&max_age=7d&replicas=3",
     ];
-    let queues = queues.map(|settings| topology::queue_arguments(&config(settings)));
+    let queues = queues.map(|settings| queue_arguments(&config(settings)));
     let tables = chunks.into_iter().flatten().chain(queues);
     let mut values: Vec<AMQPValue> = tables
-        .chain([topology::tap_arguments()])
+        .chain([tap_arguments()])
         .flat_map(|table| table.inner().values().cloned().collect::<Vec<_>>())
         .collect();
     values.extend([Start::First, Start::Offset(7), Start::Timestamp(7)].map(Start::argument));

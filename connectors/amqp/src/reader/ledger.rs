@@ -76,7 +76,7 @@ pub(super) enum Arrival {
 
 /// What settling a delivery leads to.
 #[derive(Debug)]
-pub(super) enum Consequence {
+pub(super) enum SettleAction {
     /// It is to be handed out again.
     Again(Arrived),
     /// A message for this delivery alone must be sent.
@@ -159,38 +159,38 @@ impl Ledger {
     }
 
     /// Settles a delivery that is not handed out.
-    pub(super) fn put_aside(&mut self, arrived: &Arrived) -> Consequence {
+    pub(super) fn put_aside(&mut self, arrived: &Arrived) -> SettleAction {
         match &mut self.stream {
             None => self.nack(arrived.tag, false),
             Some(stream) => {
                 stream.pass(arrived.position);
                 self.acknowledge_one(arrived.tag);
-                Consequence::None
+                SettleAction::None
             }
         }
     }
 
     /// Settles a delivery that was handed out.
-    pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> (Settled, Consequence) {
+    pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> (Settled, SettleAction) {
         let Some(mut arrived) = self.held.remove(&token) else {
             self.stale.remove(&token);
-            return (Settled::Stale, Consequence::None);
+            return (Settled::Stale, SettleAction::None);
         };
         let consequence = match (&mut self.stream, verdict) {
             (None, Verdict::Ack) => {
                 self.acknowledge_one(arrived.tag);
-                Consequence::None
+                SettleAction::None
             }
             (None, Verdict::Reject | Verdict::Retry) => {
                 self.nack(arrived.tag, verdict == Verdict::Retry)
             }
             (Some(_), Verdict::Retry) => {
                 arrived.redelivered = true;
-                Consequence::Again(arrived)
+                SettleAction::Again(arrived)
             }
             (Some(stream), Verdict::Ack | Verdict::Reject) => {
                 stream.pass(arrived.position);
-                Consequence::None
+                SettleAction::None
             }
         };
         (Settled::Done, consequence)
@@ -210,11 +210,11 @@ impl Ledger {
         }
     }
 
-    fn nack(&mut self, tag: u64, requeue: bool) -> Consequence {
+    fn nack(&mut self, tag: u64, requeue: bool) -> SettleAction {
         if let Some(state) = self.open(tag) {
             *state = State::Settled;
         }
-        Consequence::Nack(Nack { tag, requeue })
+        SettleAction::Nack(Nack { tag, requeue })
     }
 
     /// How many deliveries are handed out and not settled.

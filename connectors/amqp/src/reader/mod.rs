@@ -20,7 +20,7 @@ use baler_common::transport::{
 
 use crate::SCHEME;
 use crate::client;
-use crate::config::{AmqpConfig, LookAt, QueueType};
+use crate::config::{AmqpConfig, QueueType, TapTarget};
 use ledger::Ledger;
 use position::StreamPosition;
 pub(crate) use position::{PositionLock, beside, open_file};
@@ -60,7 +60,7 @@ impl AmqpReader {
             return Err(impossible("a reader needs the setting queue"));
         };
         // A tap has one queue for all lanes.
-        if config.names.lanes.is_some() && config.look_at != Some(LookAt::Exchange) {
+        if config.names.lanes.is_some() && config.tap_target != Some(TapTarget::Exchange) {
             let message = format!(
                 "with lane_queues each lane has a queue of its own; name one of them, without lane_queues: \
                  queue={queue}.0"

@@ -10,7 +10,7 @@ use baler_common::transport::{
 };
 
 use super::AmqpReaderCounts;
-use super::ledger::{Acknowledgement, Arrival, Arrived, Consequence, Ledger, Nack};
+use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack, SettleAction};
 use super::position::StreamPosition;
 use crate::config::Start;
 
@@ -201,12 +201,12 @@ impl ReaderState {
             Some(_) => !was_unsaved && state.is_unsaved(),
         };
         match consequence {
-            Consequence::None => {}
-            Consequence::Nack(nack) => {
+            SettleAction::None => {}
+            SettleAction::Nack(nack) => {
                 state.nacks.push(nack);
                 wake = true;
             }
-            Consequence::Again(arrived) => {
+            SettleAction::Again(arrived) => {
                 state.counts.redelivered += 1;
                 state.again.push_back(arrived);
             }
@@ -265,7 +265,7 @@ impl ReaderState {
             state.counts.damaged += 1;
             let reason = format!("above the limit of {} bytes", self.max_chunk_bytes);
             // Rejected, it goes where dead letters go, and no other reader gets it.
-            if let Consequence::Nack(nack) = state.ledger.put_aside(&arrived) {
+            if let SettleAction::Nack(nack) = state.ledger.put_aside(&arrived) {
                 state.nacks.push(nack);
             }
             state.damaged.push_back(Damaged {

@@ -16,7 +16,7 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::ledger::{Acknowledgement, Arrival, Arrived, Consequence, Ledger, Nack};
+use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack, SettleAction};
 use super::position::{PositionFile, StreamPosition};
 use crate::config::Start;
 
@@ -67,9 +67,9 @@ fn watermark(ledger: &Ledger) -> Option<u64> {
 /// Settles; yields what the broker is to be told alone.
 fn settle(ledger: &mut Ledger, token: Token, verdict: Verdict) -> (Settled, Option<Nack>) {
     match ledger.settle(token, verdict) {
-        (settled, Consequence::Nack(nack)) => (settled, Some(nack)),
-        (settled, Consequence::None) => (settled, None),
-        (_, Consequence::Again(again)) => panic!("a queue gives {again:?} again itself"),
+        (settled, SettleAction::Nack(nack)) => (settled, Some(nack)),
+        (settled, SettleAction::None) => (settled, None),
+        (_, SettleAction::Again(again)) => panic!("a queue gives {again:?} again itself"),
     }
 }
 
@@ -178,7 +178,7 @@ fn position_stops_at_what_is_not_settled() {
 fn what_is_retried_comes_again_by_another_name_and_holds_the_position() {
     let (mut ledger, tokens) = stream(Start::Offset(3), 3..4);
     let first = tokens[0];
-    let (settled, Consequence::Again(again)) = ledger.settle(first, Verdict::Retry) else {
+    let (settled, SettleAction::Again(again)) = ledger.settle(first, Verdict::Retry) else {
         panic!("it is not given again");
     };
     assert!(settled == Settled::Done && again.redelivered);
@@ -563,9 +563,9 @@ fn no_schedule_moves_a_streams_position_past_an_unsettled_chunk() {
                             settled.insert(position);
                         }
                         match consequence {
-                            Consequence::Again(back) => again.push_back(back),
-                            Consequence::Nack(nack) => panic!("a stream takes no {nack:?}"),
-                            Consequence::None => {}
+                            SettleAction::Again(back) => again.push_back(back),
+                            SettleAction::Nack(nack) => panic!("a stream takes no {nack:?}"),
+                            SettleAction::None => {}
                         }
                     }
                 }

@@ -46,7 +46,7 @@ pub(super) struct State {
     /// Since when the broker refuses everything on this connection.
     refused_since: Option<Instant>,
     /// How many connections in a row were given up because the broker refused everything.
-    fruitless: u32,
+    refused_connections: u32,
     /// While it is blocked nothing is confirmed, and that is no fault of the connection.
     unblocked_at: Option<Instant>,
     /// Whether an offer was handed back because the window was full.
@@ -142,7 +142,7 @@ impl Default for State {
             counts: AmqpWriterCounts::default(),
             is_proven: false,
             refused_since: None,
-            fruitless: 0,
+            refused_connections: 0,
             unblocked_at: None,
             lacks_room: false,
             stop: None,
@@ -157,7 +157,7 @@ impl State {
             failure: Some(Failure::retry("publish to", "it is being opened")),
             is_unopened: self.is_unopened,
             counts: self.counts,
-            fruitless: self.fruitless,
+            refused_connections: self.refused_connections,
             ..Self::default()
         };
         self.counts.is_blocked = false;
@@ -215,7 +215,7 @@ impl State {
                 self.counts.confirmed += 1;
                 self.is_proven = true;
                 self.refused_since = None;
-                self.fruitless = 0;
+                self.refused_connections = 0;
                 self.answer(Outcome::Confirmed);
             }
             // An unroutable message is returned first and confirmed then. It is no longer this
@@ -264,10 +264,10 @@ impl State {
     /// refusing for ever, although the queue has long had one and takes chunks from other channels.
     /// A queue that is full refuses as well, so the patience grows from connection to connection.
     fn refused_too_long(&mut self) -> Result<(), Failure> {
-        let patience = REFUSED_AT_MOST.saturating_mul(1 << self.fruitless.min(5));
+        let patience = REFUSED_AT_MOST.saturating_mul(1 << self.refused_connections.min(5));
         match self.refused_since.map(|since| since.elapsed()) {
             Some(refused) if refused >= patience => {
-                self.fruitless = self.fruitless.saturating_add(1);
+                self.refused_connections = self.refused_connections.saturating_add(1);
                 let message = format!("the broker refused everything for {refused:?} (basic.nack)");
                 Err(Failure::retry("publish to", message))
             }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::path::PathKind;
+use super::PathKind;
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};

@@ -1,12 +1,13 @@
-//! The reading end.
+//! The reading end, and the kinds of paths that it reads.
 
 mod cursor;
-mod path;
 mod plain;
 pub(crate) mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,12 +17,13 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 
-use self::cursor::Cursor;
-use self::path::PathKind;
-use self::scanner::{Piece, PieceContent};
-use crate::config::{FileReaderConfig, Keep};
-use crate::consumers::{Consumer, Position, Watermark, remove_consumed};
-use crate::error::{endpoint, io_error};
+use super::client::parse_segment_name;
+use super::config::{FileReaderConfig, Keep};
+use super::consumers::{Consumer, Position, Watermark, remove_consumed};
+use super::error::{endpoint, io_error};
+use super::headers::SEGMENT_MAGIC;
+use cursor::Cursor;
+use scanner::{Piece, PieceContent};
 
 /// How soon a follower looks at the end of the folder again. The pause doubles while nothing comes.
 const FIRST_POLL: Duration = Duration::from_millis(1);
@@ -391,4 +393,38 @@ pub fn read_path(
         has_failed |= matches!(item, Some(Err(_)));
         item
     }))
+}
+
+/// The kinds of paths that a reader reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PathKind {
+    Folder,
+    /// A file of chunks without segments around them.
+    Plain,
+    Segment,
+}
+
+impl PathKind {
+    /// Finds out the kind of a path. A follower may come before the folder that it follows.
+    fn of(path: &Path, follow: bool) -> io::Result<Self> {
+        let metadata = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
+                return Ok(Self::Folder);
+            }
+            metadata => metadata?,
+        };
+        if metadata.is_dir() {
+            return Ok(Self::Folder);
+        }
+        let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
+        let limit = SEGMENT_MAGIC.len() as u64;
+        File::open(path)?.take(limit).read_to_end(&mut magic)?;
+        // A segment whose magic is damaged is still one by its name.
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_named = name.and_then(parse_segment_name).is_some();
+        Ok(match is_named || magic == SEGMENT_MAGIC {
+            true => Self::Segment,
+            false => Self::Plain,
+        })
+    }
 }

@@ -19,16 +19,16 @@ fn alert_about_the_client_is_a_refusal() {
 fn errors_are_sorted_by_what_they_concern() {
     use RDKafkaErrorCode as Code;
     for (code, expected) in [
-        (Code::MessageSizeTooLarge, Concern::Size),
-        (Code::InvalidRecord, Concern::Chunk),
-        (Code::TopicAuthorizationFailed, Concern::Everything),
-        (Code::SaslAuthenticationFailed, Concern::Everything),
-        (Code::UnknownTopicOrPartition, Concern::Everything),
-        (Code::MessageTimedOut, Concern::Now),
-        (Code::NotLeaderForPartition, Concern::Now),
-        (Code::OutOfOrderSequenceNumber, Concern::Now),
-        (Code::Fatal, Concern::Now),
+        (Code::MessageSizeTooLarge, ErrorClass::TooLarge),
+        (Code::InvalidRecord, ErrorClass::InvalidMessage),
+        (Code::TopicAuthorizationFailed, ErrorClass::Permanent),
+        (Code::SaslAuthenticationFailed, ErrorClass::Permanent),
+        (Code::UnknownTopicOrPartition, ErrorClass::Permanent),
+        (Code::MessageTimedOut, ErrorClass::Transient),
+        (Code::NotLeaderForPartition, ErrorClass::Transient),
+        (Code::OutOfOrderSequenceNumber, ErrorClass::Transient),
+        (Code::Fatal, ErrorClass::Transient),
     ] {
-        assert_eq!(concern(code), expected, "{code:?}");
+        assert_eq!(error_class(code), expected, "{code:?}");
     }
 }

@@ -20,13 +20,13 @@ use super::state::{Arrived, no_value};
 use crate::SCHEME;
 use crate::client::{self, TokenSource};
 use crate::config::KafkaConfig;
-use crate::error::{Concern, concern, refusal};
+use crate::error::{ErrorClass, error_class, refusal};
 
 /// How long the cluster may take to say which partitions there are and how far they go.
-const QUESTION: Duration = Duration::from_secs(2);
+const WATERMARK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How long to wait before it is asked again.
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
+const WATERMARK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows chunks of a topic and leaves no trace: it joins no group and commits nothing, so that
 /// consumers keep their partitions and positions. Settling a chunk does nothing.
@@ -115,7 +115,7 @@ impl KafkaBrowser {
     fn begin(&self) -> Result<BTreeMap<i32, i64>, Failure> {
         let topic = &*self.config.topic;
         let failed = |error: KafkaError| Failure::retry("look at", error.to_string());
-        let metadata = self.client.fetch_metadata(Some(topic), QUESTION);
+        let metadata = self.client.fetch_metadata(Some(topic), WATERMARK_TIMEOUT);
         let metadata = metadata.map_err(failed)?;
         let found = metadata.topics().iter().find(|it| it.name() == topic);
         let error = found.and_then(|it| it.error().map(RDKafkaErrorCode::from));
@@ -130,7 +130,9 @@ impl KafkaBrowser {
         let mut list = TopicPartitionList::new();
         for partition in found.partitions().iter().map(|it| it.id()) {
             if self.browse == Browse::UntilNow {
-                let range = self.client.fetch_watermarks(topic, partition, QUESTION);
+                let range = self
+                    .client
+                    .fetch_watermarks(topic, partition, WATERMARK_TIMEOUT);
                 let (oldest, end) = range.map_err(failed)?;
                 if oldest == end {
                     continue;
@@ -158,7 +160,7 @@ impl KafkaBrowser {
             None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
                 self.browse != Browse::UntilNow
             }
-            Some(code) => concern(code) == Concern::Now,
+            Some(code) => error_class(code) == ErrorClass::Transient,
         };
         if passes {
             Failure::retry("look at", message)
@@ -221,7 +223,7 @@ impl ChunkReader for KafkaBrowser {
                 return Ok(Received::Idle);
             }
             let ends = self.begin();
-            self.ask_at = Instant::now() + BETWEEN_QUESTIONS;
+            self.ask_at = Instant::now() + WATERMARK_INTERVAL;
             self.ends = Some(ends.map_err(|failure| self.refusal_or(failure))?);
         }
         loop {

@@ -2,7 +2,6 @@
 
 mod browser;
 mod commit;
-mod lane;
 mod state;
 #[cfg(test)]
 mod tests;

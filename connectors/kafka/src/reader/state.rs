@@ -13,7 +13,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use rdkafka::Message;
 
-use super::lane::Lane;
+use super::commit::Lane;
 use crate::headers;
 
 /// How many chunks are taken from the client before the owner asks for them.

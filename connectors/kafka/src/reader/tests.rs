@@ -9,18 +9,18 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::lane::Lane;
+use super::commit::Lane;
 use super::state::{Arrived, ReaderState};
 
 #[test]
 fn lag_counts_from_the_first_offset_that_is_not_settled() {
     let mut lane = Lane::default();
     assert_eq!(lane.lag(), None);
-    lane.said(None, 15);
+    lane.update_watermarks(None, 15);
     assert_eq!(lane.lag(), None, "nobody said where the group stands");
-    lane.said(Some(3), 15);
-    lane.said(Some(10), 15);
-    lane.said(None, 15);
+    lane.update_watermarks(Some(3), 15);
+    lane.update_watermarks(Some(10), 15);
+    lane.update_watermarks(None, 15);
     assert_eq!(lane.lag(), Some(5));
     for offset in 10..20 {
         lane.arrive(offset);
@@ -29,7 +29,7 @@ fn lag_counts_from_the_first_offset_that_is_not_settled() {
     lane.settled(11);
     assert_eq!(lane.lag(), Some(10), "the watermark has not moved");
     lane.settled(10);
-    lane.said(Some(3), 30);
+    lane.update_watermarks(Some(3), 30);
     assert_eq!(lane.lag(), Some(18));
     for offset in 12..20 {
         lane.settled(offset);

@@ -13,8 +13,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::{commit_stored, wait_for_commits};
-use super::lane::Lane;
+use super::commit::{Lane, commit_stored, wait_for_commits};
 use super::state::{Arrived, Next, ReaderState};
 use crate::client;
 use crate::client::TokenSource;
@@ -26,14 +25,14 @@ const POLL: Duration = Duration::from_millis(500);
 
 /// How long there is no room before partitions are paused. A pause discards what the client has
 /// fetched, so it is not for the moments in which the owner is behind.
-const BEFORE_PAUSE: Duration = Duration::from_millis(250);
+const PAUSE_AFTER: Duration = Duration::from_millis(250);
 
 /// How often a paused consumer looks for rebalances.
-const WHILE_PAUSED: Duration = Duration::from_millis(100);
+const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often a paused consumer asks how far its partitions go, and how long a question may take.
-const BETWEEN_QUESTIONS: Duration = Duration::from_secs(2);
-const QUESTION: Duration = Duration::from_millis(200);
+const WATERMARK_INTERVAL: Duration = Duration::from_secs(2);
+const WATERMARK_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
@@ -85,7 +84,7 @@ impl ClientContext for Callbacks {
                 .into_iter()
                 .find(|offset| *offset >= 0);
             if let Some(lane) = state.lanes.get_mut(&partition.partition) {
-                lane.said(start, partition.hi_offset);
+                lane.update_watermarks(start, partition.hi_offset);
             }
         }
     }
@@ -219,16 +218,16 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
                 take(&client, shared, POLL);
             }
             Next::Keep if shared.lock().paused => {
-                if shared.wait_for_room(WHILE_PAUSED) == Next::Keep {
+                if shared.wait_for_room(PAUSED_POLL_INTERVAL) == Next::Keep {
                     take(&client, shared, Duration::ZERO);
-                    if asked.elapsed() >= BETWEEN_QUESTIONS {
+                    if asked.elapsed() >= WATERMARK_INTERVAL {
                         ask_for_ends(&client, shared);
                         asked = Instant::now();
                     }
                 }
             }
             Next::Keep => {
-                if shared.wait_for_room(BEFORE_PAUSE) == Next::Keep {
+                if shared.wait_for_room(PAUSE_AFTER) == Next::Keep {
                     set_paused(&client, shared, true);
                 }
             }
@@ -260,7 +259,7 @@ fn ask_for_ends(client: &Client, shared: &ReaderState) {
     let topic = &client.context().topic;
     for partition in owned(shared) {
         // The broker is away: the others are asked the next time.
-        let Ok(range) = client.fetch_watermarks(topic, partition, QUESTION) else {
+        let Ok(range) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
             return;
         };
         let lacks_start = {
@@ -270,7 +269,7 @@ fn ask_for_ends(client: &Client, shared: &ReaderState) {
         };
         let start = lacks_start.then(|| committed(client, topic, partition, range));
         if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
-            lane.said(start.flatten(), range.1);
+            lane.update_watermarks(start.flatten(), range.1);
         }
     }
 }
@@ -285,7 +284,7 @@ fn committed(
 ) -> Option<i64> {
     let mut list = TopicPartitionList::new();
     list.add_partition(topic, partition);
-    let answer = client.committed_offsets(list, QUESTION).ok()?;
+    let answer = client.committed_offsets(list, WATERMARK_TIMEOUT).ok()?;
     match answer.find_partition(topic, partition)?.offset() {
         Offset::Offset(offset) => Some(offset),
         // Nothing was committed yet: the reader begins where its settings say.

@@ -1,6 +1,5 @@
 //! The sending end.
 
-mod limits;
 mod producer;
 mod state;
 #[cfg(test)]
@@ -18,13 +17,12 @@ use rdkafka::error::RDKafkaErrorCode;
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::BaseRecord;
 
-use crate::SCHEME;
-use crate::client::admin::Admin;
-use crate::config::{KafkaConfig, PartitionBy, chunk_of};
-use crate::error::{Concern, concern};
-use crate::headers::Label;
-use limits::Limits;
-use producer::Producer;
+use super::SCHEME;
+use super::client::Admin;
+use super::config::{KafkaConfig, PartitionBy, chunk_of};
+use super::error::{ErrorClass, error_class};
+use super::headers::Label;
+use producer::{Limits, Producer};
 use state::WriterState;
 
 /// Sends chunks to a topic, one chunk a message.
@@ -131,15 +129,17 @@ impl KafkaWriter {
         let code = error
             .rdkafka_error_code()
             .unwrap_or(RDKafkaErrorCode::Unknown);
-        let failure = match concern(code) {
+        let failure = match error_class(code) {
             _ if code == RDKafkaErrorCode::QueueFull => return Err(RejectReason::Full),
-            Concern::Size => {
+            ErrorClass::TooLarge => {
                 return Err(RejectReason::TooLarge {
                     max_chunk_bytes: self.capability.max_chunk_bytes.get(),
                 });
             }
-            Concern::Everything => Failure::last("write to", code.to_string()),
-            Concern::Chunk | Concern::Now => Failure::retry("write to", code.to_string()),
+            ErrorClass::Permanent => Failure::last("write to", code.to_string()),
+            ErrorClass::InvalidMessage | ErrorClass::Transient => {
+                Failure::retry("write to", code.to_string())
+            }
         };
         self.shared.fail(failure.clone());
         Err(self.broken(&failure))
@@ -186,11 +186,11 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.shared.lasting.notify.set(notify);
+        self.shared.persistent.notify.set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.shared.lasting.notify.set_awaited(awaited);
+        self.shared.persistent.notify.set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {

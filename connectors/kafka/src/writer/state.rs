@@ -18,21 +18,21 @@ use rdkafka::statistics::Statistics;
 
 use crate::client::{self, TokenSource};
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{Concern, concern, is_alert, is_refusal};
+use crate::error::{ErrorClass, error_class, is_alert, is_refusal};
 
 /// The state of one producer.
 #[derive(Debug)]
 pub(super) struct WriterState {
     /// Whether each message is a batch of its own, so that its size alone is judged.
     pub(super) alone: bool,
-    pub(super) lasting: Arc<Lasting>,
+    pub(super) persistent: Arc<PersistentState>,
     state: Mutex<State>,
     changed: Condvar,
 }
 
-/// What outlives a producer.
+/// The state that outlives a producer.
 #[derive(Debug, Default)]
-pub(super) struct Lasting {
+pub(super) struct PersistentState {
     endpoint: Box<str>,
     pub(super) notify: NotifyCell,
     /// For how long brokers held the writer back, in milliseconds.
@@ -80,7 +80,7 @@ impl ClientContext for Callbacks {
     fn stats(&self, statistics: Statistics) {
         let more = client::throttled(&statistics).as_millis();
         let more = u64::try_from(more).unwrap_or(u64::MAX);
-        let throttled = &self.shared.lasting.throttled_ms;
+        let throttled = &self.shared.persistent.throttled_ms;
         throttled.fetch_add(more, Ordering::Relaxed);
     }
 
@@ -123,11 +123,11 @@ impl ProducerContext for Callbacks {
 impl WriterState {
     /// A state of a producer that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
-        let lasting = Lasting {
+        let persistent = PersistentState {
             endpoint: endpoint.into(),
-            ..Lasting::default()
+            ..PersistentState::default()
         };
-        let shared = Self::with(false, Arc::new(lasting));
+        let shared = Self::with(false, Arc::new(persistent));
         shared.update(|state| {
             state.failure = Some(Failure::retry("write to", "it was not opened yet"));
         });
@@ -136,13 +136,13 @@ impl WriterState {
 
     /// The state of the next producer, which notifies the same owner and goes on counting.
     pub(super) fn next(&self, alone: bool) -> Arc<Self> {
-        Self::with(alone, Arc::clone(&self.lasting))
+        Self::with(alone, Arc::clone(&self.persistent))
     }
 
-    fn with(alone: bool, lasting: Arc<Lasting>) -> Arc<Self> {
+    fn with(alone: bool, persistent: Arc<PersistentState>) -> Arc<Self> {
         Arc::new(Self {
             alone,
-            lasting,
+            persistent,
             state: Mutex::default(),
             changed: Condvar::new(),
         })
@@ -158,13 +158,13 @@ impl WriterState {
     }
 
     fn offsets(&self) -> MutexGuard<'_, Offsets> {
-        let offsets = self.lasting.offsets.lock();
+        let offsets = self.persistent.offsets.lock();
         offsets.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// For how long brokers held the writer back.
     pub(super) fn throttled(&self) -> Duration {
-        Duration::from_millis(self.lasting.throttled_ms.load(Ordering::Relaxed))
+        Duration::from_millis(self.persistent.throttled_ms.load(Ordering::Relaxed))
     }
 
     pub(super) fn failure(&self) -> Option<Failure> {
@@ -209,7 +209,7 @@ impl WriterState {
     /// Tells an owner whose offer the client handed back that it may try again.
     pub(super) fn tell_of_room(&self) {
         if self.lock().lacks_room {
-            self.lasting.notify.notify();
+            self.persistent.notify.notify();
         }
     }
 
@@ -229,11 +229,11 @@ impl WriterState {
         }
         let is_refused = !matches!(outcome, Outcome::Confirmed);
         state.known.push(Confirmation { ticket, outcome });
-        let tells = is_refused || state.lacks_room || self.lasting.notify.is_awaited();
+        let tells = is_refused || state.lacks_room || self.persistent.notify.is_awaited();
         drop(state);
         self.changed.notify_all();
         if tells {
-            self.lasting.notify.notify();
+            self.persistent.notify.notify();
         }
     }
 
@@ -256,8 +256,8 @@ impl WriterState {
         let code = error
             .rdkafka_error_code()
             .unwrap_or(RDKafkaErrorCode::Unknown);
-        match concern(code) {
-            Concern::Size if self.can_be_smaller(ticket) => {
+        match error_class(code) {
+            ErrorClass::TooLarge if self.can_be_smaller(ticket) => {
                 let what = if self.alone {
                     "chunk"
                 } else {
@@ -266,13 +266,13 @@ impl WriterState {
                 let message = format!("a {what} is above the topic's max.message.bytes");
                 self.fail(Failure::retry("write to", message));
             }
-            Concern::Size | Concern::Chunk => {
+            ErrorClass::TooLarge | ErrorClass::InvalidMessage => {
                 let failure = Failure::last("write to", error.to_string());
-                let refused = failure.at(&self.lasting.endpoint);
+                let refused = failure.at(&self.persistent.endpoint);
                 self.settle(ticket, Outcome::Refused(refused));
             }
-            Concern::Everything => self.fail(Failure::last("write to", error.to_string())),
-            Concern::Now => {
+            ErrorClass::Permanent => self.fail(Failure::last("write to", error.to_string())),
+            ErrorClass::Transient => {
                 let last = self.trouble().map(|trouble| format!("; last: {trouble}"));
                 let message = format!("{error}{}", last.unwrap_or_default());
                 self.fail(Failure::retry("write to", message));
@@ -299,7 +299,7 @@ impl WriterState {
         state.failure = Some(failure);
         drop(state);
         self.changed.notify_all();
-        self.lasting.notify.notify();
+        self.persistent.notify.notify();
     }
 
     /// Waits for a change, shortly.

@@ -1,6 +1,6 @@
 //! Limits and offsets by themselves.
 
-use super::limits::Limits;
+use super::producer::Limits;
 use super::state::Offsets;
 use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
 

@@ -7,8 +7,7 @@ use baler_common::transport::{
     ChunkReader, End, Fate, Origin, Poison, Quarantine, Settled, Token, Verdict,
 };
 
-use super::{add, length};
-use crate::stats::{RelayError, RelayStats};
+use super::{RelayError, RelayStats, add, length};
 
 /// Why a sound chunk is not discarded.
 const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";

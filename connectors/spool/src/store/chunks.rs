@@ -13,7 +13,7 @@ use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterC
 use super::{CONSUMER, OPEN_TIMEOUT, Store};
 use crate::CHUNKS_FOLDER;
 use crate::config::SpoolConfig;
-use crate::watch::{add, take};
+use crate::state::{add, take};
 
 /// A chunk that is being written.
 #[derive(Debug, Clone, Copy)]

@@ -3,10 +3,11 @@
 mod chunks;
 
 use std::collections::VecDeque;
+use std::fs;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fs, io};
 
 use baler_common::transport::{
     ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
@@ -15,11 +16,11 @@ use baler_connector_file::{
     ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name, remove_consumed,
 };
 
-use self::chunks::Flight;
-pub(crate) use self::chunks::Front;
-use crate::config::{Backoff, SpoolConfig};
-use crate::watch::{SpoolWatch, add};
-use crate::{CHUNKS_FOLDER, LOCK_FILE};
+use super::config::{Backoff, SpoolConfig};
+use super::state::{SpoolWatch, add};
+use super::{CHUNKS_FOLDER, LOCK_FILE};
+use chunks::Flight;
+pub(crate) use chunks::Front;
 
 /// Under which name the spool reads its own folder.
 const CONSUMER: &str = "replay";

@@ -9,7 +9,7 @@ use baler_common::transport::{
 };
 
 use super::{Medium, Worker};
-use crate::watch::{SpoolStatus, add, take};
+use crate::state::{SpoolStatus, add, take};
 
 impl Worker {
     /// Whether chunks belong on disk: the medium is away for long enough, or others are before

@@ -9,8 +9,8 @@ use baler_common::transport::{
 use bytes::Bytes;
 
 use super::{Medium, Sent, Worker};
+use crate::state::add;
 use crate::store::Front;
-use crate::watch::add;
 
 impl Worker {
     /// Sends as many chunks as the medium takes: those on disk first, then the pending ones.

@@ -14,16 +14,15 @@ use baler_common::transport::{
 };
 use baler_connector_file::QuarantineFolder;
 
-use crate::REFUSED_FOLDER;
-use crate::config::{Backoff, SpoolConfig};
-use crate::state::{DISK_GRACE, SpoolNotification, SpoolState, Stop};
-use crate::store::Store;
-use crate::watch::SpoolRoute;
+use super::REFUSED_FOLDER;
+use super::config::{Backoff, SpoolConfig};
+use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop};
+use super::store::Store;
 
 /// How often the thread looks whether the medium stalls, at least.
-const LOOK_MIN: Duration = Duration::from_millis(50);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// And at most.
-const LOOK_MAX: Duration = Duration::from_secs(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The spool's thread.
 pub(crate) struct Worker {
@@ -133,7 +132,7 @@ impl Worker {
         if let Err(error) = self.store.prepare(now) {
             // Another process has the folder: nothing goes on before it is ours.
             self.decide(Err(error));
-            return now + LOOK_MAX;
+            return now + MAX_POLL_INTERVAL;
         }
         self.open_when_due(now);
         self.take_written(now);
@@ -291,7 +290,7 @@ impl Worker {
         ];
         // A time that has passed was acted on, or waits for something else.
         let next = times.into_iter().flatten().filter(|at| *at > now).min();
-        let look_at = now + look.clamp(LOOK_MIN, LOOK_MAX);
+        let look_at = now + look.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         next.map_or(look_at, |next| next.min(look_at))
     }
 }

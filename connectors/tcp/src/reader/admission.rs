@@ -24,7 +24,7 @@ const KIEKER: [u8; 4] = [0xff; 4];
 pub(super) const LEAST_ROOM: usize = 4 << 10;
 
 /// How long a refused sender may take to read why.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
 #[derive(Debug)]
@@ -219,5 +219,5 @@ pub(super) async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
         stream.shutdown().await?;
         tokio::io::copy(stream, &mut tokio::io::sink()).await
     };
-    time::timeout(FAREWELL, answered).await.ok();
+    time::timeout(CLOSE_TIMEOUT, answered).await.ok();
 }

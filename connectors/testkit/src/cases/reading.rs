@@ -8,8 +8,7 @@ use baler_common::transport::{Order, Received};
 
 use super::{GRACE, SEVERAL, pair};
 use crate::chunks::ChunkSource;
-use crate::contract::Medium;
-use crate::deadline::within_patience;
+use crate::contract::{Medium, within_patience};
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 

@@ -7,8 +7,7 @@ use baler_common::transport::{RejectReason, Rejected};
 
 use super::drains;
 use crate::chunks::ChunkSource;
-use crate::contract::Medium;
-use crate::deadline::PATIENCE;
+use crate::contract::{Medium, PATIENCE};
 use crate::pump::Pump;
 use crate::tap::drive;
 

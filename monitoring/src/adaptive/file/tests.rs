@@ -20,9 +20,9 @@ impl Folder {
     }
 }
 
-fn changed(look: Look) -> String {
-    match look {
-        Look::Changed(text) => text,
+fn changed(change: FileChange) -> String {
+    match change {
+        FileChange::Changed(text) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -32,13 +32,13 @@ fn a_change_counts_when_it_is_seen_twice() {
     let folder = Folder::new();
     folder.put("- a.B.c()\n");
     let mut file = PatternFile::new(folder.path.clone());
-    assert_eq!(changed(file.look(true)), "- a.B.c()\n");
-    assert!(matches!(file.look(false), Look::Same));
+    assert_eq!(changed(file.check(true)), "- a.B.c()\n");
+    assert!(matches!(file.check(false), FileChange::Same));
     // Of the same length, and perhaps within the file system's idea of an instant.
     folder.put("- a.B.d()\n");
-    assert!(matches!(file.look(false), Look::Settling));
-    assert_eq!(changed(file.look(false)), "- a.B.d()\n");
-    assert!(matches!(file.look(false), Look::Same));
+    assert!(matches!(file.check(false), FileChange::Settling));
+    assert_eq!(changed(file.check(false)), "- a.B.d()\n");
+    assert!(matches!(file.check(false), FileChange::Same));
 }
 
 #[test]
@@ -46,41 +46,41 @@ fn a_file_that_is_being_written_is_waited_for() {
     let folder = Folder::new();
     folder.put("- *\n+ a.B.c()\n");
     let mut file = PatternFile::new(folder.path.clone());
-    file.look(true);
+    file.check(true);
     // Truncated, then written in two steps.
     folder.put("");
-    assert!(matches!(file.look(false), Look::Settling));
+    assert!(matches!(file.check(false), FileChange::Settling));
     folder.put("- *\n");
-    assert!(matches!(file.look(false), Look::Settling));
+    assert!(matches!(file.check(false), FileChange::Settling));
     folder.put("- *\n+ a.B.d()\n");
-    assert!(matches!(file.look(false), Look::Settling));
-    assert_eq!(changed(file.look(false)), "- *\n+ a.B.d()\n");
+    assert!(matches!(file.check(false), FileChange::Settling));
+    assert_eq!(changed(file.check(false)), "- *\n+ a.B.d()\n");
     // One that stays empty counts.
     folder.put("");
-    assert!(matches!(file.look(false), Look::Settling));
-    assert_eq!(changed(file.look(false)), "");
+    assert!(matches!(file.check(false), FileChange::Settling));
+    assert_eq!(changed(file.check(false)), "");
 }
 
 #[test]
 fn a_file_that_cannot_be_read_is_told_of_once() {
     let folder = Folder::new();
     let mut file = PatternFile::new(folder.path.clone());
-    let failed = |look| matches!(look, Look::Failed(_));
-    assert!(failed(file.look(true)));
-    assert!(matches!(file.look(false), Look::Same));
+    let failed = |change| matches!(change, FileChange::Failed(_));
+    assert!(failed(file.check(true)));
+    assert!(matches!(file.check(false), FileChange::Same));
     folder.put("- *\n");
-    file.look(true);
+    file.check(true);
     fs::remove_file(&folder.path).unwrap();
-    assert!(failed(file.look(false)));
-    assert!(matches!(file.look(false), Look::Same));
+    assert!(failed(file.check(false)));
+    assert!(matches!(file.check(false), FileChange::Same));
     // Back again, as it was.
     folder.put("- *\n");
-    assert!(matches!(file.look(false), Look::Same));
+    assert!(matches!(file.check(false), FileChange::Same));
     fs::write(&folder.path, b"- \xff\n").unwrap();
-    assert!(failed(file.look(false)));
+    assert!(failed(file.check(false)));
     fs::write(&folder.path, vec![b'#'; 2 << 20]).unwrap();
-    assert!(failed(file.look(false)));
+    assert!(failed(file.check(false)));
     fs::remove_file(&folder.path).unwrap();
     fs::create_dir(&folder.path).unwrap();
-    assert!(failed(file.look(false)));
+    assert!(failed(file.check(false)));
 }

@@ -48,7 +48,7 @@ fn budget_bounds_the_rows_of_a_batch() {
 fn idle_collector_looks_rarely_but_twice_in_a_wait_time() {
     let rule = ClosingRule::new(10, 1_000, WAIT);
     assert_eq!(rule.tick(), WAIT / 8);
-    assert_eq!(rule.look(Duration::MAX, Duration::MAX), WAIT / 2);
+    assert_eq!(rule.poll_interval(Duration::MAX, Duration::MAX), WAIT / 2);
     let hasty = ClosingRule::new(10, 1_000, Duration::ZERO);
     assert_eq!(hasty.tick(), LEAST_TICK);
 }
@@ -57,9 +57,9 @@ fn idle_collector_looks_rarely_but_twice_in_a_wait_time() {
 fn chunk_is_looked_for_when_it_should_be_full_and_several_small_ones_together() {
     let rule = ClosingRule::new(10, 1_000, WAIT);
     let ms = Duration::from_millis;
-    assert_eq!(rule.look(ms(102), ms(25)), ms(102));
-    assert_eq!(rule.look(ms(3), ms(25)), ms(25));
-    assert_eq!(rule.look(ms(3), ms(1)), WAIT / 64);
-    assert_eq!(rule.look(ms(3), ms(200)), WAIT / 8);
-    assert_eq!(rule.look(Duration::MAX, ms(25)), WAIT / 2);
+    assert_eq!(rule.poll_interval(ms(102), ms(25)), ms(102));
+    assert_eq!(rule.poll_interval(ms(3), ms(25)), ms(25));
+    assert_eq!(rule.poll_interval(ms(3), ms(1)), WAIT / 64);
+    assert_eq!(rule.poll_interval(ms(3), ms(200)), WAIT / 8);
+    assert_eq!(rule.poll_interval(Duration::MAX, ms(25)), WAIT / 2);
 }

@@ -20,14 +20,14 @@ struct Played {
     tuner: Tuner,
     now: Instant,
     /// When the rounds before began.
-    looked: Instant,
+    polled_at: Instant,
     /// When the records were emitted that wait in the queues and in the batch.
     queued: Vec<Instant>,
     batch: Vec<Instant>,
     /// Since when the batch's oldest record may have waited.
     oldest: Option<Instant>,
     taken: u64,
-    looks: u64,
+    polls: u64,
     sizes: Vec<usize>,
     longest: Duration,
     most_queued: usize,
@@ -46,12 +46,12 @@ impl Played {
         Self {
             tuner: Tuner::new(tuning, now),
             now,
-            looked: now,
+            polled_at: now,
             queued: Vec::new(),
             batch: Vec::new(),
             oldest: None,
             taken: 0,
-            looks: 0,
+            polls: 0,
             sizes: Vec::new(),
             longest: Duration::ZERO,
             most_queued: 0,
@@ -77,11 +77,11 @@ impl Played {
         self.sizes.push(records);
     }
 
-    fn look(&mut self) {
-        self.looks += 1;
+    fn poll(&mut self) {
+        self.polls += 1;
         self.most_queued = self.most_queued.max(self.queued.len());
-        let began = self.looked;
-        self.looked = self.now;
+        let began = self.polled_at;
+        self.polled_at = self.now;
         for emitted in std::mem::take(&mut self.queued) {
             self.oldest.get_or_insert(began);
             self.batch.push(emitted);
@@ -94,13 +94,13 @@ impl Played {
         if self.oldest.is_some_and(|oldest| oldest + wait <= self.now) {
             self.close();
         }
-        self.tuner.looked(self.taken, self.now);
+        self.tuner.polled(self.taken, self.now);
     }
 
     /// When the tick is over, or the oldest record has to leave.
-    fn next_look(&self) -> Instant {
+    fn next_poll(&self) -> Instant {
         let choice = self.tuner.choice();
-        let tick = self.looked + choice.look;
+        let tick = self.polled_at + choice.poll_interval;
         let due = self.oldest.map(|oldest| oldest + choice.wait);
         due.into_iter().fold(tick, Instant::min)
     }
@@ -112,15 +112,15 @@ impl Played {
             self.pass_to(at);
             self.queued.push(at);
             if self.queued.len() >= WAKE {
-                self.look();
+                self.poll();
             }
         }
     }
 
     fn pass_to(&mut self, at: Instant) {
-        while self.next_look() <= at {
-            self.now = self.next_look().max(self.now);
-            self.look();
+        while self.next_poll() <= at {
+            self.now = self.next_poll().max(self.now);
+            self.poll();
         }
         self.now = at;
     }
@@ -139,20 +139,24 @@ fn wait_time_closes_chunks_at_low_rates_with_one_look_each() {
     let wait = played.tuner.choice().wait;
     let chunks = played.sizes.len() as u64;
     assert!(played.longest <= wait);
-    assert!(played.looks <= chunks + 2, "{} {chunks}", played.looks);
+    assert!(played.polls <= chunks + 2, "{} {chunks}", played.polls);
     // Half of the bound is kept for the medium.
     assert_eq!(wait, MS * 50);
     assert!(played.sizes[8..].iter().all(|size| (4..=6).contains(size)));
     assert!((4..=6).contains(&played.tuner.choice().expected));
-    assert_eq!(played.tuner.choice().look, wait);
+    assert_eq!(played.tuner.choice().poll_interval, wait);
 }
 
 #[test]
 fn largest_useful_size_closes_chunks_at_high_rates_with_about_one_look_each() {
     let mut played = Played::new(tuning(MS * 200));
     played.at_rate(1_000_000, 2_000);
-    let Choice { records, look, .. } = played.tuner.choice();
-    let (chunks, looks) = (played.sizes.len() as u64, played.looks);
+    let Choice {
+        records,
+        poll_interval,
+        ..
+    } = played.tuner.choice();
+    let (chunks, polls) = (played.sizes.len() as u64, played.polls);
     assert!((16_384..=65_536).contains(&records), "{records}");
     // The first ones, before it was known how many bytes a record has.
     let apart = played.sizes[10..]
@@ -160,8 +164,11 @@ fn largest_useful_size_closes_chunks_at_high_rates_with_about_one_look_each() {
         .map(|size| size.abs_diff(records))
         .max();
     assert!(apart.unwrap() <= records / 20, "{:?}", played.sizes);
-    assert!(looks <= chunks * 5 / 4, "{looks} looks for {chunks} chunks");
-    assert!((MS * 10..MS * 50).contains(&look), "{look:?}");
+    assert!(polls <= chunks * 5 / 4, "{polls} polls for {chunks} chunks");
+    assert!(
+        (MS * 10..MS * 50).contains(&poll_interval),
+        "{poll_interval:?}"
+    );
     assert!(played.longest < MS * 180);
 }
 
@@ -173,16 +180,19 @@ fn rate_that_jumps_a_thousandfold_is_followed_within_a_second_both_ways() {
         played.at_rate(1_000, 3_000);
         let slow = played.tuner.choice();
         assert!((200..=300).contains(&slow.expected), "{slow:?}");
-        assert_eq!(slow.look, slow.wait);
+        assert_eq!(slow.poll_interval, slow.wait);
         played.at_rate(1_000_000, 1_000);
         let fast = played.tuner.choice();
         assert_eq!(fast.expected, fast.records);
-        assert!(fast.look < MS * 50, "{fast:?}");
+        assert!(fast.poll_interval < MS * 50, "{fast:?}");
         // What it had not expected it was woken for.
         assert!(played.most_queued <= WAKE);
     }
     played.at_rate(1_000, 1_000);
-    assert_eq!(played.tuner.choice().look, played.tuner.choice().wait);
+    assert_eq!(
+        played.tuner.choice().poll_interval,
+        played.tuner.choice().wait
+    );
     played.at_rate(1_000, 500);
     let slow = played.tuner.choice();
     assert!(slow.expected < 400, "{slow:?}");
@@ -190,14 +200,14 @@ fn rate_that_jumps_a_thousandfold_is_followed_within_a_second_both_ways() {
 }
 
 #[test]
-fn idle_collector_looks_twice_a_second_and_no_more() {
+fn idle_collector_polls_twice_a_second_and_no_more() {
     let mut played = Played::new(tuning(Duration::from_secs(10)));
     played.at_rate(1_000_000, 100);
     played.pass_to(played.now + Duration::from_secs(5));
-    let looks = played.looks;
+    let polls = played.polls;
     played.pass_to(played.now + Duration::from_secs(10));
-    let looks = played.looks - looks;
-    assert!((19..=21).contains(&looks), "{looks}");
+    let polls = played.polls - polls;
+    assert!((19..=21).contains(&polls), "{polls}");
 }
 
 #[test]
@@ -208,7 +218,7 @@ fn wait_time_that_was_set_is_the_longest_that_is_chosen() {
     };
     let mut tuner = Tuner::new(set, Instant::now());
     assert_eq!(tuner.choice().wait, MS * 30);
-    tuner.looked(0, Instant::now());
+    tuner.polled(0, Instant::now());
     assert_eq!(tuner.choice().wait, MS * 30);
 }
 
@@ -219,7 +229,7 @@ fn records_that_are_large_have_smaller_chunks() {
     for _ in 0..100 {
         tuner.encoded(1_000, 1_100_000, 1_000_000);
     }
-    tuner.looked(0, Instant::now());
+    tuner.polled(0, Instant::now());
     let large = tuner.choice().records;
     assert!(large < usual, "{large} {usual}");
 }
@@ -233,8 +243,11 @@ fn small_queues_are_looked_into_before_they_wake() {
     let mut played = Played::new(small);
     played.at_rate(10_000, 2_000);
     // 192 rows of 64 bytes are three sixteenths of 64 KiB.
-    let look = played.tuner.choice().look;
-    assert!((MS * 18..=MS * 20).contains(&look), "{look:?}");
+    let poll_interval = played.tuner.choice().poll_interval;
+    assert!(
+        (MS * 18..=MS * 20).contains(&poll_interval),
+        "{poll_interval:?}"
+    );
 }
 
 proptest! {
@@ -249,10 +262,10 @@ proptest! {
         for (pause, every, records) in bursts {
             played.come([Duration::from_nanos(pause)]);
             played.come(std::iter::repeat_n(Duration::from_nanos(every), records));
-            let Choice { records, wait, look, expected } = played.tuner.choice();
+            let Choice { records, wait, poll_interval, expected } = played.tuner.choice();
             prop_assert!((1..=65_536).contains(&records));
             prop_assert!((1..=records).contains(&expected));
-            prop_assert!(look <= wait && wait == bound / 2);
+            prop_assert!(poll_interval <= wait && wait == bound / 2);
         }
         played.pass_to(played.now + bound);
         prop_assert!(played.queued.is_empty() && played.batch.is_empty());
@@ -274,4 +287,41 @@ proptest! {
         }
         prop_assert_eq!(played.broken, 0);
     }
+}
+
+const LOOK: Duration = Duration::from_millis(10);
+
+fn after(rate: &mut Rate, at: &mut (u64, Instant), time: Duration, records: u64) -> f64 {
+    *at = (at.0 + records, at.1 + time);
+    rate.observe(at.0, at.1, LOOK / 2, 1_000);
+    rate.per_second()
+}
+
+#[test]
+fn rate_is_followed_by_half_with_each_look() {
+    let mut at = (0, Instant::now());
+    let mut rate = Rate::new(at.1);
+    for _ in 0..20 {
+        after(&mut rate, &mut at, LOOK, 1);
+    }
+    assert!((rate.per_second() - 100.0).abs() < 1e-3);
+    let up = after(&mut rate, &mut at, LOOK, 10_000);
+    assert!((up - 500_050.0).abs() < 1.0, "{up}");
+    let down = after(&mut rate, &mut at, LOOK, 1);
+    assert!((down - 250_075.0).abs() < 1.0, "{down}");
+    // After a second's silence little is left of it.
+    let silent = after(&mut rate, &mut at, Duration::from_secs(1), 0);
+    assert!(silent < down / 20.0, "{silent}");
+}
+
+#[test]
+fn few_records_in_a_short_time_say_nothing() {
+    let mut at = (0, Instant::now());
+    let mut rate = Rate::new(at.1);
+    assert!(after(&mut rate, &mut at, Duration::from_micros(10), 3) < 1e-9);
+    // They count with those that come later.
+    let both = after(&mut rate, &mut at, Duration::from_micros(9_990), 7);
+    assert!((both - 500.0).abs() < 1e-6, "{both}");
+    let many = after(&mut rate, &mut at, Duration::from_millis(1), 1_000);
+    assert!((many - 500_250.0).abs() < 1.0, "{many}");
 }

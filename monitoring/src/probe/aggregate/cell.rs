@@ -1,4 +1,4 @@
-//! The calls of one thread at one site, added up.
+//! The calls of one thread at one site, added up, and the histogram of their durations.
 //!
 //! One thread writes, the collector reads meanwhile, and neither waits for the other:
 //!
@@ -15,11 +15,8 @@ use std::sync::PoisonError;
 
 use baler_common::record::timing::LogLinear;
 
-use super::super::site::SiteNumber;
-use super::buckets::{
-    Histogram, LONGEST, ZERO_BUCKET, bucket_of, empty_histogram, log_linear, to_f64,
-};
 use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
+use crate::probe::site::SiteNumber;
 use crate::queue::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
 /// So often a reader that has caught the owner at work looks again before it leaves the cell for the
@@ -197,7 +194,7 @@ impl Cell {
     /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
     /// call it.
     #[inline(always)]
-    pub(super) fn add_usually<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
+    pub(super) fn add_fast<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
         // What is marked is greater. Of no duration there is no exponent.
         if tout <= tin {
             return false;
@@ -335,6 +332,65 @@ impl Cell {
         self.begun.store(content.count, Ordering::Relaxed);
         self.count.store(content.count, Ordering::Relaxed);
     }
+}
+
+/// The histogram of a cell, by [`bucket_of`].
+pub(super) type Histogram = Box<[AtomicU64; BUCKETS]>;
+
+/// A bucket for each four leading bits behind the first one and each power of two up to 2^63.
+pub(super) const BUCKETS: usize = if cfg!(all(test, baler_loom)) {
+    2
+} else {
+    64 << 4
+};
+
+/// The bucket for nothing: that of 2^63 nanoseconds, nearly 300 years, which no call takes.
+const ZERO_BUCKET: usize = 62 << 4;
+
+/// Powers of two from this one on, 73 years, are not those of durations but of fractions of a
+/// nanosecond, a few ticks, for of the exponent there are only the lowest bits.
+const FRACTION: usize = 61;
+
+/// Longer calls count as one of this number of nanoseconds.
+const LONGEST: u64 = 1 << (FRACTION - 1);
+
+/// The number of the bucket for a number of nanoseconds above 0 in a cell: the lowest bits of the
+/// exponent and the leading bits of the number, which a processor finds in the floating-point number
+/// by a shift.
+///
+/// Each of these buckets is within one of
+/// [`LogLinear`](baler_common::record::timing::LogLinear), see [`log_linear`].
+#[inline(always)]
+fn bucket_of(nanoseconds: f64) -> usize {
+    let bits = usize::try_from(nanoseconds.to_bits() >> 48).unwrap_or(0);
+    // So many that the compiler sees that there is such a bucket.
+    bits % BUCKETS
+}
+
+/// The bucket of [`LogLinear`](baler_common::record::timing::LogLinear) that holds this bucket of a
+/// cell.
+fn log_linear(bucket: usize) -> usize {
+    // The exponent of 1 is 1,023.
+    let (exponent, leading) = (((bucket >> 4) + 1) % 64, (bucket & 15) | 16);
+    if exponent >= FRACTION {
+        return 0;
+    }
+    match exponent.checked_sub(4) {
+        Some(above) => (above << 4).saturating_add(leading),
+        None => leading >> (4_usize.saturating_sub(exponent)),
+    }
+}
+
+fn empty_histogram() -> Histogram {
+    Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
+}
+
+/// As a signed number, for which there is one instruction; durations are less than half of all
+/// numbers.
+#[inline(always)]
+#[expect(clippy::cast_precision_loss, reason = "a bucket has four leading bits")]
+fn to_f64(duration: u64) -> f64 {
+    (duration as i64) as f64
 }
 
 #[cfg(test)]

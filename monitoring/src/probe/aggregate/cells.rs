@@ -30,14 +30,14 @@ pub struct CellSlot(Slot<&'static Cell>);
 /// What a thread without a cell has, so that a call needs not ask whether it has one: nothing is
 /// ever added to it, for its owner would have to begin anew first, and it has none.
 #[cfg(not(all(test, baler_loom)))]
-const fn nobodys() -> &'static Cell {
-    static NOBODYS: Cell = Cell::with(SiteNumber::FIRST, None);
-    &NOBODYS
+const fn placeholder() -> &'static Cell {
+    static PLACEHOLDER: Cell = Cell::with(SiteNumber::FIRST, None);
+    &PLACEHOLDER
 }
 
 /// Models have no thread-local cells.
 #[cfg(all(test, baler_loom))]
-const fn nobodys() -> &'static Cell {
+const fn placeholder() -> &'static Cell {
     loop {}
 }
 
@@ -53,7 +53,7 @@ impl Drop for ThreadCells {
         let _inside = Inside::enter();
         let mine = self.0.take();
         for (_, _, slot) in &mine {
-            slot.with(|slot| slot.0.set(nobodys()));
+            slot.with(|slot| slot.0.set(placeholder()));
         }
         with_cells(|cells| {
             for (site, cell, _) in mine {
@@ -70,7 +70,7 @@ impl CellSlot {
         expect(clippy::new_without_default, reason = "made in a constant only")
     )]
     pub const fn new() -> Self {
-        Self(Slot::new(nobodys()))
+        Self(Slot::new(placeholder()))
     }
 
     /// The thread's cell, or one to which nothing can be added.
@@ -82,7 +82,7 @@ impl CellSlot {
     /// The thread's cell, if it has one.
     pub(super) fn own(&self) -> Option<&'static Cell> {
         let cell = self.0.get();
-        (!ptr::eq(cell, nobodys())).then_some(cell)
+        (!ptr::eq(cell, placeholder())).then_some(cell)
     }
 }
 
@@ -127,7 +127,7 @@ impl CellsHold {
         let forget = |mine: &ThreadCells| {
             let mine = mine.0.take();
             for (_, _, slot) in &mine {
-                slot.with(|slot| slot.0.set(nobodys()));
+                slot.with(|slot| slot.0.set(placeholder()));
             }
             std::mem::forget(mine);
         };

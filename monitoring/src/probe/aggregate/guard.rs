@@ -45,7 +45,7 @@ impl<const HISTOGRAM: bool> Drop for AggregatedGuard<HISTOGRAM> {
 fn end<const HISTOGRAM: bool>(site: &'static Site, slot: &'static LocalKey<CellSlot>, tin: u64) {
     let tout = ticks::read();
     let cell = slot.with(CellSlot::cell);
-    if !cell.add_usually::<HISTOGRAM>(site.state_at_end(), tin, tout) {
+    if !cell.add_fast::<HISTOGRAM>(site.state_at_end(), tin, tout) {
         end_slowly::<HISTOGRAM>(site, slot, tin);
     }
 }

@@ -32,7 +32,7 @@ pub(super) struct QueueState {
     /// Records whose threads have let go of the lock to make room.
     pub(super) waiting: u64,
     /// Whether the collector was woken because there is no room; until there is again.
-    pub(super) told: bool,
+    pub(super) woke_collector: bool,
     /// Nothing is taken or counted any more.
     pub(super) closed: bool,
 }
@@ -64,7 +64,7 @@ impl Default for QueueState {
             refused: 0,
             lost: Losses::default(),
             waiting: 0,
-            told: false,
+            woke_collector: false,
             closed: false,
         }
     }

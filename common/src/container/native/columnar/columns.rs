@@ -2,9 +2,8 @@
 
 use super::BYTES_PLAIN;
 use super::ints::{IntDecoder, Scope, Sign};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::{to_u64, to_usize};
 use crate::record::{BytesColumn, Column, FieldType, ListColumn, OptionalColumn, RecordColumn};
 
 /// What a value costs the budget at least, also where it takes no memory of its own: a record
@@ -33,15 +32,15 @@ impl ColumnDecoder<'_> {
             .charge(cursor, count, LEAST_VALUE_BYTES, "a column")?;
         Ok(match field_type {
             FieldType::Bool => {
-                let lanes = self.ints.narrow(cursor, count, 1, "a column of bools")?;
-                Column::Bool(lanes.iter().map(|lane| *lane != 0).collect())
+                let integers = self.ints.narrow(cursor, count, 1, "a column of bools")?;
+                Column::Bool(integers.iter().map(|integer| *integer != 0).collect())
             }
             FieldType::I8 => self.signed(cursor, count, i8::MIN.into(), i8::MAX.into())?,
             FieldType::I16 => self.signed(cursor, count, i16::MIN.into(), i16::MAX.into())?,
             FieldType::I32 => self.signed(cursor, count, i32::MIN.into(), i32::MAX.into())?,
             FieldType::I64 => {
-                let lanes = self.wide(cursor, count, Sign::Signed, earlier)?;
-                Column::Signed(signed(lanes))
+                let integers = self.wide(cursor, count, Sign::Signed, earlier)?;
+                Column::Signed(signed(integers))
             }
             FieldType::U8 => self.unsigned(cursor, count, u8::MAX.into())?,
             FieldType::U16 => self.unsigned(cursor, count, u16::MAX.into())?,
@@ -57,7 +56,7 @@ impl ColumnDecoder<'_> {
                 )
             }
             FieldType::F64 => {
-                Column::F64(self.lanes(cursor, count, u64::MAX, "a column of f64")?)
+                Column::F64(self.integers(cursor, count, u64::MAX, "a column of f64")?)
             }
             FieldType::Char => self.chars(cursor, count)?,
             FieldType::String => Column::String(self.string_ids(cursor, count)?),
@@ -104,7 +103,7 @@ impl ColumnDecoder<'_> {
     }
 
     /// Values from 0 to `largest`.
-    fn lanes(
+    fn integers(
         &mut self,
         cursor: &mut Cursor<'_>,
         count: usize,
@@ -113,9 +112,9 @@ impl ColumnDecoder<'_> {
     ) -> Result<Vec<u64>, DecodeError> {
         let at = cursor.clone();
         let scope = Scope::plain(Sign::Unsigned);
-        let lanes = self.ints.wide(cursor, count, scope, reading)?;
-        match lanes.iter().find(|lane| **lane > largest) {
-            None => Ok(lanes),
+        let integers = self.ints.wide(cursor, count, scope, reading)?;
+        match integers.iter().find(|integer| **integer > largest) {
+            None => Ok(integers),
             Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found: *found })),
         }
     }
@@ -127,8 +126,8 @@ impl ColumnDecoder<'_> {
         largest: u64,
     ) -> Result<Column, DecodeError> {
         let reading = "a column of unsigned integers";
-        let lanes = self.lanes(cursor, count, largest, reading)?;
-        Ok(Column::Unsigned(lanes))
+        let integers = self.integers(cursor, count, largest, reading)?;
+        Ok(Column::Unsigned(integers))
     }
 
     fn signed(
@@ -141,8 +140,8 @@ impl ColumnDecoder<'_> {
         let reading = "a column of signed integers";
         let at = cursor.clone();
         let scope = Scope::plain(Sign::Signed);
-        let lanes = self.ints.wide(cursor, count, scope, reading)?;
-        let values = signed(lanes);
+        let integers = self.ints.wide(cursor, count, scope, reading)?;
+        let values = signed(integers);
         match outside(&values, smallest, largest) {
             None => Ok(Column::Signed(values)),
             Some(found) => Err(at.error(reading, DecodeErrorKind::Invalid { found })),
@@ -258,9 +257,9 @@ impl ColumnDecoder<'_> {
     }
 }
 
-/// The lanes as the signed numbers that they are, in the same memory.
-pub(super) fn signed(lanes: Vec<u64>) -> Vec<i64> {
-    lanes.into_iter().map(|bits| bits as i64).collect()
+/// The integers as the signed numbers that they are, in the same memory.
+pub(super) fn signed(integers: Vec<u64>) -> Vec<i64> {
+    integers.into_iter().map(|bits| bits as i64).collect()
 }
 
 /// The first value out of the range, which is that of a type: without a branch a value.

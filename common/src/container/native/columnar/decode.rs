@@ -5,12 +5,11 @@ use std::sync::Arc;
 use super::columns::{ColumnDecoder, signed};
 use super::ints::{IntDecoder, Scope, Sign};
 use super::{calls, strings, types};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::decoder::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
 use crate::container::native::decode::BodyContext;
-use crate::container::num::{to_u64, to_usize};
 use crate::record::{Field, RecordBatch, Schema, Table};
 
 /// Decodes a body; nothing may follow it.
@@ -167,8 +166,8 @@ fn table(
         ticks: true,
         earlier: &columns,
     };
-    let lanes = decoder.ints.wide(cursor, rows, scope, "the timestamps")?;
-    let timestamps = signed(lanes);
+    let integers = decoder.ints.wide(cursor, rows, scope, "the timestamps")?;
+    let timestamps = signed(integers);
     let bytes = cursor.offset() - start;
     note(decoder, layout, &schema, "(timestamp)", bytes);
     Ok(Table {

@@ -4,7 +4,7 @@ use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
-use crate::container::num::to_u64;
+use crate::container::cursor::to_u64;
 use crate::container::varint::{self, prefixed_by_length};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
@@ -91,8 +91,8 @@ impl Encoder {
             Some(field) => write_reference(field, out),
             None => {
                 let times = table.timestamps();
-                let lanes = times.iter().map(|time| *time as u64);
-                self.ints.write(lanes, Sign::Signed, out);
+                let integers = times.iter().map(|time| *time as u64);
+                self.ints.write(integers, Sign::Signed, out);
             }
         }
     }
@@ -159,8 +159,8 @@ fn equal_to_timestamps(table: &Table) -> Option<u64> {
         .map(|(field, column)| match (field.field_type(), column) {
             (FieldType::I64, Column::Signed(values)) => values == times,
             (FieldType::U64, Column::Unsigned(values)) => {
-                let lanes = times.iter().map(|time| *time as u64);
-                values.iter().copied().eq(lanes)
+                let integers = times.iter().map(|time| *time as u64);
+                values.iter().copied().eq(integers)
             }
             _ => false,
         })

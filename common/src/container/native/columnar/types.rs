@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
-use crate::container::num::{to_u64, to_usize};
 use crate::container::varint::{self, text};
 use crate::record::kieker::KIEKER_TYPES;
 use crate::record::{

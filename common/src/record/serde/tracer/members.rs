@@ -1,21 +1,21 @@
-//! The fields of a struct that is traced.
+//! Fields of structs, items of lists and variants of enums, as the tracer hands them to visitors.
 
 use std::cell::Cell;
 
 use ::serde::de::value::BorrowedStrDeserializer;
-use ::serde::de::{DeserializeSeed, MapAccess, Visitor};
+use ::serde::de::{DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor};
 
 use super::{Parents, Stop, Tracer, step};
 use crate::record::serde::node::{ATTEMPTS, Member, Node};
 
 /// What the fields of a struct have in common.
-pub(super) struct Around<'a> {
+pub(super) struct StructContext<'a> {
     pub(super) depth: usize,
     pub(super) parents: &'a Parents<'a>,
     pub(super) progress: &'a Cell<usize>,
 }
 
-impl Around<'_> {
+impl StructContext<'_> {
     fn tracer<'b>(&'b self, member: &'b mut Member) -> Tracer<'b> {
         Tracer {
             node: &mut member.node,
@@ -31,12 +31,12 @@ impl Around<'_> {
 /// is called. Says whether the name is an alias.
 pub(super) fn probe<'de, V: Visitor<'de>>(
     member: &mut Member,
-    around: &Around<'_>,
+    context: &StructContext<'_>,
     visitor: V,
 ) -> bool {
-    let before = around.progress.get();
+    let before = context.progress.get();
     let mut field = OneMember {
-        around,
+        context,
         member,
         offered: 0,
         taken: false,
@@ -51,16 +51,16 @@ pub(super) fn probe<'de, V: Visitor<'de>>(
         match result {
             Err(Stop::Duplicate(name)) if taken => {
                 member.settled = true;
-                step(around.progress);
+                step(context.progress);
                 return name != member.name;
             }
             Ok(_) if taken => member.settled = true,
             _ => refused(member),
         }
-        step(around.progress);
-    } else if around.progress.get() == before {
+        step(context.progress);
+    } else if context.progress.get() == before {
         refused(member);
-        step(around.progress);
+        step(context.progress);
     }
     false
 }
@@ -79,7 +79,7 @@ fn refused(member: &mut Member) {
 
 /// Hands one field over, and once taken, its name again.
 struct OneMember<'a> {
-    around: &'a Around<'a>,
+    context: &'a StructContext<'a>,
     member: &'a mut Member,
     offered: u8,
     taken: bool,
@@ -104,7 +104,7 @@ impl<'de> MapAccess<'de> for &mut OneMember<'_> {
         if self.taken {
             return Err(Stop::Here);
         }
-        let value = seed.deserialize(self.around.tracer(self.member))?;
+        let value = seed.deserialize(self.context.tracer(self.member))?;
         self.taken = true;
         Ok(value)
     }
@@ -112,7 +112,7 @@ impl<'de> MapAccess<'de> for &mut OneMember<'_> {
 
 /// Hands every field of a struct over that is completely known.
 pub(super) struct AllMembers<'a> {
-    pub(super) around: Around<'a>,
+    pub(super) context: StructContext<'a>,
     pub(super) members: std::slice::IterMut<'a, Member>,
     pub(super) current: Option<&'a mut Member>,
 }
@@ -134,6 +134,80 @@ impl<'de> MapAccess<'de> for AllMembers<'_> {
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
         let member = self.current.take().ok_or(Stop::Here)?;
-        seed.deserialize(self.around.tracer(member))
+        seed.deserialize(self.context.tracer(member))
+    }
+}
+
+/// The items of a list or tuple.
+pub(super) struct Items<'a, 'n> {
+    pub(super) tracer: &'a Tracer<'a>,
+    pub(super) items: std::slice::IterMut<'n, Node>,
+}
+
+impl<'de> SeqAccess<'de> for Items<'_, '_> {
+    type Error = Stop;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(
+        &mut self,
+        seed: S,
+    ) -> Result<Option<S::Value>, Stop> {
+        match self.items.next() {
+            None => Ok(None),
+            Some(item) => seed.deserialize(self.tracer.inside(item)).map(Some),
+        }
+    }
+}
+
+/// The first variant that is not known to have no data, or the first of all.
+pub(super) struct Variant<'a>(pub(super) Tracer<'a>);
+
+impl<'de> EnumAccess<'de> for Variant<'_> {
+    type Error = Stop;
+    type Variant = Self;
+
+    fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Self), Stop> {
+        let Node::Enum {
+            variants, plain, ..
+        } = &*self.0.node
+        else {
+            return Err(Stop::Here);
+        };
+        let variant = variants.get(*plain).or_else(|| variants.first());
+        let name = variant.copied().unwrap_or_default();
+        let value = seed.deserialize(BorrowedStrDeserializer::new(name))?;
+        Ok((value, self))
+    }
+}
+
+impl<'de> VariantAccess<'de> for Variant<'_> {
+    type Error = Stop;
+
+    fn unit_variant(self) -> Result<(), Stop> {
+        if let Node::Enum {
+            variants, plain, ..
+        } = self.0.node
+        {
+            if *plain < variants.len() {
+                *plain += 1;
+                step(self.0.progress);
+            }
+        }
+        Ok(())
+    }
+
+    fn newtype_variant_seed<S: DeserializeSeed<'de>>(mut self, _: S) -> Result<S::Value, Stop> {
+        Err(self.0.opaque())
+    }
+
+    fn tuple_variant<V: Visitor<'de>>(mut self, _: usize, _: V) -> Result<V::Value, Stop> {
+        Err(self.0.opaque())
+    }
+
+    fn struct_variant<V: Visitor<'de>>(
+        mut self,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Stop> {
+        Err(self.0.opaque())
     }
 }

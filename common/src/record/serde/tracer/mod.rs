@@ -6,7 +6,6 @@
 //! itself.
 //! Runs are repeated until everything is known.
 
-mod items;
 mod members;
 
 use std::cell::Cell;
@@ -18,8 +17,7 @@ use ::serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 use super::SerdeError;
 use super::node::{ATTEMPTS, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
-use items::{Items, Variant};
-use members::{AllMembers, Around, probe};
+use members::{AllMembers, Items, StructContext, Variant, probe};
 
 /// How many runs a type may take: more than any schema within its limits needs by hand.
 const MAX_RUNS: usize = 100_000;
@@ -319,21 +317,21 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
         let Node::Struct(members) = self.node else {
             return Err(Stop::Here);
         };
-        let around = Around {
+        let context = StructContext {
             depth: self.depth + 1,
             parents: &parents,
             progress: self.progress,
         };
         match members.iter().position(|member| !member.is_complete()) {
             None => visitor.visit_map(AllMembers {
-                around,
+                context,
                 members: members.iter_mut(),
                 current: None,
             }),
             Some(index) => {
                 let is_alias = members
                     .get_mut(index)
-                    .is_some_and(|member| probe(member, &around, visitor));
+                    .is_some_and(|member| probe(member, &context, visitor));
                 if is_alias {
                     members.remove(index);
                 }

@@ -47,7 +47,7 @@ pub(super) fn error(class: RetryClass) -> TransportError {
 
 /// What the medium does with what it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Deed {
+pub(super) enum MediumAction {
     /// Confirms the oldest chunk in flight.
     Confirm,
     /// Refuses the oldest chunk in flight, for now or for good.
@@ -121,29 +121,29 @@ impl Fake {
         change(&mut self.script.lock().unwrap())
     }
 
-    pub(super) fn perform(&self, deed: Deed) {
-        self.with(|script| match deed {
-            Deed::Confirm => script.finish_oldest(Outcome::Confirmed),
-            Deed::Refuse(class) => script.finish_oldest(Outcome::Refused(error(class))),
-            Deed::RefuseNewest => {
+    pub(super) fn perform(&self, action: MediumAction) {
+        self.with(|script| match action {
+            MediumAction::Confirm => script.finish_oldest(Outcome::Confirmed),
+            MediumAction::Refuse(class) => script.finish_oldest(Outcome::Refused(error(class))),
+            MediumAction::RefuseNewest => {
                 if let Some(ticket) = script.in_flight.pop() {
                     let outcome = Outcome::Refused(error(RetryClass::Retry));
                     script.confirmations.push(Confirmation { ticket, outcome });
                 }
             }
-            Deed::Break { arrived } => {
+            MediumAction::Break { arrived } => {
                 if arrived {
                     let in_flight = std::mem::take(&mut script.in_flight);
                     script.arrived.extend(in_flight);
                 }
                 script.break_off();
             }
-            Deed::BreakFor { attempts } => {
+            MediumAction::BreakFor { attempts } => {
                 script.break_off();
                 script.closed_for = attempts;
             }
-            Deed::PanicOnOffer => script.panic = true,
-            Deed::Wait { .. } => {}
+            MediumAction::PanicOnOffer => script.panic = true,
+            MediumAction::Wait { .. } => {}
         });
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use fake::{Deed, Fake, Nobody, chunk, start};
+use fake::{Fake, MediumAction, Nobody, chunk, start};
 use proptest::prelude::*;
 
 use super::*;
@@ -41,7 +41,7 @@ fn window_is_filled_in_order_and_moves_with_confirmations() {
     let stats = outbox.stats();
     assert_eq!((stats.in_flight_chunks, stats.in_flight_bytes), (2, 20));
     assert_eq!((stats.unconfirmed_chunks, stats.unconfirmed_bytes), (4, 40));
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(now, None, &mut fates);
     assert_eq!(ends(&fates), [(0, "confirmed")]);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [1, 2]);
@@ -68,16 +68,16 @@ fn writer_may_sleep_while_the_owner_waits_for_nothing_and_nothing_waits() {
     outbox.push(chunk(2, 10), now);
     outbox.drive(now, None, &mut fates);
     assert!(!sleeps());
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(now, None, &mut fates);
     assert!(sleeps());
     // Nor after a failure, until something was confirmed.
-    fake.perform(Deed::Break { arrived: false });
+    fake.perform(MediumAction::Break { arrived: false });
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(!sleeps());
     outbox.drive(again, None, &mut fates);
     assert!(!sleeps());
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(again, None, &mut fates);
     assert!(sleeps());
     outbox.set_awaited(true);
@@ -100,7 +100,7 @@ fn age_is_that_of_the_oldest_chunk_without_a_fate() {
     let mut fates = Vec::new();
     outbox.drive(second, None, &mut fates);
     assert_eq!(age(&outbox), later - first);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(later, None, &mut fates);
     assert_eq!(age(&outbox), later - second);
 }
@@ -116,7 +116,7 @@ fn bytes_of_the_window_bound_all_but_a_single_chunk() {
     outbox.push(chunk(2, 60), now);
     outbox.drive(now, None, &mut fates);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [0]);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(now, None, &mut fates);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [1]);
 }
@@ -150,8 +150,8 @@ fn everything_unconfirmed_is_sent_again_in_order_after_a_break() {
         outbox.push(chunk(ticket, 10), now);
     }
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Confirm);
-    fake.perform(Deed::Break { arrived: true });
+    fake.perform(MediumAction::Confirm);
+    fake.perform(MediumAction::Break { arrived: true });
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(again <= now + RetryPolicy::default().min_delay);
     assert_eq!(outbox.stats().connection, Connection::Closed);
@@ -171,7 +171,7 @@ fn nothing_new_is_offered_before_what_was_refused_for_now() {
         outbox.push(chunk(ticket, 10), now);
     }
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Refuse(RetryClass::Retry));
+    fake.perform(MediumAction::Refuse(RetryClass::Retry));
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(again > now);
     assert_eq!(fake.with(|script| script.in_flight.clone()), [1]);
@@ -187,8 +187,8 @@ fn refusals_end_by_their_class() {
     outbox.push(chunk(0, 10), now);
     outbox.push(chunk(1, 10), now);
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Refuse(RetryClass::Final));
-    fake.perform(Deed::Refuse(RetryClass::Exhausted));
+    fake.perform(MediumAction::Refuse(RetryClass::Final));
+    fake.perform(MediumAction::Refuse(RetryClass::Exhausted));
     outbox.drive(now, None, &mut fates);
     assert_eq!(ends(&fates), [(0, "refused"), (1, "undelivered")]);
     assert!(outbox.is_empty());
@@ -268,7 +268,7 @@ fn chunk_is_given_up_after_so_long_also_in_flight() {
     outbox.drive(expiry, None, &mut fates);
     assert_eq!(ends(&fates), [(0, "undelivered")]);
     // Its late confirmation is nobody's.
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(expiry, None, &mut fates);
     assert_eq!(fates.len(), 1);
 }
@@ -284,16 +284,16 @@ fn pauses_grow_until_something_is_confirmed() {
     for _ in 0..20 {
         // It can be opened each time, and breaks before anything is confirmed.
         outbox.drive(now, None, &mut fates);
-        fake.perform(Deed::Break { arrived: false });
+        fake.perform(MediumAction::Break { arrived: false });
         let next = outbox.drive(now, None, &mut fates).unwrap();
         longest = longest.max(next - now);
         now = next;
     }
     assert!(longest > policy.min_delay * 8, "{longest:?}");
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Break { arrived: false });
+    fake.perform(MediumAction::Break { arrived: false });
     let next = outbox.drive(now, None, &mut fates).unwrap();
     assert!(next - now <= policy.min_delay);
 }
@@ -307,26 +307,26 @@ fn closing_accounts_for_every_chunk() {
         outbox.push(chunk(ticket, 10), now);
     }
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     assert!(outbox.close(now, &mut fates).is_none());
     let expected = [(0, "confirmed"), (1, "undelivered"), (2, "undelivered")];
     assert_eq!(ends(&fates), expected);
 }
 
-fn any_deed() -> impl Strategy<Value = Deed> {
+fn any_action() -> impl Strategy<Value = MediumAction> {
     let class = prop_oneof![
         Just(RetryClass::Exhausted),
         Just(RetryClass::Final),
         Just(RetryClass::Retry),
     ];
     prop_oneof![
-        8 => Just(Deed::Confirm),
-        1 => class.prop_map(Deed::Refuse),
-        1 => Just(Deed::RefuseNewest),
-        1 => any::<bool>().prop_map(|arrived| Deed::Break { arrived }),
-        1 => (0..4_u32).prop_map(|attempts| Deed::BreakFor { attempts }),
-        1 => Just(Deed::PanicOnOffer),
-        2 => (0..400_u64).prop_map(|milliseconds| Deed::Wait { milliseconds }),
+        8 => Just(MediumAction::Confirm),
+        1 => class.prop_map(MediumAction::Refuse),
+        1 => Just(MediumAction::RefuseNewest),
+        1 => any::<bool>().prop_map(|arrived| MediumAction::Break { arrived }),
+        1 => (0..4_u32).prop_map(|attempts| MediumAction::BreakFor { attempts }),
+        1 => Just(MediumAction::PanicOnOffer),
+        2 => (0..400_u64).prop_map(|milliseconds| MediumAction::Wait { milliseconds }),
     ]
 }
 
@@ -336,12 +336,12 @@ fn run(
     fake: &Fake,
     retry: RetryPolicy,
     chunks: u64,
-    deeds: &[Deed],
+    actions: &[MediumAction],
     close: bool,
 ) -> (Vec<Fate>, OutboxStats) {
     let mut outbox = fake.outbox(retry);
     let (mut now, mut fates) = (start(), Vec::new());
-    let mut deeds = deeds.iter();
+    let mut actions = actions.iter();
     let mut pushed = 0;
     loop {
         if pushed < chunks {
@@ -356,8 +356,8 @@ fn run(
             usize::try_from(pushed).unwrap()
         );
         assert_eq!(stats.unconfirmed_bytes, stats.unconfirmed_chunks * 10);
-        let deed = match deeds.next() {
-            Some(deed) => *deed,
+        let action = match actions.next() {
+            Some(action) => *action,
             None if close => {
                 outbox.close(now, &mut fates);
                 return (fates, stats);
@@ -367,13 +367,13 @@ fn run(
                 // It is owed a wake-up, or something is in flight that will be confirmed.
                 assert!(wake_up.is_some() || stats.in_flight_chunks > 0 || pushed < chunks);
                 now = wake_up.map_or(now, |time| time.max(now));
-                Deed::Confirm
+                MediumAction::Confirm
             }
         };
-        if let Deed::Wait { milliseconds } = deed {
+        if let MediumAction::Wait { milliseconds } = action {
             now += Duration::from_millis(milliseconds);
         }
-        fake.perform(deed);
+        fake.perform(action);
     }
 }
 
@@ -382,7 +382,7 @@ proptest! {
     fn every_chunk_ends_with_exactly_one_fate(
         window in 1..5_usize,
         chunks in 0..40_u64,
-        deeds in prop::collection::vec(any_deed(), 0..120),
+        actions in prop::collection::vec(any_action(), 0..120),
         max_attempts in prop::option::of(1..5_u32),
         max_elapsed in prop::option::of((1..2_000_u64).prop_map(Duration::from_millis)),
         seed in any::<u64>(),
@@ -390,7 +390,7 @@ proptest! {
     ) {
         let fake = Fake::new(window);
         let retry = RetryPolicy { max_attempts, max_elapsed, seed, ..RetryPolicy::default() };
-        let (fates, _) = run(&fake, retry, chunks, &deeds, close);
+        let (fates, _) = run(&fake, retry, chunks, &actions, close);
         let mut seen = BTreeMap::new();
         for fate in &fates {
             *seen.entry(fate.chunk.ticket).or_insert(0) += 1;
@@ -413,9 +413,9 @@ proptest! {
     fn breaks_at_any_point_lose_nothing_and_keep_the_order_of_first_arrivals(
         window in 1..5_usize,
         chunks in 0..40_u64,
-        deeds in prop::collection::vec(
-            any_deed().prop_filter("chunks are not refused one by one", |deed| {
-                !matches!(deed, Deed::Refuse(_) | Deed::RefuseNewest)
+        actions in prop::collection::vec(
+            any_action().prop_filter("chunks are not refused one by one", |action| {
+                !matches!(action, MediumAction::Refuse(_) | MediumAction::RefuseNewest)
             }),
             0..120,
         ),
@@ -423,7 +423,7 @@ proptest! {
     ) {
         let fake = Fake::new(window);
         let retry = RetryPolicy { seed, ..RetryPolicy::default() };
-        let (fates, stats) = run(&fake, retry, chunks, &deeds, false);
+        let (fates, stats) = run(&fake, retry, chunks, &actions, false);
         let confirmed: Vec<_> = (0..chunks).map(|ticket| (ticket, "confirmed")).collect();
         prop_assert_eq!(ends(&fates), confirmed);
         let arrived = fake.with(|script| script.arrived.clone());
@@ -447,7 +447,7 @@ fn chunk_that_a_full_writer_does_not_take_again_waits_for_its_notification() {
     let (now, mut fates) = (start(), Vec::new());
     outbox.push(chunk(0, 10), now);
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Refuse(RetryClass::Retry));
+    fake.perform(MediumAction::Refuse(RetryClass::Retry));
     fake.with(|script| script.full = true);
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(again > now);
@@ -470,23 +470,23 @@ fn a_wait_ends_with_a_chunk_that_moves_and_not_with_a_connection() {
     for _ in 0..20 {
         // The medium can be opened each time, and breaks before anything is confirmed.
         outbox.drive(now, None, &mut fates);
-        fake.perform(Deed::Break { arrived: false });
+        fake.perform(MediumAction::Break { arrived: false });
         now = outbox.drive(now, None, &mut fates).unwrap();
         assert_eq!(since(&outbox), Some(begin));
         assert!(outbox.stats().waiting.error().is_some());
     }
     outbox.drive(now, None, &mut fates);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     now += Duration::from_secs(1);
     outbox.drive(now, None, &mut fates);
     // The other one waits from here on, and nothing went wrong since.
     assert_eq!(since(&outbox), Some(now));
     assert!(outbox.stats().waiting.error().is_none());
-    fake.perform(Deed::Refuse(RetryClass::Retry));
+    fake.perform(MediumAction::Refuse(RetryClass::Retry));
     outbox.drive(now + Duration::from_secs(1), None, &mut fates);
     assert_eq!(since(&outbox), Some(now), "a refusal for now moves nothing");
     outbox.drive(now + Duration::from_secs(9), None, &mut fates);
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(now + Duration::from_secs(9), None, &mut fates);
     assert_eq!(since(&outbox), None);
     assert_eq!(ends(&fates), [(0, "confirmed"), (1, "confirmed")]);
@@ -535,7 +535,7 @@ fn owner_that_does_not_wait_asks_for_fates_that_are_overdue() {
     assert!(fake.with(|script| script.unawaited));
     outbox.drive(begin + OVERDUE, None, &mut fates);
     assert!(!fake.with(|script| script.unawaited));
-    fake.perform(Deed::Confirm);
+    fake.perform(MediumAction::Confirm);
     outbox.drive(begin + OVERDUE, None, &mut fates);
     assert!(fake.with(|script| script.unawaited));
 }

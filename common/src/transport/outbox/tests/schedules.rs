@@ -2,7 +2,7 @@
 
 use baler_connector_testkit::{Dice, each_schedule};
 
-use super::fake::{Deed, Fake, chunk, start};
+use super::fake::{Fake, MediumAction, chunk, start};
 use super::*;
 
 const CHUNKS: usize = 12;
@@ -11,7 +11,7 @@ const CHUNKS: usize = 12;
 enum Act {
     Push,
     Drive,
-    Deed(Deed),
+    Medium(MediumAction),
     /// The process is gone: a new outbox gets the chunks again whose fate its source does not know.
     Kill,
 }
@@ -20,20 +20,20 @@ fn act(dice: &mut Dice) -> Act {
     match dice.below(19) {
         0..4 => Act::Push,
         4..10 => Act::Drive,
-        10..18 => Act::Deed(deed(dice)),
+        10..18 => Act::Medium(action(dice)),
         _ => Act::Kill,
     }
 }
 
-fn deed(dice: &mut Dice) -> Deed {
+fn action(dice: &mut Dice) -> MediumAction {
     match dice.below(11) {
-        0..6 => Deed::Confirm,
-        6 => Deed::Refuse(RetryClass::Retry),
-        7..9 => Deed::RefuseNewest,
-        9 => Deed::Break {
+        0..6 => MediumAction::Confirm,
+        6 => MediumAction::Refuse(RetryClass::Retry),
+        7..9 => MediumAction::RefuseNewest,
+        9 => MediumAction::Break {
             arrived: dice.once_in(2),
         },
-        _ => Deed::BreakFor {
+        _ => MediumAction::BreakFor {
             attempts: if dice.once_in(2) { 1 } else { 2 },
         },
     }
@@ -85,9 +85,9 @@ impl History {
             Act::Drive => {
                 self.outbox.drive(self.now, None, &mut self.fates);
             }
-            Act::Deed(deed) => self.fake.perform(deed),
+            Act::Medium(action) => self.fake.perform(action),
             Act::Kill => {
-                self.fake.perform(Deed::Break { arrived: false });
+                self.fake.perform(MediumAction::Break { arrived: false });
                 self.outbox = self.fake.outbox(RetryPolicy::default());
                 self.next = 0;
             }
@@ -121,7 +121,7 @@ fn no_schedule_lets_a_source_settle_what_has_not_arrived() {
             history.perform(act);
         }
         for _ in 0..80 {
-            for act in [Act::Push, Act::Drive, Act::Deed(Deed::Confirm)] {
+            for act in [Act::Push, Act::Drive, Act::Medium(MediumAction::Confirm)] {
                 history.perform(act);
             }
         }

@@ -1,12 +1,10 @@
 //! Tables of executions, read.
 
-use super::place::{MAX_PLACES, Place};
-use super::{SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::cursor::Cursor;
+use super::{MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign};
-use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
 /// Called after each column with the field that it belongs to.
@@ -169,8 +167,8 @@ fn signed(
     count: usize,
 ) -> Result<Vec<i64>, DecodeError> {
     let scope = Scope::plain(Sign::Signed);
-    let lanes = decoder
+    let integers = decoder
         .ints
         .wide(cursor, count, scope, "a column of calls")?;
-    Ok(columns::signed(lanes))
+    Ok(columns::signed(integers))
 }

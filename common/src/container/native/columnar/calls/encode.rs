@@ -1,9 +1,8 @@
 //! Tables of executions, written.
 
-use super::place::{MAX_PLACES, Place};
-use super::{LAYOUT, SESSION_OF_ROW, SESSION_OF_TRACE, field};
+use super::{LAYOUT, MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
+use crate::container::cursor::{to_u64, to_usize};
 use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference};
-use crate::container::num::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{Column, Table};
 
@@ -121,8 +120,8 @@ impl CallEncoder {
             ints.write(ids.iter().map(|id| u64::from(*id)), Sign::Unsigned, out);
         };
         let numbers = |numbers: &[i64], ints: &mut IntEncoder, out: &mut Vec<u8>| {
-            let lanes = numbers.iter().map(|number| *number as u64);
-            ints.write(lanes, Sign::Signed, out);
+            let integers = numbers.iter().map(|number| *number as u64);
+            ints.write(integers, Sign::Signed, out);
         };
         ids(calls.operations, ints, out);
         ids(calls.hosts, ints, out);

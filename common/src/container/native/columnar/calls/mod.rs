@@ -5,13 +5,15 @@
 //! before it, or has none beneath it. So the depth says what the order index is, and times lie near
 //! those of neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
 //!
-//! - `place`: the expected next row of a trace; the encoder writes the difference of the real row from
-//!   it, and the decoder adds the difference again.
-//! - `encode`, `decode`: the table.
+//! A [`Place`] holds one trace at a time and expects its next row. The encoder writes the difference
+//! of the real row from it, and the decoder adds the difference again.
+//! Which rows call others cannot be predicted, and a wrong prediction costs as much as the rest of a
+//! row. So both cases are computed, and one is selected.
 
 mod decode;
 mod encode;
-mod place;
+
+use crate::container::cursor::{to_u64, to_usize};
 
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;
@@ -37,3 +39,123 @@ mod field {
 /// Sessions: one for each trace, or one for each row.
 const SESSION_OF_TRACE: u8 = 0;
 const SESSION_OF_ROW: u8 = 1;
+
+/// How many places there are at most.
+const MAX_PLACES: usize = 256;
+
+/// The first execution beneath a caller is remembered at depths below this.
+const DEPTHS: usize = 32;
+
+/// Room for the first executions: those that need not be remembered are written to the upper half.
+const ROOM: usize = 2 * DEPTHS;
+
+/// What is known of a place after its last row.
+#[derive(Debug, Clone)]
+struct Place {
+    /// How deep the last row was; 0 if no trace is open.
+    depth: i64,
+    /// The largest order index of the trace.
+    order: i64,
+    /// When the last row ended.
+    last: i64,
+    /// Whether the place had a row, and whether its trace had one.
+    place_has_row: bool,
+    trace_has_row: bool,
+    /// Where its depth is remembered; `DEPTHS` if it is not.
+    at: usize,
+    /// The depths, as bits, that have a first execution whose caller is still to come.
+    firsts: u64,
+    /// The begin and the order index of those executions.
+    first: [(i64, i64); ROOM],
+}
+
+/// What is expected of the next row.
+#[derive(Debug, Clone, Copy)]
+struct Expected {
+    order: i64,
+    /// The time from which the gap to the begin is measured.
+    near: i64,
+    /// Whether the row began before that time.
+    is_before: bool,
+}
+
+impl Expected {
+    /// When a row with this gap began.
+    fn begin(self, gap: i64) -> i64 {
+        let gap = select(self.is_before, gap.wrapping_neg(), gap);
+        self.near.wrapping_add(gap)
+    }
+
+    /// The gap of a row that began then.
+    fn gap(self, begin: i64) -> i64 {
+        let gap = begin.wrapping_sub(self.near);
+        select(self.is_before, gap.wrapping_neg(), gap)
+    }
+}
+
+impl Place {
+    /// A place without a row, the first of which ends at `end`.
+    fn new(end: i64) -> Self {
+        Self {
+            depth: 0,
+            order: 0,
+            last: end,
+            place_has_row: false,
+            trace_has_row: false,
+            at: 0,
+            firsts: 0,
+            first: [(0, 0); ROOM],
+        }
+    }
+
+    /// Whether the next row is the first one of a trace.
+    fn is_free(&self) -> bool {
+        self.depth == 0
+    }
+
+    /// Begins a trace.
+    fn begin(&mut self) {
+        (self.depth, self.at, self.order) = (1, 1, 0);
+        (self.firsts, self.trace_has_row) = (0, false);
+    }
+
+    /// What is expected of the next row, whose depth is one less than that of the last row and
+    /// `step`.
+    #[inline(always)]
+    fn expect(&mut self, step: i64) -> Expected {
+        let is_caller = (step == 0) & self.trace_has_row;
+        let bit = u64::from(is_caller) << self.at;
+        let has_first = self.firsts & bit != 0;
+        self.firsts &= !bit;
+        let first = self.first.get(self.at % ROOM).copied();
+        let (begin, order) = first.unwrap_or_default();
+        let next = self.order.wrapping_add(step);
+        Expected {
+            order: select(has_first, order.wrapping_sub(1), next),
+            near: select(has_first, begin, self.last),
+            is_before: is_caller | !self.place_has_row,
+        }
+    }
+
+    /// Adds the next row.
+    #[inline(always)]
+    fn add(&mut self, depth: i64, order: i64, begin: i64, end: i64) {
+        let is_deep = (depth as u64) >= to_u64(DEPTHS);
+        let at = select(is_deep, DEPTHS, to_usize(depth as u64));
+        let is_known = self.firsts >> at & 1 != 0;
+        let place = select(is_known, at + DEPTHS, at);
+        if let Some(first) = self.first.get_mut(place % ROOM) {
+            *first = (begin, order);
+        }
+        self.firsts |= select(is_deep, 0, 1 << at);
+        (self.depth, self.at, self.last) = (depth, at, end);
+        self.order = select(order > self.order, order, self.order);
+        (self.place_has_row, self.trace_has_row) = (true, true);
+    }
+}
+
+/// One of two values. Both are computed, so that the compiler needs no branch.
+#[inline(always)]
+fn select<T: Copy>(condition: bool, then: T, otherwise: T) -> T {
+    if condition { then } else { otherwise }
+}

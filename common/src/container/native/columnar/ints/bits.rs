@@ -3,7 +3,7 @@
 //! Eight numbers of `W` bits take exactly `W` bytes. So both directions work on eight numbers at a
 //! time, with a loop for each width in which every shift is a constant.
 
-use crate::container::num::to_usize;
+use crate::container::cursor::to_usize;
 
 /// How many bits a number takes; 0 takes none.
 pub(super) const fn width(number: u64) -> u32 {

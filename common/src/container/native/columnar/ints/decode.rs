@@ -6,11 +6,10 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DELTA_VARINT, DICTIONARY, FIXED, PACKED, PATCHED,
     REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, VARINT,
 };
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
-use crate::container::num::{to_u64, to_usize};
 use crate::record::Column;
 
 /// What a column of integers may be.
@@ -37,8 +36,8 @@ impl Scope<'_> {
 /// Memory for columns while they are read, kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntScratch {
-    /// The lanes of a column, and perhaps more: it is not shrunk from column to column.
-    lanes: Vec<u64>,
+    /// The integers of a column, and perhaps more: it is not shrunk from column to column.
+    integers: Vec<u64>,
     /// The two columns that runs and patches are made of.
     parts: [Vec<u64>; 2],
 }
@@ -47,9 +46,9 @@ impl IntScratch {
     /// Keeps at most `bytes` bytes of each kind.
     pub(in crate::container::native) fn shrink_to(&mut self, bytes: usize) {
         let most = bytes / size_of::<u64>();
-        for lanes in [&mut self.lanes].into_iter().chain(&mut self.parts) {
-            lanes.truncate(most);
-            lanes.shrink_to(most);
+        for integers in [&mut self.integers].into_iter().chain(&mut self.parts) {
+            integers.truncate(most);
+            integers.shrink_to(most);
         }
     }
 }
@@ -57,8 +56,8 @@ impl IntScratch {
 /// Reads columns of integers, and keeps account of the memory that decoding takes.
 #[derive(Debug)]
 pub(in crate::container::native) struct IntDecoder<'a> {
-    lanes: &'a mut Vec<u64>,
-    /// How many of `lanes` are charged already.
+    integers: &'a mut Vec<u64>,
+    /// How many of `integers` are charged already.
     lanes_charged: usize,
     parts: &'a mut [Vec<u64>; 2],
     budget: Budget,
@@ -74,7 +73,7 @@ impl<'a> IntDecoder<'a> {
         trace: bool,
     ) -> Self {
         Self {
-            lanes: &mut scratch.lanes,
+            integers: &mut scratch.integers,
             lanes_charged: 0,
             parts: &mut scratch.parts,
             budget,
@@ -112,12 +111,12 @@ impl<'a> IntDecoder<'a> {
         self.trace.as_mut().map(std::mem::take)
     }
 
-    /// The lanes that [`Self::read`] read last, of which there were `count`.
-    pub(in crate::container::native) fn lanes(&self, count: usize) -> &[u64] {
-        self.lanes.get(..count).unwrap_or_default()
+    /// The integers that [`Self::read`] read last, of which there were `count`.
+    pub(in crate::container::native) fn integers(&self, count: usize) -> &[u64] {
+        self.integers.get(..count).unwrap_or_default()
     }
 
-    /// Reads a column of `count` lanes, with ticks mapped to nanoseconds.
+    /// Reads a column of `count` integers, with ticks mapped to nanoseconds.
     pub(in crate::container::native) fn read(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -128,13 +127,13 @@ impl<'a> IntDecoder<'a> {
         let more = count.saturating_sub(self.lanes_charged);
         self.charge(cursor, more, size_of::<u64>(), reading)?;
         self.lanes_charged += more;
-        let mut lanes = std::mem::take(self.lanes);
-        lanes.resize(lanes.len().max(count), 0);
-        let out = lanes.get_mut(..count).unwrap_or_default();
+        let mut integers = std::mem::take(self.integers);
+        integers.resize(integers.len().max(count), 0);
+        let out = integers.get_mut(..count).unwrap_or_default();
         let filled = self.fill(cursor, out, scope, reading);
-        *self.lanes = lanes;
+        *self.integers = integers;
         filled?;
-        Ok(self.lanes(count))
+        Ok(self.integers(count))
     }
 
     /// As [`Self::read`], into memory of its own.
@@ -146,12 +145,12 @@ impl<'a> IntDecoder<'a> {
         reading: &'static str,
     ) -> Result<Vec<u64>, DecodeError> {
         self.charge(cursor, count, size_of::<u64>(), reading)?;
-        let mut lanes = vec![0; count];
-        self.fill(cursor, &mut lanes, scope, reading)?;
-        Ok(lanes)
+        let mut integers = vec![0; count];
+        self.fill(cursor, &mut integers, scope, reading)?;
+        Ok(integers)
     }
 
-    /// Reads a column of `count` lanes from 0 to `largest`, which fits into 32 bits, into memory of
+    /// Reads a column of `count` integers from 0 to `largest`, which fits into 32 bits, into memory of
     /// its own.
     pub(in crate::container::native) fn narrow(
         &mut self,
@@ -165,14 +164,18 @@ impl<'a> IntDecoder<'a> {
         self.read(cursor, count, Scope::plain(Sign::Unsigned), reading)?;
         let mut narrow = vec![0; count];
         let mut all = 0;
-        for (to, lane) in narrow.iter_mut().zip(self.lanes(count)) {
-            let [a, b, c, d, ..] = lane.to_le_bytes();
+        for (to, integer) in narrow.iter_mut().zip(self.integers(count)) {
+            let [a, b, c, d, ..] = integer.to_le_bytes();
             *to = u32::from_le_bytes([a, b, c, d]);
-            all |= lane;
+            all |= integer;
         }
-        // All lanes or-ed together are at least as large as the largest one.
+        // All integers or-ed together are at least as large as the largest one.
         if all > largest {
-            if let Some(found) = self.lanes(count).iter().find(|lane| **lane > largest) {
+            if let Some(found) = self
+                .integers(count)
+                .iter()
+                .find(|integer| **integer > largest)
+            {
                 let found = *found;
                 return Err(start.error(reading, DecodeErrorKind::Invalid { found }));
             }
@@ -180,7 +183,7 @@ impl<'a> IntDecoder<'a> {
         Ok(narrow)
     }
 
-    /// Fills `out` with a column of as many lanes, with ticks mapped to nanoseconds.
+    /// Fills `out` with a column of as many integers, with ticks mapped to nanoseconds.
     fn fill(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -296,13 +299,13 @@ impl<'a> IntDecoder<'a> {
             at.error(reading, DecodeErrorKind::Length { declared, found })
         };
         let mut rest = out;
-        for (lane, repeat) in values.iter().zip(repeats) {
+        for (integer, repeat) in values.iter().zip(repeats) {
             let run = to_usize(*repeat).saturating_add(1);
             let done = count - rest.len();
-            let (lanes, behind) = rest
+            let (integers, behind) = rest
                 .split_at_mut_checked(run)
                 .ok_or_else(|| wrong_length(done.saturating_add(run)))?;
-            lanes.fill(*lane);
+            integers.fill(*integer);
             rest = behind;
         }
         match rest {
@@ -329,9 +332,9 @@ impl<'a> IntDecoder<'a> {
         let bits = width(to_u64(count - 1));
         let packed = payload.take(packed_bytes(out.len(), bits), reading)?;
         unpack(packed, bits, 0, out);
-        for lane in out {
-            let entry = entries.get(to_usize(*lane));
-            *lane = *entry.ok_or_else(|| invalid(&at, *lane, reading))?;
+        for integer in out {
+            let entry = entries.get(to_usize(*integer));
+            *integer = *entry.ok_or_else(|| invalid(&at, *integer, reading))?;
         }
         Ok(())
     }
@@ -365,7 +368,7 @@ impl<'a> IntDecoder<'a> {
         Ok(())
     }
 
-    /// Reads a simple column of `count` lanes, which were charged, into `parts`.
+    /// Reads a simple column of `count` integers, which were charged, into `parts`.
     fn part(
         &mut self,
         part: usize,
@@ -384,9 +387,9 @@ impl<'a> IntDecoder<'a> {
         let mut payload = cursor.section(reading)?;
         match self.parts.get_mut(part) {
             None => Ok(()),
-            Some(lanes) => {
-                lanes.resize(count, 0);
-                simple(code, &mut payload, lanes, sign, reading)
+            Some(integers) => {
+                integers.resize(count, 0);
+                simple(code, &mut payload, integers, sign, reading)
             }
         }
     }
@@ -478,16 +481,16 @@ fn read_fixed(
     let bits = 8 * u32::from(bytes);
     unpack(fixed, bits, 0, out);
     if sign == Sign::Signed {
-        for lane in out {
+        for integer in out {
             // Up to the top and down again, which brings copies of the sign.
             let unused = 64 - bits;
-            *lane = (((*lane << unused) as i64) >> unused) as u64;
+            *integer = (((*integer << unused) as i64) >> unused) as u64;
         }
     }
     Ok(())
 }
 
-/// Turns a first lane and the differences after it into lanes.
+/// Turns a first integer and the differences after it into integers.
 fn sum_up(numbers: &mut [u64]) {
     let mut sum = 0_u64;
     for number in numbers {
@@ -496,7 +499,7 @@ fn sum_up(numbers: &mut [u64]) {
     }
 }
 
-/// Fills `out` with the lanes of an earlier column.
+/// Fills `out` with the integers of an earlier column.
 fn refer(
     at: &Cursor<'_>,
     payload: &mut Cursor<'_>,
@@ -508,8 +511,10 @@ fn refer(
     let column = usize::try_from(field).ok();
     match column.and_then(|field| scope.earlier.get(field)) {
         Some(Column::Signed(values)) if values.len() == out.len() => {
-            let lanes = values.iter().map(|value| *value as u64);
-            out.iter_mut().zip(lanes).for_each(|(to, lane)| *to = lane);
+            let integers = values.iter().map(|value| *value as u64);
+            out.iter_mut()
+                .zip(integers)
+                .for_each(|(to, integer)| *to = integer);
         }
         Some(Column::Unsigned(values)) if values.len() == out.len() => out.copy_from_slice(values),
         _ => return Err(invalid(at, field, reading)),
@@ -519,19 +524,19 @@ fn refer(
 
 /// Turns ticks into nanoseconds.
 fn map(
-    lanes: &mut [u64],
+    integers: &mut [u64],
     mapping: &ClockMapping,
     sign: Sign,
     at: &Cursor<'_>,
     reading: &'static str,
 ) -> Result<(), DecodeError> {
-    for lane in lanes {
-        let time = mapping.unix_ns(*lane);
+    for integer in integers {
+        let time = mapping.unix_ns(*integer);
         if sign == Sign::Unsigned && time < 0 {
             // A time before 1970 is no unsigned number.
-            return Err(invalid(at, *lane, reading));
+            return Err(invalid(at, *integer, reading));
         }
-        *lane = time as u64;
+        *integer = time as u64;
     }
     Ok(())
 }

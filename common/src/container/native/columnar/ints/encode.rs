@@ -1,7 +1,7 @@
 //! Columns of integers, written in the shortest of a few layouts.
 //!
-//! One pass over the lanes finds how wide they and their differences are. What is packed is either
-//! the distance of each lane from the smallest one, or that of each difference from the smallest
+//! One pass over the integers finds how wide they and their differences are. What is packed is either
+//! the distance of each integer from the smallest one, or that of each difference from the smallest
 //! difference. Runs, patches and a dictionary are written to a buffer of their own where that pass
 //! says that they may pay, and taken if they are shorter.
 
@@ -11,33 +11,33 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DICTIONARY, PACKED, PATCHED, REFERENCE, RUN_LENGTH,
     STEPPED, Sign, VARINT,
 };
-use crate::container::num::{to_u64, to_usize};
+use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint::{self, prefixed_by_length};
 
 /// Columns that are packed in fewer bytes have no other layout.
 const LEAST_BYTES: usize = 80;
 
-/// Columns of fewer lanes may have numbers of a variable length.
+/// Columns of fewer integers may have numbers of a variable length.
 const LEAST_PACKED: usize = 64;
 
 /// The most entries of a dictionary: beyond it the search costs more than it saves.
 const MAX_ENTRIES: usize = 1_024;
 
-/// The most entries that the first `EARLY` lanes of a dictionary may have.
+/// The most entries that the first `EARLY` integers of a dictionary may have.
 const MAX_EARLY: usize = 48;
 const EARLY: usize = 64;
 
 /// How many numbers of a column are examined to find the frequent widths.
 const SAMPLE: usize = 128;
 
-/// How many pairs of neighbours are examined to see whether lanes repeat or rise.
+/// How many pairs of neighbours are examined to see whether integers repeat or rise.
 const SAMPLED_PAIRS: usize = 32;
 
 /// Writes columns of integers; keeps its memory from column to column.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntEncoder {
-    lanes: Vec<u64>,
-    /// What is left of the lanes when their step is divided out.
+    integers: Vec<u64>,
+    /// What is left of the integers when their step is divided out.
     multiples: Vec<u64>,
     /// What is packed.
     numbers: Vec<u64>,
@@ -52,14 +52,14 @@ pub(in crate::container::native) struct IntEncoder {
     slots: Vec<u16>,
 }
 
-/// What is known of a column of at least one lane.
+/// What is known of a column of at least one integer.
 #[derive(Debug, Clone, Copy)]
 struct Stats {
     first: u64,
-    /// Whether most lanes seem to be equal to the one before.
+    /// Whether most integers seem to be equal to the one before.
     repeats: bool,
-    lanes: Span,
-    /// The differences between neighbours, where they may be narrower than the lanes.
+    integers: Span,
+    /// The differences between neighbours, where they may be narrower than the integers.
     deltas: Option<Span>,
 }
 
@@ -86,75 +86,77 @@ impl Span {
 }
 
 impl Stats {
-    fn of(lanes: &[u64], sign: Sign) -> Option<Self> {
-        let (first, others) = lanes.split_first()?;
-        let (all, differing) = others.iter().fold((*first, 0), |(all, differing), lane| {
-            (all | lane, differing | (lane ^ first))
-        });
+    fn of(integers: &[u64], sign: Sign) -> Option<Self> {
+        let (first, others) = integers.split_first()?;
+        let (all, differing) = others
+            .iter()
+            .fold((*first, 0), |(all, differing), integer| {
+                (all | integer, differing | (integer ^ first))
+            });
         if differing == 0 {
             return Some(Self {
                 first: *first,
                 repeats: true,
-                lanes: Span {
+                integers: Span {
                     smallest: *first,
                     bits: 0,
                 },
                 deltas: None,
             });
         }
-        // Where no lane is negative and one is 0, the bits of all lanes say how wide they are.
-        let has_zero = lanes.iter().take(SAMPLE).any(|lane| *lane == 0);
+        // Where no integer is negative and one is 0, the bits of all integers say how wide they are.
+        let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
         let span = if has_zero && all >> 63 == 0 {
             Span {
                 smallest: 0,
                 bits: width(all),
             }
         } else {
-            // With this bit flipped, lanes of either sign compare as signed numbers.
+            // With this bit flipped, integers of either sign compare as signed numbers.
             let flip = sign.bias() ^ 1 << 63;
-            let span = Span::of(lanes.iter().map(|lane| lane ^ flip));
+            let span = Span::of(integers.iter().map(|integer| integer ^ flip));
             Span {
                 smallest: span.smallest ^ flip,
                 ..span
             }
         };
-        let pairs = lanes.iter().zip(others);
-        // A sample says whether lanes repeat, and whether neighbours are nearer than other lanes.
+        let pairs = integers.iter().zip(others);
+        // A sample says whether integers repeat, and whether neighbours are nearer than other integers.
         let distance = |from: u64, to: u64| {
             let difference = to.wrapping_sub(from);
             width(varint::zigzag(difference as i64))
         };
-        let half = lanes.len() / 2;
-        let far = lanes.get(half..).unwrap_or_default();
+        let half = integers.len() / 2;
+        let far = integers.get(half..).unwrap_or_default();
         let sample = pairs.clone().zip(far).take(half);
         let (mut sampled, mut equal, mut far_bits, mut near_bits) = (0, 0, 0, 0);
-        for ((before, lane), far) in sample.step_by(half.div_ceil(SAMPLED_PAIRS)) {
+        for ((before, integer), far) in sample.step_by(half.div_ceil(SAMPLED_PAIRS)) {
             sampled += 1;
-            equal += u32::from(before == lane);
+            equal += u32::from(before == integer);
             far_bits += distance(*before, *far);
-            near_bits += distance(*before, *lane);
+            near_bits += distance(*before, *integer);
         }
-        let is_narrower = near_bits + sampled <= far_bits || lanes.len() < SAMPLED_PAIRS;
-        let differences = pairs.map(|(before, lane)| lane.wrapping_sub(*before));
+        let is_narrower = near_bits + sampled <= far_bits || integers.len() < SAMPLED_PAIRS;
+        let differences = pairs.map(|(before, integer)| integer.wrapping_sub(*before));
         let deltas = is_narrower.then(|| Span::of(differences));
         Some(Self {
             first: *first,
             repeats: equal * 2 >= sampled,
-            lanes: span,
+            integers: span,
             deltas,
         })
     }
 
-    /// How the lanes are packed.
+    /// How the integers are packed.
     fn plain(&self, sign: Sign) -> Packing {
         Packing {
             first: None,
-            smallest: sign.code(self.lanes.smallest),
-            span: self.lanes,
+            smallest: sign.code(self.integers.smallest),
+            span: self.integers,
         }
     }
 
-    /// How the differences are packed, where they may be narrower than the lanes.
+    /// How the differences are packed, where they may be narrower than the integers.
     fn delta(&self, sign: Sign) -> Option<Packing> {
         self.deltas.map(|span| Packing {
             first: Some(sign.code(self.first)),
@@ -163,7 +165,7 @@ impl Stats {
         })
     }
 
-    /// The shorter way to pack `count` lanes, and how many bytes the column has then.
+    /// The shorter way to pack `count` integers, and how many bytes the column has then.
     fn shortest(&self, count: usize, sign: Sign) -> (Packing, usize) {
         let plain = self.plain(sign);
         let delta = self.delta(sign).unwrap_or(plain);
@@ -178,7 +180,7 @@ impl Stats {
 /// How the numbers of a column are packed.
 #[derive(Debug, Clone, Copy)]
 struct Packing {
-    /// The first lane, as it is written, if differences are packed, and not lanes.
+    /// The first integer, as it is written, if differences are packed, and not integers.
     first: Option<u64>,
     /// The smallest number, as it is written.
     smallest: u64,
@@ -186,7 +188,7 @@ struct Packing {
 }
 
 impl Packing {
-    /// How many bytes a column of `count` lanes has.
+    /// How many bytes a column of `count` integers has.
     fn bytes(self, count: usize) -> usize {
         let head = varint::size(self.smallest) + self.first.map_or(0, varint::size);
         let count = count - usize::from(self.first.is_some());
@@ -195,15 +197,19 @@ impl Packing {
     }
 
     /// Fills `numbers` with the numbers to pack.
-    fn numbers(self, lanes: &[u64], numbers: &mut Vec<u64>) {
+    fn numbers(self, integers: &[u64], numbers: &mut Vec<u64>) {
         let smallest = self.span.smallest;
         numbers.clear();
         if self.first.is_some() {
-            let pairs = lanes.iter().zip(lanes.iter().skip(1));
-            let deltas = pairs.map(|(before, lane)| lane.wrapping_sub(*before));
+            let pairs = integers.iter().zip(integers.iter().skip(1));
+            let deltas = pairs.map(|(before, integer)| integer.wrapping_sub(*before));
             numbers.extend(deltas.map(|delta| delta.wrapping_sub(smallest)));
         } else {
-            numbers.extend(lanes.iter().map(|lane| lane.wrapping_sub(smallest)));
+            numbers.extend(
+                integers
+                    .iter()
+                    .map(|integer| integer.wrapping_sub(smallest)),
+            );
         }
     }
 
@@ -218,54 +224,54 @@ impl Packing {
     }
 
     /// Appends a packed column.
-    fn write_column(self, lanes: &[u64], numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
-        self.numbers(lanes, numbers);
+    fn write_column(self, integers: &[u64], numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
+        self.numbers(integers, numbers);
         let is_delta = self.first.is_some();
         out.push(if is_delta { DELTA_PACKED } else { PACKED });
-        prefixed_by_length(out, self.bytes(lanes.len()) - 2, |out| {
+        prefixed_by_length(out, self.bytes(integers.len()) - 2, |out| {
             self.write(numbers, self.span.bits, out);
         });
     }
 }
 
 impl IntEncoder {
-    /// Appends a column of these lanes; one without a lane takes no byte.
+    /// Appends a column of these integers; one without an integer takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
-        lanes: impl Iterator<Item = u64>,
+        integers: impl Iterator<Item = u64>,
         sign: Sign,
         out: &mut Vec<u8>,
     ) {
-        let mut own = std::mem::take(&mut self.lanes);
+        let mut own = std::mem::take(&mut self.integers);
         own.clear();
-        own.extend(lanes);
+        own.extend(integers);
         if let Some(stats) = Stats::of(&own, sign) {
             self.write_column(&own, &stats, sign, out);
         }
-        self.lanes = own;
+        self.integers = own;
     }
 
     /// As [`Self::write`], without a step.
     #[cfg(test)]
-    pub(super) fn write_plain(&mut self, lanes: &[u64], sign: Sign, out: &mut Vec<u8>) {
-        if let Some(stats) = Stats::of(lanes, sign) {
-            self.write_undivided(lanes, &stats, sign, out);
+    pub(super) fn write_plain(&mut self, integers: &[u64], sign: Sign, out: &mut Vec<u8>) {
+        if let Some(stats) = Stats::of(integers, sign) {
+            self.write_undivided(integers, &stats, sign, out);
         }
     }
 
     /// Appends a column, with its step divided out where that is shorter.
-    fn write_column(&mut self, lanes: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
+    fn write_column(&mut self, integers: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
         let start = out.len();
-        self.write_undivided(lanes, stats, sign, out);
+        self.write_undivided(integers, stats, sign, out);
         let delta_bits = stats.deltas.map_or(u32::MAX, |span| span.bits);
-        let bits = stats.lanes.bits.min(delta_bits);
-        let smallest = stats.lanes.smallest;
-        let Some(step) = Step::find(lanes, smallest, bits, sign) else {
+        let bits = stats.integers.bits.min(delta_bits);
+        let smallest = stats.integers.smallest;
+        let Some(step) = Step::find(integers, smallest, bits, sign) else {
             return;
         };
         let end = out.len();
         let mut multiples = std::mem::take(&mut self.multiples);
-        step.divide(lanes, smallest, sign, &mut multiples);
+        step.divide(integers, smallest, sign, &mut multiples);
         out.push(STEPPED);
         prefixed_by_length(out, end - start, |out| {
             step.write(out);
@@ -282,24 +288,24 @@ impl IntEncoder {
     }
 
     /// Appends a column in its shortest layout but a step.
-    fn write_undivided(&mut self, lanes: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
-        if stats.lanes.bits == 0 {
+    fn write_undivided(&mut self, integers: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
+        if stats.integers.bits == 0 {
             return write_constant(stats.first, sign, out);
         }
-        let (shortest, mut best_bytes) = stats.shortest(lanes.len(), sign);
+        let (shortest, mut best_bytes) = stats.shortest(integers.len(), sign);
         let patched = stats.delta(sign).unwrap_or_else(|| stats.plain(sign));
         let bits = shortest.span.bits;
         if best_bytes < LEAST_BYTES {
-            return shortest.write_column(lanes, &mut self.numbers, out);
+            return shortest.write_column(integers, &mut self.numbers, out);
         }
         self.best.clear();
         for layout in [RUN_LENGTH, PATCHED, DICTIONARY, VARINT] {
             self.candidate.clear();
             let is_written = match layout {
-                RUN_LENGTH => stats.repeats && self.with_runs(lanes, sign),
-                PATCHED => self.with_patches(lanes, patched),
-                DICTIONARY => self.with_dictionary(lanes, bits, sign),
-                _ => lanes.len() < LEAST_PACKED && self.with_varints(lanes, sign),
+                RUN_LENGTH => stats.repeats && self.with_runs(integers, sign),
+                PATCHED => self.with_patches(integers, patched),
+                DICTIONARY => self.with_dictionary(integers, bits, sign),
+                _ => integers.len() < LEAST_PACKED && self.with_varints(integers, sign),
             };
             if is_written && self.candidate.len() < best_bytes {
                 best_bytes = self.candidate.len();
@@ -307,7 +313,7 @@ impl IntEncoder {
             }
         }
         if self.best.is_empty() {
-            shortest.write_column(lanes, &mut self.numbers, out);
+            shortest.write_column(integers, &mut self.numbers, out);
         } else {
             out.extend_from_slice(&self.best);
         }
@@ -315,28 +321,28 @@ impl IntEncoder {
 
     /// Makes a column of numbers of a variable length the candidate: few numbers of which some are
     /// far below the others.
-    fn with_varints(&mut self, lanes: &[u64], sign: Sign) -> bool {
+    fn with_varints(&mut self, integers: &[u64], sign: Sign) -> bool {
         self.candidate.push(VARINT);
-        prefixed_by_length(&mut self.candidate, lanes.len(), |out| {
-            lanes
+        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
+            integers
                 .iter()
-                .for_each(|lane| varint::write(out, sign.code(*lane)));
+                .for_each(|integer| varint::write(out, sign.code(*integer)));
         });
         true
     }
 
     /// Makes a column of runs the candidate.
-    fn with_runs(&mut self, lanes: &[u64], sign: Sign) -> bool {
+    fn with_runs(&mut self, integers: &[u64], sign: Sign) -> bool {
         let [values, repeats] = &mut self.parts;
         values.clear();
         repeats.clear();
-        for run in lanes.chunk_by(|a, b| a == b) {
+        for run in integers.chunk_by(|a, b| a == b) {
             values.extend(run.first());
             repeats.push(to_u64(run.len() - 1));
         }
         let numbers = &mut self.part_numbers;
         self.candidate.push(RUN_LENGTH);
-        prefixed_by_length(&mut self.candidate, lanes.len(), |out| {
+        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
             varint::write(out, to_u64(values.len()));
             write_simple(values, sign, numbers, out);
             write_simple(repeats, Sign::Unsigned, numbers, out);
@@ -347,8 +353,8 @@ impl IntEncoder {
     /// Makes a column with patches the candidate, if a sample of the numbers says that a few are
     /// larger than the others ("patched frame of reference": Zukowski, Heman, Nes, Boncz,
     /// "Super-Scalar RAM-CPU Cache Compression", section 4).
-    fn with_patches(&mut self, lanes: &[u64], packing: Packing) -> bool {
-        packing.numbers(lanes, &mut self.numbers);
+    fn with_patches(&mut self, integers: &[u64], packing: Packing) -> bool {
+        packing.numbers(integers, &mut self.numbers);
         let Some(bits) = patched_width(&self.numbers, packing.span.bits) else {
             return false;
         };
@@ -384,33 +390,33 @@ impl IntEncoder {
         true
     }
 
-    /// Makes a column with a dictionary the candidate, if few lanes are distinct.
-    fn with_dictionary(&mut self, lanes: &[u64], bits: u32, sign: Sign) -> bool {
+    /// Makes a column with a dictionary the candidate, if few integers are distinct.
+    fn with_dictionary(&mut self, integers: &[u64], bits: u32, sign: Sign) -> bool {
         // Positions have to be narrower by two bits, or the entries take what that saves.
         let most = 1_usize.checked_shl(bits.saturating_sub(2));
         let most = most
             .unwrap_or(MAX_ENTRIES)
             .min(MAX_ENTRIES)
-            .min(lanes.len() / 2);
+            .min(integers.len() / 2);
         self.slots.clear();
         self.slots.resize((2 * most).next_power_of_two(), 0);
         let mask = self.slots.len() - 1;
         let [entries, positions] = &mut self.parts;
         entries.clear();
         positions.clear();
-        for lane in lanes {
-            // Fibonacci hashing: the upper bits of the product depend on all bits of the lane.
-            let hash = lane.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+        for integer in integers {
+            // Fibonacci hashing: the upper bits of the product depend on all bits of the integer.
+            let hash = integer.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
             let mut place = to_usize(hash) & mask;
             let position = loop {
                 let Some(slot) = self.slots.get_mut(place) else {
                     return false;
                 };
                 match slot.checked_sub(1) {
-                    Some(known) if entries.get(usize::from(known)) == Some(lane) => break known,
+                    Some(known) if entries.get(usize::from(known)) == Some(integer) => break known,
                     Some(_) => place = (place + 1) & mask,
                     None => {
-                        // Where most of the first lanes are distinct, the others are, too.
+                        // Where most of the first integers are distinct, the others are, too.
                         let is_early = positions.len() < EARLY;
                         let most = if is_early { most.min(MAX_EARLY) } else { most };
                         let Some(next) = u16::try_from(entries.len() + 1).ok() else {
@@ -419,7 +425,7 @@ impl IntEncoder {
                         if entries.len() >= most {
                             return false;
                         }
-                        entries.push(*lane);
+                        entries.push(*integer);
                         *slot = next;
                         break next - 1;
                     }
@@ -429,7 +435,7 @@ impl IntEncoder {
         }
         let numbers = &mut self.part_numbers;
         self.candidate.push(DICTIONARY);
-        prefixed_by_length(&mut self.candidate, lanes.len(), |out| {
+        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
             varint::write(out, to_u64(entries.len()));
             write_simple(entries, sign, numbers, out);
             pack(positions, width(to_u64(entries.len() - 1)), out);
@@ -477,20 +483,20 @@ fn patched_width(numbers: &[u64], widest: u32) -> Option<u32> {
 }
 
 /// Appends a column that other layouts are made of: constant or packed.
-fn write_simple(lanes: &[u64], sign: Sign, numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
-    let Some(stats) = Stats::of(lanes, sign) else {
+fn write_simple(integers: &[u64], sign: Sign, numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
+    let Some(stats) = Stats::of(integers, sign) else {
         return;
     };
-    if stats.lanes.bits == 0 {
+    if stats.integers.bits == 0 {
         return write_constant(stats.first, sign, out);
     }
-    let (packing, _) = stats.shortest(lanes.len(), sign);
-    packing.write_column(lanes, numbers, out);
+    let (packing, _) = stats.shortest(integers.len(), sign);
+    packing.write_column(integers, numbers, out);
 }
 
-/// Appends a column of equal lanes.
-fn write_constant(lane: u64, sign: Sign, out: &mut Vec<u8>) {
-    let code = sign.code(lane);
+/// Appends a column of equal integers.
+fn write_constant(integer: u64, sign: Sign, out: &mut Vec<u8>) {
+    let code = sign.code(integer);
     out.push(CONSTANT);
     varint::write(out, to_u64(varint::size(code)));
     varint::write(out, code);

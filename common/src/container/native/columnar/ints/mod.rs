@@ -1,6 +1,6 @@
 //! Columns of integers; FORMAT.md, "Columns of integers".
 //!
-//! Everything but text and bytes becomes 64-bit *lanes*: signed numbers are extended by their
+//! Everything but text and bytes becomes 64-bit *integers*: signed numbers are extended by their
 //! sign, unsigned ones by zeros, floats are their bits, strings their ids.
 //!
 //! - `encode`: writes a column in the shortest of a few layouts.
@@ -42,7 +42,7 @@ const STEPPED: u8 = 0x0b;
 /// The flag of the encoding byte that says that the values are ticks.
 const TICKS: u8 = 0x80;
 
-/// Whether lanes are signed numbers.
+/// Whether integers are signed numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::container::native) enum Sign {
     /// They are: small magnitudes are written short.
@@ -52,15 +52,15 @@ pub(in crate::container::native) enum Sign {
 }
 
 impl Sign {
-    /// The lane as it is written in a variable length.
-    fn code(self, lane: u64) -> u64 {
+    /// The integer as it is written in a variable length.
+    fn code(self, integer: u64) -> u64 {
         match self {
-            Self::Signed => varint::zigzag(lane as i64),
-            Self::Unsigned => lane,
+            Self::Signed => varint::zigzag(integer as i64),
+            Self::Unsigned => integer,
         }
     }
 
-    /// Flips what must be flipped so that lanes compare as the numbers they are.
+    /// Flips what must be flipped so that integers compare as the numbers they are.
     const fn bias(self) -> u64 {
         match self {
             Self::Signed => 1 << 63,

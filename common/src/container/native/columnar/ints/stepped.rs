@@ -6,13 +6,13 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::varint;
 
-/// So many lanes show whether there can be a step. Shorter columns have none.
+/// So many integers show whether there can be a step. Shorter columns have none.
 const SAMPLE: usize = 8;
 
 /// Narrower columns have no step.
 const LEAST_BITS: u32 = 4;
 
-/// A step of at least 2, and by how much each lane is above a multiple of it.
+/// A step of at least 2, and by how much each integer is above a multiple of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     step: u64,
@@ -23,25 +23,27 @@ impl Step {
     /// The largest step of a column whose numbers take `bits` bits, if it has one.
     ///
     /// The tick of a clock divides a second, so that it is a product of twos and fives. A column
-    /// whose first lanes have neither in common is not looked at any further.
-    pub(super) fn find(lanes: &[u64], smallest: u64, bits: u32, sign: Sign) -> Option<Self> {
+    /// whose first integers have neither in common is not looked at any further.
+    pub(super) fn find(integers: &[u64], smallest: u64, bits: u32, sign: Sign) -> Option<Self> {
         if bits < LEAST_BITS {
             return None;
         }
-        let distance = |lane: &u64| lane.wrapping_sub(smallest);
-        let first = distance(lanes.first()?);
-        let sample = lanes.first_chunk::<SAMPLE>()?;
-        let is_even = sample.iter().all(|lane| (distance(lane) ^ first) % 2 == 0);
+        let distance = |integer: &u64| integer.wrapping_sub(smallest);
+        let first = distance(integers.first()?);
+        let sample = integers.first_chunk::<SAMPLE>()?;
+        let is_even = sample
+            .iter()
+            .all(|integer| (distance(integer) ^ first) % 2 == 0);
         if !is_even
             && !sample
                 .iter()
-                .all(|lane| distance(lane).abs_diff(first) % 5 == 0)
+                .all(|integer| distance(integer).abs_diff(first) % 5 == 0)
         {
             return None;
         }
         let mut step = 0;
-        for lane in lanes {
-            let distance = distance(lane);
+        for integer in integers {
+            let distance = distance(integer);
             if step == 0 || distance % step != 0 {
                 step = common_divisor(step, distance);
             }
@@ -57,28 +59,34 @@ impl Step {
         Some(Self { step, rest })
     }
 
-    /// Fills `multiples` with the quotients of the lanes, of which `smallest` is the smallest.
-    pub(super) fn divide(self, lanes: &[u64], smallest: u64, sign: Sign, multiples: &mut Vec<u64>) {
+    /// Fills `multiples` with the quotients of the integers, of which `smallest` is the smallest.
+    pub(super) fn divide(
+        self,
+        integers: &[u64],
+        smallest: u64,
+        sign: Sign,
+        multiples: &mut Vec<u64>,
+    ) {
         let quotient = |number: i128| (number - i128::from(self.rest)) / i128::from(self.step);
         let least = match sign {
             Sign::Signed => quotient((smallest as i64).into()),
             Sign::Unsigned => quotient(smallest.into()),
         };
-        // A quotient has no more bits than the lane.
+        // A quotient has no more bits than the integer.
         let least = i64::try_from(least).unwrap_or(i64::MAX) as u64;
-        let above = |lane: &u64| lane.wrapping_sub(smallest).checked_div(self.step);
+        let above = |integer: &u64| integer.wrapping_sub(smallest).checked_div(self.step);
         multiples.clear();
         multiples.extend(
-            lanes
+            integers
                 .iter()
                 .map(|it| least.wrapping_add(above(it).unwrap_or(0))),
         );
     }
 
-    /// Turns multiples into lanes.
-    pub(super) fn multiply(self, lanes: &mut [u64]) {
-        for lane in lanes {
-            *lane = lane.wrapping_mul(self.step).wrapping_add(self.rest);
+    /// Turns multiples into integers.
+    pub(super) fn multiply(self, integers: &mut [u64]) {
+        for integer in integers {
+            *integer = integer.wrapping_mul(self.step).wrapping_add(self.rest);
         }
     }
 

@@ -13,13 +13,13 @@ pub(super) const CLOCK: ClockMapping = ClockMapping {
     shift: 1,
 };
 
-pub(super) fn encode(lanes: &[u64], sign: Sign) -> Vec<u8> {
+pub(super) fn encode(integers: &[u64], sign: Sign) -> Vec<u8> {
     let mut column = Vec::new();
-    IntEncoder::default().write(lanes.iter().copied(), sign, &mut column);
+    IntEncoder::default().write(integers.iter().copied(), sign, &mut column);
     column
 }
 
-/// The lanes and the encodings of a column, which must be used up.
+/// The integers and the encodings of a column, which must be used up.
 pub(super) fn decode(
     column: &[u8],
     count: usize,
@@ -29,43 +29,43 @@ pub(super) fn decode(
     let mut memory = IntScratch::default();
     let mut decoder = IntDecoder::new(Budget::new(limit), &mut memory, Some(CLOCK), true);
     let mut cursor = Cursor::in_body(column);
-    let lanes = decoder
+    let integers = decoder
         .read(&mut cursor, count, scope, "a test")
         .map_err(|error| error.kind)?
         .to_vec();
     cursor.finish("a test").map_err(|error| error.kind)?;
-    Ok((lanes, decoder.take_trace().unwrap()))
+    Ok((integers, decoder.take_trace().unwrap()))
 }
 
 #[track_caller]
-fn check(lanes: &[u64], sign: Sign, encodings: &[&str]) {
-    let column = encode(lanes, sign);
-    let (found, used) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
-    assert_eq!(found, lanes);
+fn check(integers: &[u64], sign: Sign, encodings: &[&str]) {
+    let column = encode(integers, sign);
+    let (found, used) = decode(&column, integers.len(), Scope::plain(sign), 1 << 20).unwrap();
+    assert_eq!(found, integers);
     assert_eq!(used, encodings, "{column:02x?}");
     if sign == Sign::Unsigned {
-        check_narrow(&column, lanes);
+        check_narrow(&column, integers);
     }
 }
 
-/// Lanes up to a limit are read in half the width, and the first one above it is reported.
+/// Integers up to a limit are read in half the width, and the first one above it is reported.
 #[track_caller]
-fn check_narrow(column: &[u8], lanes: &[u64]) {
+fn check_narrow(column: &[u8], integers: &[u64]) {
     let mut memory = IntScratch::default();
     let mut narrow = |largest| {
         let mut decoder = IntDecoder::new(Budget::new(1 << 20), &mut memory, None, false);
         let mut cursor = Cursor::in_body(column);
-        let found = decoder.narrow(&mut cursor, lanes.len(), largest, "a test");
+        let found = decoder.narrow(&mut cursor, integers.len(), largest, "a test");
         found.map_err(|error| error.kind)
     };
-    let most = lanes.iter().copied().max().unwrap_or(0);
+    let most = integers.iter().copied().max().unwrap_or(0);
     let largest = most.min(u32::MAX.into());
     for largest in [largest, largest.saturating_sub(1), 0] {
-        let expected = match lanes.iter().find(|lane| **lane > largest) {
+        let expected = match integers.iter().find(|integer| **integer > largest) {
             Some(found) => Err(DecodeErrorKind::Invalid { found: *found }),
-            None => Ok(lanes
+            None => Ok(integers
                 .iter()
-                .map(|lane| u32::try_from(*lane).unwrap())
+                .map(|integer| u32::try_from(*integer).unwrap())
                 .collect()),
         };
         assert_eq!(narrow(largest), expected, "{largest}");
@@ -139,9 +139,9 @@ fn columns_that_are_only_read_are_read() {
             "fixed",
         ),
     ];
-    for (column, sign, lanes, name) in cases {
-        let found = decode(column, lanes.len(), Scope::plain(sign), 1 << 20);
-        assert_eq!(found, Ok((lanes, vec![name])));
+    for (column, sign, integers, name) in cases {
+        let found = decode(column, integers.len(), Scope::plain(sign), 1 << 20);
+        assert_eq!(found, Ok((integers, vec![name])));
     }
 }
 
@@ -210,12 +210,12 @@ fn runs_of_few_lanes_are_found() {
     ] {
         orders[at] = order;
     }
-    let lanes = signed(orders.map(i64::from));
+    let integers = signed(orders.map(i64::from));
     let (mut encoder, mut column) = (IntEncoder::default(), Vec::new());
-    encoder.write(lanes.iter().copied(), Sign::Signed, &mut column);
+    encoder.write(integers.iter().copied(), Sign::Signed, &mut column);
     let scope = Scope::plain(Sign::Signed);
     let (found, used) = decode(&column, orders.len(), scope, 1 << 20).unwrap();
-    assert_eq!((found, used[0]), (lanes, "run length"));
+    assert_eq!((found, used[0]), (integers, "run length"));
 }
 
 #[test]
@@ -243,10 +243,10 @@ fn extremes_survive_in_every_sign() {
         for a in edges {
             for b in edges {
                 for c in edges {
-                    let lanes = [a, b, c, a];
-                    let column = encode(&lanes, sign);
+                    let integers = [a, b, c, a];
+                    let column = encode(&integers, sign);
                     let (found, _) = decode(&column, 4, Scope::plain(sign), 1 << 20).unwrap();
-                    assert_eq!(found, lanes, "{sign:?}");
+                    assert_eq!(found, integers, "{sign:?}");
                 }
             }
         }
@@ -261,8 +261,8 @@ fn ticks_become_nanoseconds() {
         ticks: true,
         ..Scope::plain(Sign::Signed)
     };
-    let (lanes, used) = decode(&column, 2, scope, 1 << 20).unwrap();
-    assert_eq!(lanes, [5_000_015, 5_000_015]);
+    let (integers, used) = decode(&column, 2, scope, 1 << 20).unwrap();
+    assert_eq!(integers, [5_000_015, 5_000_015]);
     assert_eq!(used, ["constant", "ticks"]);
     let refused = decode(&column, 2, Scope::plain(Sign::Signed), 1 << 20);
     assert_eq!(refused, Err(DecodeErrorKind::Invalid { found: 0x80 }));
@@ -275,8 +275,8 @@ fn a_reference_repeats_an_earlier_column() {
         earlier: &earlier,
         ..Scope::plain(Sign::Signed)
     };
-    let (lanes, used) = decode(&[REFERENCE, 1, 1], 1, scope, 1 << 20).unwrap();
-    assert_eq!((lanes, used), (signed([-5]), vec!["reference"]));
+    let (integers, used) = decode(&[REFERENCE, 1, 1], 1, scope, 1 << 20).unwrap();
+    assert_eq!((integers, used), (signed([-5]), vec!["reference"]));
     for (column, count) in [
         ([REFERENCE, 1, 0], 1),
         ([REFERENCE, 1, 2], 1),

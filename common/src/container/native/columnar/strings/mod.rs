@@ -1,21 +1,17 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: writes strings as words. `split` says where strings are cut, `tokens` which words are
-//!   well known.
+//! - `words`: writes strings as words. `tokens` says where strings are cut, which words are well
+//!   known, and how hexadecimal digits are packed.
 //! - `reader`: reads strings of words.
-//! - `hex`: hexadecimal digits.
 
-mod hex;
 mod reader;
-mod split;
 mod tokens;
 mod words;
 
 use super::encode::lengths;
 use super::ints::{self, IntDecoder, IntEncoder, Sign};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::to_usize;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -124,7 +120,7 @@ fn read_plain(
     let mut strings = StringTable::with_capacity(count, text.len());
     std::str::from_utf8(text)
         .ok()
-        .and_then(|text| fill(&mut strings, ints.lanes(count), text))
+        .and_then(|text| fill(&mut strings, ints.integers(count), text))
         .ok_or_else(|| at.error(reading, DecodeErrorKind::Utf8))?;
     Ok(strings)
 }

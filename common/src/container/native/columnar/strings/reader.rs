@@ -1,11 +1,9 @@
 //! Reads strings of words.
 
-use super::hex;
-use super::tokens::TOKENS;
+use super::tokens::{TOKENS, unpack_hex};
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS, short};
-use crate::container::cursor::Cursor;
+use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::num::{to_u64, to_usize};
 
 /// How many bytes the strings that follow have together.
 pub(super) fn read_size(
@@ -70,7 +68,7 @@ impl StringReader {
             self.check_room(&at, digits)?;
             let from = self.text.len();
             self.text.resize(from + digits, 0);
-            hex::unpack(packed, self.text.get_mut(from..).unwrap_or_default());
+            unpack_hex(packed, self.text.get_mut(from..).unwrap_or_default());
             return Ok(());
         }
         if head == RAW {

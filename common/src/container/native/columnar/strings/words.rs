@@ -3,10 +3,8 @@
 
 use std::collections::HashMap;
 
-use super::hex;
-use super::split;
-use super::tokens::TOKENS;
-use crate::container::num::{to_u64, to_usize};
+use super::tokens::{TOKENS, is_hex_digit, pack_hex, split_words};
+use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{StringKeys, StringTable};
 
@@ -155,7 +153,7 @@ impl Writer {
 /// Appends a string of hexadecimal digits. Returns `false`, and appends nothing, if it is none.
 fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
     // The first byte of most strings is no digit.
-    if !string.first().is_some_and(|byte| hex::is_digit(*byte)) {
+    if !string.first().is_some_and(|byte| is_hex_digit(*byte)) {
         return false;
     }
     let start = out.len();
@@ -163,7 +161,7 @@ fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
     varint::write(out, to_u64(string.len() / 2));
     let from = out.len();
     out.resize(from + string.len() / 2, 0);
-    let is_hex = hex::pack(string, out.get_mut(from..).unwrap_or_default());
+    let is_hex = pack_hex(string, out.get_mut(from..).unwrap_or_default());
     if !is_hex {
         out.truncate(start);
     }
@@ -244,7 +242,7 @@ impl Cuts {
     fn add(&mut self, string: &[u8]) -> Option<Cut> {
         let mut words = Vec::new();
         if string.len() <= MAX_BYTES {
-            split::words(string, |word| words.push(word));
+            split_words(string, |word| words.push(word));
         }
         if words.is_empty() || words.len() > MAX_WORDS {
             return None;

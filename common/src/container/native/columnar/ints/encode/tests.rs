@@ -6,7 +6,7 @@ use super::super::tests::decode;
 use super::*;
 
 /// Columns in which every layout is the shortest at times.
-fn lanes() -> impl Strategy<Value = Vec<u64>> {
+fn integers() -> impl Strategy<Value = Vec<u64>> {
     let first = prop_oneof![Just(0), Just(1 << 63), Just(u64::MAX), any::<u64>()];
     let bits = prop_oneof![4 => 0_u32..12, 2 => 12_u32..34, 1 => 34_u32..65];
     let step = prop_oneof![Just(0), Just(1_000_u64), any::<u64>()];
@@ -14,14 +14,14 @@ fn lanes() -> impl Strategy<Value = Vec<u64>> {
     let count = prop_oneof![3 => 1_usize..70, 1 => 250_usize..1_200];
     (first, bits, step, repeats, count).prop_flat_map(|(first, bits, step, repeats, count)| {
         vec(any::<u64>(), count).prop_map(move |noise| {
-            let lane = |(number, noise): (u64, u64)| {
+            let integer = |(number, noise): (u64, u64)| {
                 let above = noise & u64::MAX.checked_shr(64 - bits).unwrap_or(0);
                 first
                     .wrapping_add(step.wrapping_mul(number))
                     .wrapping_add(above)
             };
-            let runs = (0..).zip(noise).map(lane);
-            runs.flat_map(|lane| std::iter::repeat_n(lane, repeats))
+            let runs = (0..).zip(noise).map(integer);
+            runs.flat_map(|integer| std::iter::repeat_n(integer, repeats))
                 .collect()
         })
     })
@@ -31,14 +31,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn lanes_are_read_again_and_never_longer_than_packed(lanes in lanes()) {
+    fn lanes_are_read_again_and_never_longer_than_packed(integers in integers()) {
         let mut encoder = IntEncoder::default();
         for sign in [Sign::Signed, Sign::Unsigned] {
             let (mut column, mut simple) = (Vec::new(), Vec::new());
-            encoder.write(lanes.iter().copied(), sign, &mut column);
-            let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
-            prop_assert_eq!(&found, &lanes);
-            write_simple(&lanes, sign, &mut Vec::new(), &mut simple);
+            encoder.write(integers.iter().copied(), sign, &mut column);
+            let (found, _) = decode(&column, integers.len(), Scope::plain(sign), 1 << 20).unwrap();
+            prop_assert_eq!(&found, &integers);
+            write_simple(&integers, sign, &mut Vec::new(), &mut simple);
             prop_assert!(column.len() <= simple.len());
         }
     }

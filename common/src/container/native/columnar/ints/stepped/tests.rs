@@ -41,9 +41,9 @@ proptest! {
 }
 
 /// A column that is written as if it had no step.
-fn encode_plain(lanes: &[u64], sign: Sign) -> Vec<u8> {
+fn encode_plain(integers: &[u64], sign: Sign) -> Vec<u8> {
     let mut column = Vec::new();
-    IntEncoder::default().write_plain(lanes, sign, &mut column);
+    IntEncoder::default().write_plain(integers, sign, &mut column);
     column
 }
 
@@ -94,9 +94,9 @@ fn a_step_that_saves_nothing_is_left_out() {
     // One number that is no multiple.
     let mut odd: Vec<u64> = noise(1_000).map(|n| n % 5_000 * 1_000).collect();
     odd[777] += 1;
-    for lanes in [&steady[..], &few, &odd] {
-        let column = encode(lanes, Sign::Unsigned);
-        assert_eq!(column, encode_plain(lanes, Sign::Unsigned));
+    for integers in [&steady[..], &few, &odd] {
+        let column = encode(integers, Sign::Unsigned);
+        assert_eq!(column, encode_plain(integers, Sign::Unsigned));
     }
 }
 
@@ -138,14 +138,14 @@ fn stepped() -> impl Strategy<Value = Vec<u64>> {
                     sum = sum.wrapping_add(number);
                     base.wrapping_add(step.wrapping_mul(if rises { sum } else { number }))
                 };
-                let mut lanes: Vec<u64> = noise.into_iter().map(multiple).collect();
+                let mut integers: Vec<u64> = noise.into_iter().map(multiple).collect();
                 if let Some((at, more)) = &off {
-                    if !lanes.is_empty() {
-                        let lane = at.get_mut(&mut lanes);
-                        *lane = lane.wrapping_add(*more);
+                    if !integers.is_empty() {
+                        let integer = at.get_mut(&mut integers);
+                        *integer = integer.wrapping_add(*more);
                     }
                 }
-                lanes
+                integers
             })
         },
     )
@@ -155,12 +155,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3_000))]
 
     #[test]
-    fn numbers_with_a_step_are_read_and_never_longer(lanes in stepped()) {
+    fn numbers_with_a_step_are_read_and_never_longer(integers in stepped()) {
         for sign in [Sign::Signed, Sign::Unsigned] {
-            let column = encode(&lanes, sign);
-            let (found, _) = decode(&column, lanes.len(), Scope::plain(sign), 1 << 20).unwrap();
-            prop_assert_eq!(&found, &lanes);
-            prop_assert!(column.len() <= encode_plain(&lanes, sign).len());
+            let column = encode(&integers, sign);
+            let (found, _) = decode(&column, integers.len(), Scope::plain(sign), 1 << 20).unwrap();
+            prop_assert_eq!(&found, &integers);
+            prop_assert!(column.len() <= encode_plain(&integers, sign).len());
         }
     }
 }
@@ -173,8 +173,8 @@ fn ticks_may_have_a_step() {
         ticks: true,
         ..Scope::plain(Sign::Signed)
     };
-    let (lanes, used) = decode(&column, 3, scope, 1 << 20).unwrap();
-    assert_eq!(lanes, [5_000_000, 5_000_015, 5_000_030]);
+    let (integers, used) = decode(&column, 3, scope, 1 << 20).unwrap();
+    assert_eq!(integers, [5_000_000, 5_000_015, 5_000_030]);
     assert_eq!(used, ["stepped", "packed", "ticks"]);
 }
 
@@ -183,11 +183,11 @@ fn multiples_of_a_step_wrap_around() {
     // Half of all numbers, and 3, times 3.
     let half = [0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 1];
     let column = [&[STEPPED, 15, 3, 1, VARINT, 11][..], &half, &[3]].concat();
-    let (lanes, _) = decode(&column, 2, Scope::plain(Sign::Unsigned), 1 << 20).unwrap();
-    assert_eq!(lanes, [1 + (1 << 63), 10]);
+    let (integers, _) = decode(&column, 2, Scope::plain(Sign::Unsigned), 1 << 20).unwrap();
+    assert_eq!(integers, [1 + (1 << 63), 10]);
     let column = [STEPPED, 5, 3, 1, CONSTANT, 1, 1];
-    let (lanes, _) = decode(&column, 2, Scope::plain(Sign::Signed), 1 << 20).unwrap();
-    assert_eq!(lanes, signed([-2, -2]));
+    let (integers, _) = decode(&column, 2, Scope::plain(Sign::Signed), 1 << 20).unwrap();
+    assert_eq!(integers, signed([-2, -2]));
 }
 
 #[test]
@@ -240,12 +240,12 @@ fn a_step_that_is_none_is_refused_where_it_stands() {
 
 #[test]
 fn columns_of_a_few_outliers_are_not_spoilt_by_a_step() {
-    // Every second lane is looked at, and none of these.
+    // Every second integer is looked at, and none of these.
     for (one, other) in [(1_025, 1_000_000), (1_000, 1_000_000), (25, 1_000_000)] {
-        let mut lanes = vec![0_u64; 65];
-        lanes[63] = one;
-        lanes[64] = other;
-        let times = encode(&lanes, Sign::Signed);
+        let mut integers = vec![0_u64; 65];
+        integers[63] = one;
+        integers[64] = other;
+        let times = encode(&integers, Sign::Signed);
         assert!(times.len() < 40, "{one} {other}: {}", times.len());
     }
 }

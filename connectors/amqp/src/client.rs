@@ -1,8 +1,10 @@
 //! From the settings to a channel on which everything is declared, on a thread of its own.
+//!
+//! Queues and exchanges are declared anew at every connection: what exists already stays as it is, and
+//! what a restored or replaced broker lost is made again.
 
 #[cfg(test)]
 mod tests;
-pub(crate) mod topology;
 
 use std::collections::hash_map::RandomState;
 use std::future::{pending, poll_fn};
@@ -16,13 +18,16 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
-use lapin::options::ConfirmSelectOptions;
+use lapin::options::{
+    ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+};
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
+use lapin::types::{AMQPValue, FieldTable};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
-use lapin::{Channel, Connect, Connection, ConnectionProperties};
+use lapin::{Channel, Connect, Connection, ConnectionProperties, ExchangeKind as Kind};
 
-use crate::config::AmqpConfig;
-use crate::error;
+use super::config::{AmqpConfig, ExchangeKind, QueueType, TapTarget};
+use super::error;
 
 /// A channel on which everything is declared, and the connection that it needs.
 pub(crate) struct Connected {
@@ -77,7 +82,7 @@ pub(crate) async fn connect(
     {
         let left = by.saturating_duration_since(Instant::now());
         let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
-        let share = (left / share.max(1)).max(left.min(SHARE_LEAST));
+        let share = (left / share.max(1)).max(left.min(MIN_CONNECT_SHARE));
         let until = Instant::now() + share;
         let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
         match connecting.await {
@@ -107,7 +112,7 @@ pub(crate) async fn connect_to_publish(
 }
 
 /// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
-const SHARE_LEAST: Duration = Duration::from_millis(1500);
+const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
 
 /// An even number from 0 to below this one: the seeds of the standard library's hash tables are
 /// random.
@@ -150,7 +155,7 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     let connecting = uri.connect_with_config(properties, tls, runtime);
     let connection = connecting.await.map_err(failed)?;
     let channel = connection.create_channel().await.map_err(failed)?;
-    topology::declare(&channel, config).await?;
+    declare(&channel, config).await?;
     Ok(Connected {
         connection,
         channel,
@@ -242,4 +247,179 @@ pub(crate) async fn at(time: Option<Instant>) {
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => pending().await,
     }
+}
+
+/// Declares the exchange, the queue or one for each lane, their bindings and the queue for dead
+/// letters, as far as they are named.
+pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    match config.tap_target {
+        None if config.declare => {}
+        None | Some(TapTarget::Stream) => return Ok(()),
+        Some(TapTarget::Exchange) => return declare_tap(channel, config).await,
+        Some(TapTarget::Queue) => return check_unread(channel, config).await,
+    }
+    let failed = |error: lapin::Error| error::of_declaration(&error);
+    let names = &config.names;
+    if let Some(exchange) = names.exchange.as_deref().filter(|name| is_ours(name)) {
+        let options = ExchangeDeclareOptions {
+            durable: true,
+            ..ExchangeDeclareOptions::default()
+        };
+        let kind = match names.exchange_kind {
+            ExchangeKind::Direct => Kind::Direct,
+            ExchangeKind::Fanout => Kind::Fanout,
+            ExchangeKind::Headers => Kind::Headers,
+            ExchangeKind::Topic => Kind::Topic,
+        };
+        channel
+            .exchange_declare(exchange.into(), kind, options, FieldTable::default())
+            .await
+            .map_err(failed)?;
+    }
+    let durable = QueueDeclareOptions {
+        durable: true,
+        ..QueueDeclareOptions::default()
+    };
+    if let Some(dead) = &names.dead_letter_queue {
+        let arguments = arguments(config.queue_type);
+        let dead = (**dead).into();
+        channel
+            .queue_declare(dead, durable, arguments)
+            .await
+            .map_err(failed)?;
+    }
+    let Some(queue) = &names.queue else {
+        return Ok(());
+    };
+    let keys = names.of_lanes(&names.routing_key);
+    for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
+        channel
+            .queue_declare(queue.as_str().into(), durable, queue_arguments(config))
+            .await
+            .map_err(failed)?;
+        if let Some(exchange) = &names.exchange {
+            bind(channel, &queue, exchange, &key)
+                .await
+                .map_err(failed)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets a queue have what comes to an exchange with this key.
+async fn bind(
+    channel: &Channel,
+    queue: &str,
+    exchange: &str,
+    routing_key: &str,
+) -> lapin::Result<()> {
+    channel
+        .queue_bind(
+            queue.into(),
+            exchange.into(),
+            routing_key.into(),
+            QueueBindOptions::default(),
+            FieldTable::default(),
+        )
+        .await
+}
+
+/// The most chunks that wait for one who only looks; the oldest ones make room.
+const TAP_CHUNKS: i64 = 10_000;
+
+/// And their bytes.
+const TAP_BYTES: i64 = 64 << 20;
+
+/// Declares what one who only looks at an exchange needs: a queue that nobody else may use and that
+/// ends with the connection.
+async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    let failed = |error: lapin::Error| error::of_setup("look at", &error);
+    let names = &config.names;
+    let (Some(queue), Some(exchange)) = (&names.queue, &names.exchange) else {
+        return Ok(());
+    };
+    let options = QueueDeclareOptions {
+        exclusive: true,
+        auto_delete: true,
+        ..QueueDeclareOptions::default()
+    };
+    channel
+        .queue_declare((**queue).into(), options, tap_arguments())
+        .await
+        .map_err(failed)?;
+    for key in names.of_lanes(&names.routing_key) {
+        bind(channel, queue, exchange, &key).await.map_err(failed)?;
+    }
+    Ok(())
+}
+
+/// Checks that a queue is there, and that it has no consumers: a look would take chunks from them.
+async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+    const OPERATION: &str = "look at";
+    let queue = config.names.queue.as_deref().unwrap_or_default();
+    let options = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let found = channel
+        .queue_declare(queue.into(), options, FieldTable::default())
+        .await
+        .map_err(|error| error::of_setup(OPERATION, &error))?;
+    match found.consumer_count() {
+        0 => Ok(()),
+        consumers => Err(Failure::last(
+            OPERATION,
+            format!(
+                "the queue {queue} has consumers ({consumers}), and a look would take chunks from \
+                 them; tap the exchange that feeds it (exchange=name&routing_key=key) or a running \
+                 command's --metrics address, or look when the consumers are gone"
+            ),
+        )),
+    }
+}
+
+/// Whether a name can be declared: those that begin with `amq.` are the broker's.
+fn is_ours(exchange: &str) -> bool {
+    !exchange.starts_with("amq.")
+}
+
+/// What the queue is declared with.
+pub(crate) fn queue_arguments(config: &AmqpConfig) -> FieldTable {
+    let mut arguments = arguments(config.queue_type);
+    config.arguments.add_to(config.queue_type, &mut arguments);
+    let mut set = |name: &str, value: &str| {
+        arguments.insert(name.into(), AMQPValue::LongString(value.into()));
+    };
+    let names = &config.names;
+    if let Some(dead) = &names.dead_letter_queue {
+        // The exchange without a name knows every queue by its name.
+        set("x-dead-letter-exchange", "");
+        set("x-dead-letter-routing-key", dead);
+    }
+    if let Some(exchange) = &names.dead_letter_exchange {
+        set("x-dead-letter-exchange", exchange);
+        if let Some(key) = &names.dead_letter_routing_key {
+            set("x-dead-letter-routing-key", key);
+        }
+    }
+    arguments
+}
+
+/// What the queue of one who looks at an exchange is declared with.
+pub(crate) fn tap_arguments() -> FieldTable {
+    let mut limits = arguments(QueueType::Classic);
+    for (name, most) in [
+        ("x-max-length", TAP_CHUNKS),
+        ("x-max-length-bytes", TAP_BYTES),
+    ] {
+        limits.insert(name.into(), AMQPValue::LongLongInt(most));
+    }
+    limits
+}
+
+fn arguments(queue_type: QueueType) -> FieldTable {
+    let mut arguments = FieldTable::default();
+    let queue_type = AMQPValue::LongString(queue_type.name().into());
+    arguments.insert("x-queue-type".into(), queue_type);
+    arguments
 }

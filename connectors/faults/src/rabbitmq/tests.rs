@@ -4,7 +4,7 @@ use super::*;
 fn ports_are_free_and_nobody_gets_them_by_chance() {
     let ports: Vec<u16> = (0..50).map(|_| free_port().unwrap()).collect();
     for port in &ports {
-        assert!((FIRST..first_given_away()).contains(port), "{port}");
+        assert!((FIRST_PORT..first_given_away()).contains(port), "{port}");
         TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).unwrap();
     }
     let mut different = ports;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! records taken ----> rate -----\
-//! chunks encoded ---> bytes -----> Tuner -> records | wait | look
+//! chunks encoded ---> bytes -----> Tuner -> records | wait | poll_interval
 //! ```
 //!
 //! A record costs the less the larger its chunk is, until what it costs alone outweighs its share of
@@ -13,7 +13,7 @@
 //! The threshold of records is always the largest useful size: it need not follow the rate, and a
 //! load that becomes a thousand times as large meets it at once.
 //!
-//! What has to follow the rate is when the collector looks.
+//! What has to follow the rate is how often the collector polls the queues.
 //! At low rates its wake-ups are most of what it costs: it wakes when the oldest record has to leave,
 //! takes everything and closes, once a chunk.
 //! At high rates it wakes when a chunk's worth has come: more rarely, and what it reads has left the
@@ -25,7 +25,8 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use super::rate::Rate;
+use super::thread::Collector;
+use crate::clock::monotonic;
 
 /// What a tuner must keep to, and goes by.
 #[derive(Debug, Clone, Copy)]
@@ -47,8 +48,8 @@ pub(crate) struct Choice {
     pub(crate) records: usize,
     /// A chunk closes when its oldest record has waited for this time.
     pub(crate) wait: Duration,
-    /// The time between two looks of the collector.
-    pub(crate) look: Duration,
+    /// The time between two polls of the collector.
+    pub(crate) poll_interval: Duration,
     /// How many records chunks will have at the present rate.
     pub(crate) expected: usize,
 }
@@ -69,11 +70,11 @@ const SAVING: f64 = 0.02;
 /// that is lost is not too much.
 const MOST_RECORDS: f64 = 65_536.0;
 
-/// The collector does not look more often, ...
-const LEAST_LOOK: Duration = Duration::from_millis(1);
+/// The collector does not poll more often, ...
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// ... nor more rarely: it has other things to look after.
-const MOST_LOOK: Duration = Duration::from_millis(500);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
 const UNREAD: f64 = 3.0 / 16.0;
@@ -106,7 +107,7 @@ impl Tuner {
             choice: Choice {
                 records: 1,
                 wait: Duration::ZERO,
-                look: Duration::ZERO,
+                poll_interval: Duration::ZERO,
                 expected: 1,
             },
         };
@@ -137,8 +138,8 @@ impl Tuner {
 
     /// `taken` records were taken from the queues so far. Chooses anew; returns whether the published
     /// choice changed.
-    pub(crate) fn looked(&mut self, taken: u64, now: Instant) -> bool {
-        let enough = (self.choice.look / 2).max(LEAST_LOOK);
+    pub(crate) fn polled(&mut self, taken: u64, now: Instant) -> bool {
+        let enough = (self.choice.poll_interval / 2).max(MIN_POLL_INTERVAL);
         self.rate.observe(taken, now, enough, self.choice.records);
         let before = self.choice;
         self.choose();
@@ -164,11 +165,14 @@ impl Tuner {
         // Before those who emit have to wake the collector, which costs them more than their records.
         let unread = as_f64(queue_bytes) * UNREAD / self.bytes_of_row.max(1.0);
         let to_fill = useful_now.min(unread).max(1.0) / rate.max(1e-3);
-        let to_fill = Duration::try_from_secs_f64(to_fill).unwrap_or(MOST_LOOK);
+        let to_fill = Duration::try_from_secs_f64(to_fill).unwrap_or(MAX_POLL_INTERVAL);
         self.choice = Choice {
             records: whole(useful),
             wait,
-            look: to_fill.max(LEAST_LOOK).min(wait).min(MOST_LOOK),
+            poll_interval: to_fill
+                .max(MIN_POLL_INTERVAL)
+                .min(wait)
+                .min(MAX_POLL_INTERVAL),
             expected: whole(expected),
         };
     }
@@ -191,4 +195,78 @@ pub(super) fn as_f64(number: usize) -> f64 {
 )]
 fn whole(number: f64) -> usize {
     number.round().max(1.0) as usize
+}
+
+impl Collector {
+    /// Chooses anew after a poll of the queues.
+    pub(super) fn tune(&mut self) {
+        let taken = self.taken();
+        let Some(tuner) = &mut self.tuner else {
+            return;
+        };
+        let has_changed = tuner.polled(taken, monotonic());
+        let choice = tuner.choice;
+        self.rule.records = choice.records;
+        self.rule.wait = choice.wait;
+        // A chunk that the medium finds too large is made twice.
+        self.rule.bytes = tuner
+            .tuning
+            .chunk_bytes
+            .min(self.dispatch.limit() / 8 * 7)
+            .max(1);
+        if has_changed {
+            self.shared.ledger.chosen(choice.expected, choice.wait);
+        }
+    }
+}
+
+/// A moving average of a rate. Each observation moves it at least half of the way, and further after a
+/// longer time. Observations are closer together when more records come.
+#[derive(Debug)]
+pub(super) struct Rate {
+    per_second: f64,
+    /// Number of records and time at the last observation.
+    since: (u64, Instant),
+}
+
+/// An observation of this length counts as much as all before it.
+const MEMORY: Duration = Duration::from_millis(50);
+
+impl Rate {
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            per_second: 0.0,
+            since: (0, now),
+        }
+    }
+
+    pub(super) fn per_second(&self) -> f64 {
+        self.per_second
+    }
+
+    /// The time in which this number of records arrives; for ever at a rate of 0.
+    pub(super) fn time_for(&self, records: f64) -> Duration {
+        let seconds = records / self.per_second.max(f64::MIN_POSITIVE);
+        Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+    }
+
+    /// `taken` records have come so far. That counts once `enough` time has passed since the last time,
+    /// or `many` records have come: a poll that finds three says nothing about a second.
+    pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
+        let (before, since) = self.since;
+        let time = now.saturating_duration_since(since);
+        let records = taken.saturating_sub(before);
+        let are_many = usize::try_from(records).is_ok_and(|records| records >= many);
+        if time.is_zero() || (time < enough && !are_many) {
+            return;
+        }
+        self.since = (taken, now);
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "records of some seconds are below 2^53"
+        )]
+        let rate = records as f64 / time.as_secs_f64();
+        let weight = time.as_secs_f64() / (time + MEMORY).as_secs_f64();
+        self.per_second += (rate - self.per_second) * weight.max(0.5);
+    }
 }

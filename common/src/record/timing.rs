@@ -1,9 +1,72 @@
-//! Many executions of an operation in one record.
+//! How long operations take, in less detail than one record a call with its place in a trace, or in
+//! more.
+//!
+//! Kieker itself has no such types; the first one is that of KoPeMe
+//! (`de.dagere.kopeme.kieker.record.DurationRecord`), field by field.
 
 use std::collections::BTreeMap;
 
-use super::LogLinear;
-use crate::record::Record;
+use super::Record;
+
+/// One execution of an operation, without its place in a trace.
+///
+/// KoPeMe's record of the same name, with the same fields in the same order.
+#[derive(Debug, Clone, PartialEq, Record)]
+#[record(
+    name = "de.dagere.kopeme.kieker.record.DurationRecord",
+    rename_all = "camelCase"
+)]
+pub struct DurationRecord {
+    /// The operation with its parameters.
+    #[record(default = "noOperation".into())]
+    pub operation_signature: String,
+    /// Entered at, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos, default = -1)]
+    pub tin: i64,
+    /// Ended at, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos, default = -1)]
+    pub tout: i64,
+}
+
+/// One execution of an asynchronous operation, with its place in a trace.
+///
+/// The fields of Kieker's `OperationExecutionRecord`, and what that has no field for.
+/// A record of Baler's own.
+#[derive(Debug, Clone, PartialEq, Record)]
+#[record(name = "baler.AsyncOperationExecutionRecord", rename_all = "camelCase")]
+pub struct AsyncOperationExecutionRecord {
+    /// The operation with its parameters.
+    pub operation_signature: String,
+    /// The session.
+    #[record(default = "<no-session-id>".into())]
+    pub session_id: String,
+    /// The trace.
+    #[record(default = -1)]
+    pub trace_id: i64,
+    /// First polled at, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos, default = -1)]
+    pub tin: i64,
+    /// Ended at, in nanoseconds since the Unix epoch; from `tin` on it is the total time.
+    #[record(unix_nanos, default = -1)]
+    pub tout: i64,
+    /// The host.
+    #[record(default)]
+    pub hostname: String,
+    /// Execution order index: how many calls of the trace began earlier.
+    #[record(default = -1)]
+    pub eoi: i32,
+    /// Execution stack size: how many calls of the trace were open when it began.
+    #[record(default = -1)]
+    pub ess: i32,
+    /// How long it was being polled, in nanoseconds: it waited for the rest of the total time.
+    pub busy: u64,
+    /// How often it was polled.
+    pub polls: u32,
+    /// Whether its future was dropped before it was done.
+    pub cancelled: bool,
+    /// Whether a panic ended it.
+    pub panicked: bool,
+}
 
 /// Executions of an operation, added up: what one thread did in a stretch of time.
 ///
@@ -131,6 +194,54 @@ impl AggregatedDurationRecord {
 )]
 const fn as_f64(count: u64) -> f64 {
     count as f64
+}
+
+/// Buckets of a histogram for values from 0 to 2^64 - 1: below 32 one a value, above that 16 of equal
+/// width for each power of two, so that a bucket is at most 1/16 as wide as its values are large.
+///
+/// The numbers are part of what [`AggregatedDurationRecord`] means
+/// and stay as they are: bucket `b` below 32 holds the value `b`; with `e = b / 16 - 1` and
+/// `m = b % 16 + 16` every other one holds `m << e` up to `((m + 1) << e) - 1`.
+/// It is the layout of HdrHistogram with a fixed precision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogLinear;
+
+/// The buckets of a power of two, as bits.
+const BITS: u32 = 4;
+
+impl LogLinear {
+    /// How many buckets there are.
+    pub const BUCKETS: usize = 976;
+
+    /// The number of the bucket that holds a value, below [`BUCKETS`](Self::BUCKETS).
+    #[inline]
+    pub const fn bucket_of(value: u64) -> u32 {
+        let magnitude = (value | (1 << BITS)).ilog2().wrapping_sub(BITS);
+        let mantissa = (value >> magnitude).to_le_bytes();
+        // From 16 to 31, or less for the smallest values.
+        (magnitude << BITS).wrapping_add(u32::from_le_bytes([mantissa[0], 0, 0, 0]))
+    }
+
+    /// The smallest value of a bucket.
+    pub fn lowest(bucket: u32) -> u64 {
+        let Some(exponent) = (bucket >> BITS).checked_sub(1) else {
+            return u64::from(bucket);
+        };
+        let mantissa = u64::from((bucket & ((1 << BITS) - 1)) | (1 << BITS));
+        // Beyond the last bucket there is nothing.
+        mantissa
+            .checked_shl(exponent)
+            .filter(|_| exponent < 60)
+            .unwrap_or(u64::MAX)
+    }
+
+    /// The largest value of a bucket.
+    pub fn highest(bucket: u32) -> u64 {
+        match Self::lowest(bucket.saturating_add(1)) {
+            u64::MAX => u64::MAX,
+            next => next.saturating_sub(1),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ const MAX_CHUNKS: u64 = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
 /// Opens the medium of a consumer.
-pub(super) fn open(config: &ConsumerConfig) -> Result<Opened, Error> {
+pub(super) fn source(config: &ConsumerConfig) -> Result<Opened, Error> {
     let endpoint = || config.uri.to_string().into();
     let setting = |source: UriError| Error::Setting {
         endpoint: endpoint(),
