@@ -156,7 +156,8 @@ fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
         let lines: Vec<String> = numbers.map(line).collect();
         let text = lines.join("\n");
         let send = ["send", "--from", "jsonl:-", "--to", &to, "--format", "json"];
-        let (report, _, seconds) = fed(command().args(send), &text);
+        let compressed = ["--compression", "zstd:1"];
+        let (report, _, seconds) = fed(command().args(send).args(compressed), &text);
         let report: Value = serde_json::from_str(&report).unwrap();
         assert_eq!(report["delivered"], lines.len());
         assert_eq!(report["dropped"], json!({}));
