@@ -14,7 +14,7 @@ use crate::output;
 use crate::shutdown::Shutdown;
 
 /// How long a reader waits at a time before signals are looked at.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long nothing moves before that is told: a reconnect to a broker that lives takes less.
 const BEFORE_TELLING: Duration = Duration::from_secs(2);
@@ -87,7 +87,7 @@ impl Patience {
         let mut last_heard = Instant::now();
         let mut waiting = Waiting::default();
         while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
-            let received = reader.receive(Instant::now() + TICK);
+            let received = reader.receive(Instant::now() + POLL_INTERVAL);
             waiting.received(&received, || reader.waits_for(), Instant::now);
             self.look(&waiting)?;
             let is_chunk = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));

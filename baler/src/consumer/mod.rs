@@ -22,10 +22,10 @@ use crate::config::ConsumerConfig;
 use crate::error::Error;
 
 /// How long the consumer waits at a time before it looks whether it should stop.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the end of a consumer may take that is dropped.
-const FAREWELL: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long [`Consumer::for_each`] waits after an error of the handler: the first time, and at most.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -202,7 +202,7 @@ impl<T: Records> Consumer<T> {
             self.pause(pause);
             pause = LONGEST_PAUSE.min(pause.saturating_mul(2));
         }
-        self.close(FAREWELL)
+        self.close(CLOSE_TIMEOUT)
     }
 
     /// Turns it into an asynchronous stream. A thread of its own reads one batch ahead.
@@ -272,7 +272,7 @@ impl<T> Consumer<T> {
         let until = Instant::now() + time;
         while !self.stop.is_stopped() && Instant::now() < until {
             let left = until.saturating_duration_since(Instant::now());
-            std::thread::park_timeout(TICK.min(left));
+            std::thread::park_timeout(POLL_INTERVAL.min(left));
         }
     }
 
@@ -317,7 +317,7 @@ impl<T: Records> Iterator for Consumer<T> {
         while !self.has_failed && !self.stop.is_stopped() {
             let mut guard = self.source.lock();
             let source = guard.as_mut()?;
-            let step = source.step(Instant::now() + TICK);
+            let step = source.step(Instant::now() + POLL_INTERVAL);
             let is_waiting =
                 matches!(step, Ok(Step::Idle)) && source.report().waiting.since().is_some();
             drop(guard);
@@ -352,7 +352,7 @@ impl<T> Drop for Consumer<T> {
         let source = self.source.lock().take();
         if let Some(source) = source {
             // Chunks that are not settled in time come again.
-            source.close(Instant::now() + FAREWELL).ok();
+            source.close(Instant::now() + CLOSE_TIMEOUT).ok();
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{Batch, Consumer, StopHandle};
 use crate::error::Error;
 
 /// How often the thread looks, at the end of the medium, whether all batches are settled.
-const TICK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Batches of typed records as a [`Stream`]; made by [`Consumer::into_stream`].
 ///
@@ -60,7 +60,7 @@ fn read<T: Records>(
                 wake(waiting);
             }
             None if consumer.has_ended() => break,
-            None => consumer.pause(TICK),
+            None => consumer.pause(POLL_INTERVAL),
         }
     }
     drop(sender);

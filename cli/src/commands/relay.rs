@@ -20,7 +20,7 @@ use crate::shipping::{send_on_what_is_spooled, spool_figures, spool_lost_chunks}
 use crate::shutdown::Shutdown;
 
 /// How often the figures are looked at.
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -103,12 +103,12 @@ impl Passage {
         let mut given_up = None;
         let mut connection = Connection::default();
         let started = Instant::now();
-        let mut next_look = started;
+        let mut next_poll = started;
         let progress = Progress::spinner(quiet);
         let ended = self.relay.run(self.stop, |relay| {
             let now = Instant::now();
-            if now >= next_look {
-                next_look = now + LOOK;
+            if now >= next_poll {
+                next_poll = now + POLL_INTERVAL;
                 let stats = relay.stats();
                 let looked = source.look(&stats.source_waiting);
                 let looked_at_target = target.look(&stats.outbox.waiting);

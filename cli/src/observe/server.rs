@@ -47,7 +47,7 @@ const CONNECTION_TIMEOUT: Duration = Duration::from_secs(15);
 pub(super) const TAP_PATIENCE: Duration = Duration::from_secs(30);
 
 /// How long connections may take to end when the server does.
-const FAREWELL: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// What the server shows, and how.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ impl Server {
                 // Taps see the end of the records, and answers are finished.
                 drop(close);
                 let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
-                let ended = tokio::time::timeout(FAREWELL, slots.acquire_many(all));
+                let ended = tokio::time::timeout(CLOSE_TIMEOUT, slots.acquire_many(all));
                 if ended.await.is_err() {
                     tracing::debug!("connections for metrics were cut off at the end");
                 }

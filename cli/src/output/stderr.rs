@@ -17,7 +17,7 @@ use crate::shutdown::Shutdown;
 const VARIABLE: &str = "BALER_LOG";
 
 /// How often whoever waits looks whether the deadline has come.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Of a pipe that can be written so much is written without waiting: `PIPE_BUF` of Linux.
 const PIPE_BYTES: usize = 4_096;
@@ -41,7 +41,7 @@ impl Write for Stderr {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let stderr = io::stderr();
-        let tick = Timespec::try_from(TICK).map_err(io::Error::other)?;
+        let tick = Timespec::try_from(POLL_INTERVAL).map_err(io::Error::other)?;
         loop {
             let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
             // What it is ready for may be an error.

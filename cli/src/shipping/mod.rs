@@ -31,10 +31,10 @@ use crate::patience::TargetPatience;
 use crate::shutdown::Shutdown;
 
 /// How often the watch looks at the medium and at signals.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// How long the last chunk may take when it has no record.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A controller whose medium and whose end are watched.
 pub(crate) struct Shipper {
@@ -156,7 +156,7 @@ impl Shipper {
     /// Something was lost, or it is not known whether it arrived.
     pub(crate) fn flush(&self) -> Result<(), String> {
         loop {
-            match self.controller.flush(TICK * 4) {
+            match self.controller.flush(POLL_INTERVAL * 4) {
                 Ok(()) => return Ok(()),
                 Err(FlushError::Timeout) if self.medium.is_given_up() => {
                     return Err(self.medium.why_given_up().unwrap_or_default());
@@ -183,7 +183,7 @@ impl Shipper {
                 send_on_what_is_spooled(spool, self.started, &self.shutdown, is_given_up);
             }
             // Only the mark of the end is left: a receiver that has what it wanted may be gone.
-            by = self.shutdown.deadline().min(Instant::now() + FAREWELL);
+            by = self.shutdown.deadline().min(Instant::now() + CLOSE_TIMEOUT);
         }
         // What could not be flushed is in the report.
         let report = self.controller.shutdown_by(by);
@@ -235,13 +235,13 @@ impl Shipper {
         let watch = move || {
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut let_go_at = None;
-            while stopped.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 medium.tell_lost(false);
                 if let Err(failure) = patience.look(&controller.stats().outbox.waiting) {
                     medium.give_up(failure.message);
                 }
                 if medium.is_given_up() {
-                    controller.shutdown(TICK);
+                    controller.shutdown(POLL_INTERVAL);
                     return;
                 }
                 if shutdown.is_requested() && emitting.load(Ordering::Acquire) {
@@ -274,7 +274,7 @@ pub(crate) fn send_on_what_is_spooled(
         let status = spool.status();
         let may_go_on = match status.route {
             SpoolRoute::Replaying => true,
-            SpoolRoute::Away | SpoolRoute::Closed => started.elapsed() < FAREWELL,
+            SpoolRoute::Away | SpoolRoute::Closed => started.elapsed() < CLOSE_TIMEOUT,
             SpoolRoute::Direct => false,
         };
         let is_late = shutdown.is_requested() && shutdown.deadline() <= Instant::now();
@@ -283,7 +283,7 @@ pub(crate) fn send_on_what_is_spooled(
         if !may_go_on || is_late || is_empty || is_given_up() {
             return;
         }
-        thread::park_timeout(TICK);
+        thread::park_timeout(POLL_INTERVAL);
     }
 }
 

@@ -1,4 +1,4 @@
-//! The settings, secrets and tokens of librdkafka's clients, and what all of its clients say; questions
+//! The settings, secrets and tokens of librdkafka's clients, and what all of its clients say; requests
 //! and orders to the cluster beside chunks: the topic's settings, and the creation of a topic.
 
 #[cfg(test)]
@@ -299,7 +299,7 @@ fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
 }
 
 /// How long the cluster may take to say what its limits are; without them the settings count.
-const QUESTION: Duration = Duration::from_secs(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What the cluster says of a topic's settings.
 #[derive(Debug, Clone, Default)]
@@ -317,7 +317,7 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// A client of its own: librdkafka answers such questions by another queue.
+    /// A client of its own: librdkafka answers such requests by another queue.
     pub(crate) fn start(config: &KafkaConfig) -> Result<Self, Failure> {
         let settings = config.administrator()?;
         let client = AdminClient::from_config(&settings)
@@ -326,9 +326,9 @@ impl Admin {
     }
 
     /// The topic's settings; nothing if the cluster does not say them: it is old, is busy, or does
-    /// not allow the question.
+    /// not allow the request.
     pub(crate) fn settings(&self, topic: &str, by: Instant) -> Option<TopicSettings> {
-        let options = options(by.min(Instant::now() + QUESTION));
+        let options = options(by.min(Instant::now() + REQUEST_TIMEOUT));
         let resource = [ResourceSpecifier::Topic(topic)];
         let described = wait(self.client.describe_configs(&resource, &options), by)?;
         let resource = described.ok()?.into_iter().next()?.ok()?;

@@ -24,7 +24,7 @@ use crate::shutdown::Shutdown;
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 
 /// How long to wait at the end of a file that is followed before looking at it again.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Sends JSON lines.
 pub(super) struct LinesSender<'a> {
@@ -100,7 +100,7 @@ impl LinesSender<'_> {
                         return Ok(Ended::AtEnd);
                     }
                     self.save()?;
-                    self.shutdown.wait_until(Instant::now() + LOOK_EVERY);
+                    self.shutdown.wait_until(Instant::now() + POLL_INTERVAL);
                     continue;
                 }
                 Next::Record(record) => {

@@ -24,9 +24,9 @@ const POLL: Duration = Duration::from_millis(500);
 /// How long a topic may be unknown: a broker that creates topics says so at first.
 const TOPIC_APPEARS: Duration = Duration::from_secs(2);
 
-/// How long one question for the topic may take. A refusal of the connection is noticed between
-/// questions.
-const QUESTION: Duration = Duration::from_secs(1);
+/// How long one request for the topic may take. A refusal of the connection is noticed between
+/// requests.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A producer, polled by a thread of its own.
 pub(super) struct Producer {
@@ -117,11 +117,11 @@ impl Producer {
         client.client().fetch_metadata(topic, time)
     }
 
-    /// Repeats a question until the cluster answers it, `by` at most.
+    /// Repeats a request until the cluster answers it, `by` at most.
     fn ask<T>(
         &self,
         by: Instant,
-        question: impl Fn(Duration) -> Result<T, KafkaError>,
+        request: impl Fn(Duration) -> Result<T, KafkaError>,
     ) -> Result<T, Failure> {
         let start = Instant::now();
         let mut last: Box<str> = "no broker answered in time".into();
@@ -137,7 +137,7 @@ impl Producer {
                 let message = self.shared.trouble().unwrap_or(last);
                 return Err(Failure::retry("connect to", message));
             }
-            let error = match question(left.min(QUESTION)) {
+            let error = match request(left.min(REQUEST_TIMEOUT)) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };

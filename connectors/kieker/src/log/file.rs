@@ -18,8 +18,8 @@ const PART: u64 = 256 << 10;
 /// The longest record of a text log, with the lines that continue it.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// After how many looks in vain a whole line counts as a whole record.
-const QUIET_LOOKS: u32 = 2;
+/// After how many polls without new bytes a whole line counts as a whole record.
+const QUIET_POLLS: u32 = 2;
 
 /// A file of a log that is being read.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub(super) struct LogFile {
     /// Nothing is appended any more.
     is_closed: bool,
     /// How often in a row nothing came.
-    vain_looks: u32,
+    quiet_polls: u32,
     /// The file cannot be decompressed further.
     is_broken: bool,
     /// The reason, until it is reported.
@@ -110,7 +110,7 @@ impl LogFile {
                 _ => Content::Unknown,
             },
             is_closed: false,
-            vain_looks: 0,
+            quiet_polls: 0,
             is_broken: false,
             broken: None,
         })
@@ -179,13 +179,13 @@ impl LogFile {
                 });
             }
             if self.fill()? {
-                self.vain_looks = 0;
+                self.quiet_polls = 0;
                 continue;
             }
-            self.vain_looks = self.vain_looks.saturating_add(1);
+            self.quiet_polls = self.quiet_polls.saturating_add(1);
             end = match self.is_closed {
                 true => End::Closed,
-                false if self.vain_looks > QUIET_LOOKS => End::Quiet,
+                false if self.quiet_polls > QUIET_POLLS => End::Quiet,
                 false => return Ok(FileStep::End),
             };
         }
