@@ -44,8 +44,10 @@ pub(in crate::container::native) struct IntEncoder {
     /// The shortest column so far, if it is not simply packed, and the next candidate.
     best: Vec<u8>,
     candidate: Vec<u8>,
-    /// The parts of the candidate: runs or patches.
+    /// The parts of the candidate: runs, or a dictionary.
     parts: [Vec<u64>; 2],
+    /// Gaps and high bits of patches. They never shrink, so that nothing is cleared for a column.
+    patches: [Vec<u64>; 2],
     /// The numbers of a part.
     part_numbers: Vec<u64>,
     /// The position of an entry of the dictionary, plus one, by the hash of the entry.
@@ -358,11 +360,12 @@ impl IntEncoder {
         let Some(bits) = patched_width(&self.numbers, packing.span.bits) else {
             return false;
         };
-        let [gaps, highs] = &mut self.parts;
+        let [gaps, highs] = &mut self.patches;
         // Which numbers are large cannot be predicted: each is written, and the next one takes its
         // place if it is not large.
-        gaps.resize(self.numbers.len(), 0);
-        highs.resize(self.numbers.len(), 0);
+        for part in [&mut *gaps, &mut *highs] {
+            part.resize(part.len().max(self.numbers.len()), 0);
+        }
         let mut large = 0;
         for (at, number) in (0..).zip(&self.numbers) {
             let high = number >> bits;
@@ -371,8 +374,8 @@ impl IntEncoder {
             }
             large += usize::from(high != 0);
         }
-        gaps.truncate(large);
-        highs.truncate(large);
+        let gaps = gaps.get_mut(..large).unwrap_or_default();
+        let highs = highs.get(..large).unwrap_or_default();
         let mut next = 0;
         for gap in &mut *gaps {
             (next, *gap) = (*gap + 1, *gap - next);
