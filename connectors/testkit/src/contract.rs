@@ -131,8 +131,9 @@ macro_rules! contract_tests {
     };
 }
 
-/// How long a test waits for what must happen. Ample: only a failing test waits so long.
-pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a test waits for what must happen. Ample: only a failing test waits so long. A group of
+/// librdkafka's mock cluster often needs 16 s to share its partitions, and sometimes over 30 s.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Calls `step` until it yields a value, for [`PATIENCE`] at most.
 ///
