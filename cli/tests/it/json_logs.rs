@@ -122,7 +122,7 @@ fn fed(program: &Command, lines: &str) -> (String, String, f64) {
     let mut child = pipes.stderr(Stdio::piped()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
     let ended = std::thread::scope(|scope| {
-        // One that ends early is told by its status.
+        // A program that ends early is reported by its status.
         scope.spawn(move || input.write_all(lines.as_bytes()).ok());
         child.wait_with_output().unwrap()
     });
