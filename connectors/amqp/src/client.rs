@@ -405,7 +405,7 @@ pub(crate) fn queue_arguments(config: &AmqpConfig) -> FieldTable {
     arguments
 }
 
-/// What the queue of one who looks at an exchange is declared with.
+/// The arguments of the queue that a tap declares at an exchange.
 pub(crate) fn tap_arguments() -> FieldTable {
     let mut limits = arguments(QueueType::Classic);
     for (name, most) in [
