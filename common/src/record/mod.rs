@@ -29,8 +29,8 @@ pub use baler_derive::{Record, Records};
 
 pub(crate) use batch::StringKeys;
 pub use batch::{
-    BatchBuilder, BytesColumn, Column, ListColumn, OptionalColumn, PushError, RecordBatch,
-    RecordColumn, RecordRefs, StringTable, Table, TypedRecords, WordRun,
+    BatchBuilder, BytesColumn, Column, FieldColumn, ListColumn, OptionalColumn, PushError,
+    RecordBatch, RecordColumn, RecordRefs, StringTable, Table, TypedRecords, WordRun,
 };
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};

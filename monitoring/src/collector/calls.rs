@@ -6,7 +6,7 @@ use std::time::Instant;
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{
-    BatchBuilder, Interned, PushError, Record, RowWriter, Schema, WordRows, WordSink, WordText,
+    BatchBuilder, FieldColumn, Interned, PushError, Record as _, RowWriter, Schema,
 };
 
 use crate::clock::{TickMapping, is_in_ticks, monotonic, unmarked};
@@ -14,49 +14,47 @@ use crate::probe::{self, CallTotals, KIND_BITS, no_session};
 use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, QueueRow, QueueSet};
 use crate::trace::eoi_and_ess;
 
-/// A call with its place in a trace: the fields of an `OperationExecutionRecord`.
-#[derive(Debug, Record)]
-#[record(name = "baler.monitoring.Execution")]
-struct Execution {
-    operation_signature: Interned,
-    session_id: Interned,
-    trace_id: i64,
-    tin: i64,
-    tout: i64,
-    hostname: Interned,
-    eoi: i32,
-    ess: i32,
-}
+/// What a call takes in a batch, in bytes: its row and its timestamp.
+const CALL_BYTES: usize = 52;
 
-/// A call without it: the fields of a `DurationRecord`.
-#[derive(Debug, Record)]
-#[record(name = "baler.monitoring.Duration")]
-struct Duration {
-    operation_signature: Interned,
-    tin: i64,
-    tout: i64,
-}
-
-/// Rows of words, as batches take them, made of calls of one kind.
+/// Calls of one kind, column by column.
 #[derive(Debug, Default)]
-struct CallRows {
-    words: Vec<u64>,
-    /// Where each row begins.
-    starts: Vec<u32>,
+struct CallColumns {
+    signatures: Vec<Interned>,
+    traces: Vec<i64>,
+    tins: Vec<i64>,
+    touts: Vec<i64>,
+    eois: Vec<i32>,
+    esss: Vec<i32>,
 }
 
-impl WordSink for &mut CallRows {
-    type Output = ();
-
-    #[inline(always)]
-    fn put<const WORDS: usize, const TEXTS: usize>(
-        self,
-        _texts: [WordText<'_>; TEXTS],
-        words: impl FnOnce() -> [u64; WORDS],
-    ) {
-        // A block has fewer words than this type can count.
-        self.starts.extend(u32::try_from(self.words.len()));
-        self.words.extend_from_slice(&words());
+impl CallColumns {
+    /// Replaces what there was by these calls. Durations have no trace and no position.
+    fn fill(&mut self, calls: &[[u64; CALL_WORDS]], converter: &mut CallConverter) {
+        self.signatures.clear();
+        let signatures = calls.iter().map(|[header, ..]| header >> KIND_BITS);
+        self.signatures
+            .extend(signatures.map(|site| converter.signature(site)));
+        self.traces.clear();
+        self.traces
+            .extend(calls.iter().map(|[_, trace, ..]| *trace as i64));
+        let mut times = (
+            std::mem::take(&mut self.tins),
+            std::mem::take(&mut self.touts),
+        );
+        times.0.clear();
+        times.1.clear();
+        times.extend(
+            calls
+                .iter()
+                .map(|[_, _, tin, tout, _]| converter.times(*tin, *tout)),
+        );
+        (self.tins, self.touts) = times;
+        let positions = || calls.iter().map(|[.., position]| eoi_and_ess(*position));
+        self.eois.clear();
+        self.eois.extend(positions().map(|[eoi, _]| eoi));
+        self.esss.clear();
+        self.esss.extend(positions().map(|[_, ess]| ess));
     }
 }
 
@@ -70,7 +68,8 @@ pub(super) struct CallConverter {
     /// By the number of the call site.
     signatures: Vec<Option<Interned>>,
     /// The calls that go to the batch next.
-    rows: CallRows,
+    calls: Vec<[u64; CALL_WORDS]>,
+    columns: CallColumns,
 }
 
 /// The type of the record that is made of such a call.
@@ -96,7 +95,8 @@ impl CallConverter {
             hostname,
             session: no_session(),
             signatures: Vec::new(),
-            rows: CallRows::default(),
+            calls: Vec::new(),
+            columns: CallColumns::default(),
         }
     }
 
@@ -107,66 +107,56 @@ impl CallConverter {
         }
     }
 
-    /// Forgets the rows that went to the batch.
+    /// Forgets the calls that went to the batch.
     pub(super) fn clear(&mut self) {
-        self.rows.words.clear();
-        self.rows.starts.clear();
+        self.calls.clear();
     }
 
-    /// How many rows there are, and their bytes.
+    /// How many calls there are, and their bytes, about.
+    #[inline]
     pub(super) fn len(&self) -> (usize, usize) {
-        let bytes = self.rows.words.len().saturating_mul(8);
-        (self.rows.starts.len(), bytes)
+        let calls = self.calls.len();
+        (calls, calls.saturating_mul(CALL_BYTES))
     }
 
-    /// Makes a row of a call. All rows since [`Self::clear`] are of one [`record_type`].
+    /// Adds a call. All calls since [`Self::clear`] are of one [`record_type`].
     #[inline]
     pub(super) fn add(&mut self, call: [u64; CALL_WORDS]) {
-        let [header, trace_id, tin, tout, position] = call;
-        let (tin, tout) = self.times(tin, tout);
-        let operation_signature = self.signature(header >> KIND_BITS);
-        let row = if is_duration(call) {
-            Duration {
-                operation_signature,
-                tin,
-                tout,
-            }
-            .write_words(&mut self.rows)
-        } else {
-            let [eoi, ess] = eoi_and_ess(position);
-            Execution {
-                operation_signature,
-                session_id: self.session,
-                trace_id: trace_id as i64,
-                tin,
-                tout,
-                hostname: self.hostname,
-                eoi,
-                ess,
-            }
-            .write_words(&mut self.rows)
-        };
-        // Derived types of numbers and interned strings are always words.
-        row.unwrap_or_default();
+        self.calls.push(call);
     }
 
-    /// Adds the rows to a batch. Returns how many were added, and why the next one was not.
+    /// Adds the calls, which are of this [`record_type`], to a batch. Returns how many were added,
+    /// and why the next one was not.
     pub(super) fn append_to(
-        &self,
+        &mut self,
         batch: &mut BatchBuilder,
         schema: &Arc<Schema>,
     ) -> (usize, Result<(), PushError>) {
-        let rows = WordRows {
-            starts: &self.rows.starts,
-            end: self.rows.words.len(),
-            head: 0,
-            // Words lie by descending width, the last field of a width first: that is `tout`.
-            time: 0,
+        let calls = std::mem::take(&mut self.calls);
+        let mut columns = std::mem::take(&mut self.columns);
+        columns.fill(&calls, self);
+        let [signatures, tin, tout] = [
+            FieldColumn::Strings(&columns.signatures),
+            FieldColumn::I64(&columns.tins),
+            FieldColumn::I64(&columns.touts),
+        ];
+        let added = if Arc::ptr_eq(schema, DurationRecord::schema()) {
+            batch.push_columns(schema, &columns.touts, &[signatures, tin, tout])
+        } else {
+            let fields = [
+                signatures,
+                FieldColumn::SameString(self.session),
+                FieldColumn::I64(&columns.traces),
+                tin,
+                tout,
+                FieldColumn::SameString(self.hostname),
+                FieldColumn::I32(&columns.eois),
+                FieldColumn::I32(&columns.esss),
+            ];
+            batch.push_columns(schema, &columns.touts, &fields)
         };
-        let run = batch.words(schema);
-        run.map_or((0, Err(PushError::Malformed)), |mut run| {
-            run.extend(self.rows.words.as_slice(), &rows, |bits| bits as i64)
-        })
+        (self.calls, self.columns) = (calls, columns);
+        added
     }
 
     /// Queues records of all calls that were added up for these queues since the last time.

@@ -7,9 +7,10 @@ use super::string_index::StringIndex;
 use super::word_rows::{WordRun, WordsOfType};
 use super::{RecordBatch, Table, nested};
 use crate::record::dynamic::DynamicRecord;
+use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;
 use crate::record::row::{RowEnds, RowWriter};
-use crate::record::schema::Schema;
+use crate::record::schema::{FieldType, Schema};
 use crate::record::{NO_TIMESTAMP, Record};
 
 /// How many bytes a record's timestamp is counted as.
@@ -44,6 +45,40 @@ pub enum PushError {
 impl From<RowEnds> for PushError {
     fn from(RowEnds: RowEnds) -> Self {
         Self::Malformed
+    }
+}
+
+/// The values of one field in several rows; see [`BatchBuilder::push_columns`].
+#[derive(Debug, Clone, Copy)]
+pub enum FieldColumn<'a> {
+    /// The same string in each row.
+    SameString(Interned),
+    /// A string for each row.
+    Strings(&'a [Interned]),
+    /// A number for each row, of a field of type `i32`.
+    I32(&'a [i32]),
+    /// A number for each row, of a field of type `i64`.
+    I64(&'a [i64]),
+}
+
+impl FieldColumn<'_> {
+    /// Whether it has values of this type for this number of rows.
+    fn fits(&self, field_type: &FieldType, rows: usize) -> bool {
+        match (self, field_type) {
+            (Self::SameString(_), FieldType::String) => true,
+            (Self::Strings(strings), FieldType::String) => strings.len() == rows,
+            (Self::I32(numbers), FieldType::I32) => numbers.len() == rows,
+            (Self::I64(numbers), FieldType::I64) => numbers.len() == rows,
+            _ => false,
+        }
+    }
+
+    /// How many bytes a value is counted as: as many as in a row.
+    fn value_bytes(&self) -> usize {
+        match self {
+            Self::SameString(_) | Self::Strings(_) | Self::I32(_) => 4,
+            Self::I64(_) => 8,
+        }
     }
 }
 
@@ -181,6 +216,79 @@ impl BatchBuilder {
         // A slice has at most half of all bytes there can be.
         self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
         Ok(())
+    }
+
+    /// Adds rows column by column: `columns` has the values of each field, in the order of the
+    /// schema. Returns how many rows were added, and why the next one was not.
+    ///
+    /// # Errors
+    ///
+    /// See [`PushError`]; columns that do not fit the schema or the number of timestamps are
+    /// malformed.
+    pub fn push_columns(
+        &mut self,
+        schema: &Arc<Schema>,
+        timestamps: &[i64],
+        columns: &[FieldColumn<'_>],
+    ) -> (usize, Result<(), PushError>) {
+        let number = self.table_for(schema);
+        let has_several = self.fill_order();
+        let Some(table) = self.batch.tables.get_mut(number) else {
+            return (0, Err(PushError::Full));
+        };
+        let (mut rows, mut result) = (timestamps.len(), Ok(()));
+        let mut fields = schema.fields().iter().zip(columns);
+        if schema.fields().len() != columns.len()
+            || !fields.all(|(field, column)| column.fits(field.field_type(), rows))
+        {
+            return (0, Err(PushError::Malformed));
+        }
+        let before = table.timestamps.len();
+        for (to, from) in table.columns.iter_mut().zip(columns) {
+            let Column::String(ids) = to else { continue };
+            let (index, strings) = (&mut self.strings, &mut self.batch.strings);
+            let added = match from {
+                FieldColumn::SameString(string) => index
+                    .interned_id(*string, strings)
+                    .map(|id| ids.resize(before.saturating_add(rows), id)),
+                FieldColumn::Strings(from) => {
+                    let from = from.get(..rows).unwrap_or_default();
+                    from.chunk_by(|a, b| a == b).try_for_each(|same| {
+                        if let Some(string) = same.first() {
+                            let id = index.interned_id(*string, strings)?;
+                            ids.extend(std::iter::repeat_n(id, same.len()));
+                        }
+                        Ok(())
+                    })
+                }
+                FieldColumn::I32(_) | FieldColumn::I64(_) => Ok(()),
+            };
+            if let Err(error) = added {
+                (rows, result) = (ids.len().saturating_sub(before), Err(error));
+            }
+        }
+        for (to, from) in table.columns.iter_mut().zip(columns) {
+            match (to, from) {
+                (Column::String(ids), _) => ids.truncate(before.saturating_add(rows)),
+                (Column::Signed(to), FieldColumn::I32(from)) => {
+                    to.extend(from.iter().take(rows).map(|number| i64::from(*number)));
+                }
+                (Column::Signed(to), FieldColumn::I64(from)) => to.extend(from.iter().take(rows)),
+                _ => {}
+            }
+        }
+        table.timestamps.extend(timestamps.iter().take(rows));
+        self.records = self.records.wrapping_add(rows);
+        if has_several {
+            let number = u32::try_from(number).unwrap_or(u32::MAX);
+            self.batch.order.resize(self.records, number);
+        }
+        let values = columns.iter().map(FieldColumn::value_bytes);
+        let row_bytes = values.sum::<usize>().saturating_add(TIME_BYTES);
+        self.row_bytes = self
+            .row_bytes
+            .saturating_add(rows.saturating_mul(row_bytes));
+        (rows, result)
     }
 
     /// The position of the type's table, which is made when the type is new.

@@ -20,7 +20,7 @@ use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::{Field, Schema};
 
-pub use builder::{BatchBuilder, PushError};
+pub use builder::{BatchBuilder, FieldColumn, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub(crate) use string_index::StringKeys;
 pub use strings::StringTable;

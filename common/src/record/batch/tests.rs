@@ -8,7 +8,8 @@ use proptest::prelude::*;
 use super::string_index::StringIndex;
 use super::*;
 use crate::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
-use crate::record::{EnumType, Field, FieldType, Interned, RowWriter};
+use crate::record::kieker::OperationExecutionRecord;
+use crate::record::{EnumType, Field, FieldType, Interned, Record as _, RowWriter};
 use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 
 /// Fills a batch value by value, whatever the type.
@@ -195,4 +196,46 @@ proptest! {
             prop_assert!(builder.is_empty() && builder.batch() == &RecordBatch::default());
         }
     }
+}
+
+#[test]
+fn columns_that_do_not_fit_their_type_add_no_row() {
+    let schema = OperationExecutionRecord::schema();
+    let name = Interned::new("shop.Catalog.find()");
+    let [three, two] = [vec![1_i64; 3], vec![1_i64; 2]];
+    let push = |batch: &mut BatchBuilder, traces: &[i64], eoi: FieldColumn<'_>| {
+        let columns = [
+            FieldColumn::Strings(&[name; 3]),
+            FieldColumn::SameString(name),
+            FieldColumn::I64(traces),
+            FieldColumn::I64(&three),
+            FieldColumn::I64(&three),
+            FieldColumn::SameString(name),
+            eoi,
+            FieldColumn::I32(&[5; 3]),
+        ];
+        batch.push_columns(schema, &three, &columns)
+    };
+    let mut batch = BatchBuilder::new();
+    let malformed = (0, Err(PushError::Malformed));
+    assert_eq!(push(&mut batch, &two, FieldColumn::I32(&[4; 3])), malformed);
+    assert_eq!(
+        push(&mut batch, &three, FieldColumn::I64(&three)),
+        malformed
+    );
+    assert_eq!(batch.push_columns(schema, &three, &[]), malformed);
+    assert_eq!((batch.len(), batch.estimated_bytes()), (0, 0));
+    assert_eq!(
+        push(&mut batch, &three, FieldColumn::I32(&[4; 3])),
+        (3, Ok(()))
+    );
+    let batch = batch.take();
+    let records = batch
+        .read()
+        .collect::<Result<Vec<OperationExecutionRecord>, _>>();
+    let records = records.unwrap();
+    assert_eq!(records.len(), 3);
+    let fields = |record: &OperationExecutionRecord| (record.trace_id, record.eoi, record.ess);
+    assert!(records.iter().all(|record| fields(record) == (1, 4, 5)));
+    assert_eq!(batch.strings().len(), 1);
 }

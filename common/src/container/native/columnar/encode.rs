@@ -37,10 +37,12 @@ impl Encoder {
             self.schemas.write(table.schema(), out);
         }
         let strings = batch.strings();
+        self.ints.begin_table(0);
         self.strings
             .write(strings, batch.len(), &mut self.ints, out);
         self.order(batch, out);
-        for (_, table) in types_of(batch) {
+        for (position, table) in types_of(batch) {
+            self.ints.begin_table(position + 1);
             let expected = table.len().saturating_mul(USUAL_ROW_BYTES);
             prefixed_by_length(out, expected, |out| self.table(table, out));
         }

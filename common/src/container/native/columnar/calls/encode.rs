@@ -164,14 +164,14 @@ impl CallEncoder {
         let mut differences = std::mem::take(&mut self.rows);
         let input = calls.traces.iter().zip(calls.sessions).zip(calls.begins);
         let input = input.zip(calls.ends).zip(calls.orders).zip(calls.depths);
-        let mut one_session = Some(true);
+        let (mut nests, mut one_session) = (true, true);
         for ((((((trace, session), begin), end), order), depth), to) in input.zip(&mut differences)
         {
             let Some((number, place)) = self.place_of(*trace, *session, *end, rows / 2) else {
-                one_session = None;
+                nests = false;
                 break;
             };
-            one_session = one_session.map(|all| all & (place.session == *session));
+            one_session &= place.session == *session;
             let place = &mut place.place;
             let step = depth.wrapping_sub(place.depth).wrapping_add(1);
             let expected = place.expect(step);
@@ -184,7 +184,7 @@ impl CallEncoder {
             };
         }
         self.rows = differences;
-        one_session
+        nests.then_some(one_session)
     }
 
     /// The place of a trace, which may begin there, and its number; `None` if there are more than
@@ -196,16 +196,17 @@ impl CallEncoder {
         end: i64,
         most: usize,
     ) -> Option<(usize, &mut TracePlace)> {
-        let recent = self.recent.get_mut(to_usize(trace as u64) % RECENT)?;
+        let slot = to_usize(trace as u64) % RECENT;
+        let mut number = *self.recent.get(slot)?;
         let is_recent = self
             .places
-            .get(*recent)
+            .get(number)
             .is_some_and(|place| place.has(trace));
         if !is_recent {
             let known = self.places.iter().position(|place| place.has(trace));
             let begins = known.is_none();
             let free = || self.places.iter().position(|place| place.place.is_free());
-            let number = known.or_else(free).unwrap_or(self.places.len());
+            number = known.or_else(free).unwrap_or(self.places.len());
             if begins && self.traces.len() >= most || number >= MAX_PLACES {
                 return None;
             }
@@ -224,9 +225,8 @@ impl CallEncoder {
                 self.traces.push(trace);
                 self.sessions.push(session);
             }
-            *recent = number;
+            *self.recent.get_mut(slot)? = number;
         }
-        let number = *recent;
         Some((number, self.places.get_mut(number)?))
     }
 }

@@ -1,9 +1,10 @@
 //! Columns of integers, written in the shortest of a few layouts.
 //!
-//! One pass over the integers finds how wide they and their differences are. What is packed is either
-//! the distance of each integer from the smallest one, or that of each difference from the smallest
-//! difference. Runs, patches and a dictionary are written to a buffer of their own where that pass
-//! says that they may pay, and taken if they are shorter.
+//! What is packed is either the distance of each integer from the smallest one, or that of each
+//! difference between neighbours from the smallest difference. Runs, patches, a dictionary and a
+//! step are written to a buffer of their own where a sample says that they may pay, and taken if
+//! they are shorter. The columns of one field are alike from chunk to chunk, so that the layout of
+//! the last chunk is used again, and all layouts are compared in every sixteenth chunk only.
 
 use super::bits::{pack, packed_bytes, width};
 use super::stepped::Step;
@@ -33,6 +34,9 @@ const SAMPLE: usize = 128;
 /// How many pairs of neighbours are examined to see whether integers repeat or rise.
 const SAMPLED_PAIRS: usize = 32;
 
+/// In this number of chunks a column has the same layout before all layouts are compared again.
+const CHUNKS_BETWEEN_CHOICES: u8 = 15;
+
 /// Writes columns of integers; keeps its memory from column to column.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntEncoder {
@@ -44,25 +48,45 @@ pub(in crate::container::native) struct IntEncoder {
     /// The shortest column so far, if it is not simply packed, and the next candidate.
     best: Vec<u8>,
     candidate: Vec<u8>,
-    /// The parts of the candidate: runs, or a dictionary.
+    /// The parts of the candidate: runs, patches, or a dictionary.
     parts: [Vec<u64>; 2],
-    /// Gaps and high bits of patches. They never shrink, so that nothing is cleared for a column.
-    patches: [Vec<u64>; 2],
     /// The numbers of a part.
     part_numbers: Vec<u64>,
     /// The position of an entry of the dictionary, plus one, by the hash of the entry.
     slots: Vec<u16>,
+    /// What the columns of each table had in the last chunk.
+    choices: Vec<Vec<Choice>>,
+    /// The table and the column that come next.
+    next: (usize, usize),
 }
 
-/// What is known of a column of at least one integer.
+/// What a column had in the last chunk.
+#[derive(Debug, Clone, Copy, Default)]
+struct Choice {
+    layout: u8,
+    has_step: bool,
+    integers: usize,
+    bytes: usize,
+    /// In how many chunks more it is not compared with others.
+    chunks: u8,
+}
+
+impl Choice {
+    /// Whether a column of these sizes is hardly longer, an integer.
+    fn is_as_short(self, integers: usize, bytes: usize) -> bool {
+        let bytes = bytes.saturating_sub(bytes / 8);
+        bytes.saturating_mul(self.integers) <= self.bytes.saturating_mul(integers)
+    }
+}
+
+/// What is known of a column whose integers are not all equal.
 #[derive(Debug, Clone, Copy)]
 struct Stats {
-    first: u64,
     /// Whether most integers seem to be equal to the one before.
     repeats: bool,
-    integers: Span,
-    /// The differences between neighbours, where they may be narrower than the integers.
-    deltas: Option<Span>,
+    plain: Packing,
+    /// Differences, where they may be narrower than the integers.
+    delta: Option<Packing>,
 }
 
 /// The smallest of some numbers, and how many bits the largest one has above it.
@@ -88,93 +112,40 @@ impl Span {
 }
 
 impl Stats {
-    fn of(integers: &[u64], sign: Sign) -> Option<Self> {
-        let (first, others) = integers.split_first()?;
-        let (all, differing) = others
-            .iter()
-            .fold((*first, 0), |(all, differing), integer| {
-                (all | integer, differing | (integer ^ first))
-            });
-        if differing == 0 {
-            return Some(Self {
-                first: *first,
-                repeats: true,
-                integers: Span {
-                    smallest: *first,
-                    bits: 0,
-                },
-                deltas: None,
-            });
-        }
-        // Where no integer is negative and one is 0, the bits of all integers say how wide they are.
-        let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
-        let span = if has_zero && all >> 63 == 0 {
-            Span {
-                smallest: 0,
-                bits: width(all),
-            }
-        } else {
-            // With this bit flipped, integers of either sign compare as signed numbers.
-            let flip = sign.bias() ^ 1 << 63;
-            let span = Span::of(integers.iter().map(|integer| integer ^ flip));
-            Span {
-                smallest: span.smallest ^ flip,
-                ..span
-            }
-        };
-        let pairs = integers.iter().zip(others);
-        // A sample says whether integers repeat, and whether neighbours are nearer than other integers.
+    fn of(integers: &[u64], sign: Sign) -> Self {
+        // A sample says whether integers repeat, and whether neighbours are nearer than other
+        // integers.
         let distance = |from: u64, to: u64| {
             let difference = to.wrapping_sub(from);
             width(varint::zigzag(difference as i64))
         };
         let half = integers.len() / 2;
+        let pairs = integers.iter().zip(integers.iter().skip(1));
         let far = integers.get(half..).unwrap_or_default();
-        let sample = pairs.clone().zip(far).take(half);
+        let sample = pairs.zip(far).take(half);
         let (mut sampled, mut equal, mut far_bits, mut near_bits) = (0, 0, 0, 0);
-        for ((before, integer), far) in sample.step_by(half.div_ceil(SAMPLED_PAIRS)) {
+        let step = half.div_ceil(SAMPLED_PAIRS).max(1);
+        for ((before, integer), far) in sample.step_by(step) {
             sampled += 1;
             equal += u32::from(before == integer);
             far_bits += distance(*before, *far);
             near_bits += distance(*before, *integer);
         }
         let is_narrower = near_bits + sampled <= far_bits || integers.len() < SAMPLED_PAIRS;
-        let differences = pairs.map(|(before, integer)| integer.wrapping_sub(*before));
-        let deltas = is_narrower.then(|| Span::of(differences));
-        Some(Self {
-            first: *first,
+        Self {
             repeats: equal * 2 >= sampled,
-            integers: span,
-            deltas,
-        })
-    }
-
-    /// How the integers are packed.
-    fn plain(&self, sign: Sign) -> Packing {
-        Packing {
-            first: None,
-            smallest: sign.code(self.integers.smallest),
-            span: self.integers,
+            plain: Packing::plain(integers, sign),
+            delta: is_narrower.then(|| Packing::delta(integers, sign)),
         }
     }
 
-    /// How the differences are packed, where they may be narrower than the integers.
-    fn delta(&self, sign: Sign) -> Option<Packing> {
-        self.deltas.map(|span| Packing {
-            first: Some(sign.code(self.first)),
-            smallest: varint::zigzag(span.smallest as i64),
-            span,
-        })
-    }
-
     /// The shorter way to pack `count` integers, and how many bytes the column has then.
-    fn shortest(&self, count: usize, sign: Sign) -> (Packing, usize) {
-        let plain = self.plain(sign);
-        let delta = self.delta(sign).unwrap_or(plain);
-        let bytes = [plain, delta].map(|packing| packing.bytes(count));
+    fn shortest(&self, count: usize) -> (Packing, usize) {
+        let delta = self.delta.unwrap_or(self.plain);
+        let bytes = [self.plain, delta].map(|packing| packing.bytes(count));
         match bytes {
             [plain, bytes] if bytes < plain => (delta, bytes),
-            [bytes, _] => (plain, bytes),
+            [bytes, _] => (self.plain, bytes),
         }
     }
 }
@@ -190,6 +161,45 @@ struct Packing {
 }
 
 impl Packing {
+    /// How integers are packed.
+    fn plain(integers: &[u64], sign: Sign) -> Self {
+        // Where no integer is negative and one is 0, the bits of all integers say how wide they are.
+        let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
+        let all = integers
+            .iter()
+            .fold(u64::from(!has_zero) << 63, |all, it| all | it);
+        let span = if all >> 63 == 0 {
+            Span {
+                smallest: 0,
+                bits: width(all),
+            }
+        } else {
+            // With this bit flipped, integers of either sign compare as signed numbers.
+            let flip = sign.bias() ^ 1 << 63;
+            let span = Span::of(integers.iter().map(|integer| integer ^ flip));
+            Span {
+                smallest: span.smallest ^ flip,
+                ..span
+            }
+        };
+        Self {
+            first: None,
+            smallest: sign.code(span.smallest),
+            span,
+        }
+    }
+
+    /// How the differences between neighbours are packed.
+    fn delta(integers: &[u64], sign: Sign) -> Self {
+        let pairs = integers.iter().zip(integers.iter().skip(1));
+        let span = Span::of(pairs.map(|(before, integer)| integer.wrapping_sub(*before)));
+        Self {
+            first: integers.first().map(|first| sign.code(*first)),
+            smallest: varint::zigzag(span.smallest as i64),
+            span,
+        }
+    }
+
     /// How many bytes a column of `count` integers has.
     fn bytes(self, count: usize) -> usize {
         let head = varint::size(self.smallest) + self.first.map_or(0, varint::size);
@@ -215,6 +225,48 @@ impl Packing {
         }
     }
 
+    /// The width at which a sample of the numbers takes the fewest bits, if some of them are above it.
+    fn patched_width(self, integers: &[u64]) -> Option<u32> {
+        let widest = self.span.bits;
+        let smallest = self.span.smallest;
+        let is_delta = self.first.is_some();
+        let others = integers.get(usize::from(is_delta)..).unwrap_or_default();
+        let step = others.len().div_ceil(SAMPLE).max(1);
+        let mut counts = [0_u64; 65];
+        for (before, integer) in integers.iter().zip(others).step_by(step) {
+            let before = if is_delta { *before } else { 0 };
+            let number = integer.wrapping_sub(before).wrapping_sub(smallest);
+            if let Some(count) = counts.get_mut(to_usize(width(number).into())) {
+                *count += 1;
+            }
+        }
+        // The largest number has this width, whether it is in the sample or not.
+        if let Some(count) = counts.get_mut(to_usize(widest.into())) {
+            *count = (*count).max(1);
+        }
+        let total: u64 = counts.iter().sum();
+        // The two parts of patches begin with about nine bytes.
+        let parts = (8 * 9 * total)
+            .checked_div(to_u64(others.len()))
+            .unwrap_or(0);
+        let (mut best, mut best_bits) = (total * u64::from(widest), None);
+        let mut above = 0;
+        for bits in (1..widest).rev() {
+            let count = counts.get(to_usize(u64::from(bits) + 1));
+            above += count.copied().unwrap_or(0);
+            if above * 4 > total {
+                break;
+            }
+            let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
+            let patches = above * (u64::from(widest - bits) + gap_bits) + parts;
+            let cost = total * u64::from(bits) + patches;
+            if above > 0 && cost < best {
+                (best, best_bits) = (cost, Some(bits));
+            }
+        }
+        best_bits
+    }
+
     /// Appends the payload up to the packed numbers, of which `bits` are packed.
     fn write(self, numbers: &[u64], bits: u32, out: &mut Vec<u8>) {
         self.first
@@ -225,11 +277,15 @@ impl Packing {
         pack(numbers, bits, out);
     }
 
+    fn layout(self) -> u8 {
+        let is_delta = self.first.is_some();
+        if is_delta { DELTA_PACKED } else { PACKED }
+    }
+
     /// Appends a packed column.
     fn write_column(self, integers: &[u64], numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
         self.numbers(integers, numbers);
-        let is_delta = self.first.is_some();
-        out.push(if is_delta { DELTA_PACKED } else { PACKED });
+        out.push(self.layout());
         prefixed_by_length(out, self.bytes(integers.len()) - 2, |out| {
             self.write(numbers, self.span.bits, out);
         });
@@ -237,6 +293,11 @@ impl Packing {
 }
 
 impl IntEncoder {
+    /// The columns that follow are those of a table with this number: they are as in the last chunk.
+    pub(in crate::container::native) fn begin_table(&mut self, number: usize) {
+        self.next = (number, 0);
+    }
+
     /// Appends a column of these integers; one without an integer takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
@@ -247,8 +308,17 @@ impl IntEncoder {
         let mut own = std::mem::take(&mut self.integers);
         own.clear();
         own.extend(integers);
-        if let Some(stats) = Stats::of(&own, sign) {
-            self.write_column(&own, &stats, sign, out);
+        let (table, column) = self.next;
+        self.next.1 += 1;
+        match constant(&own) {
+            Some(integer) => write_constant(integer, sign, out),
+            None if !own.is_empty() => {
+                let columns = self.choices.get(table).and_then(|it| it.get(column));
+                let before = columns.copied().unwrap_or_default();
+                let choice = self.write_column(&own, before, sign, out);
+                self.remember(table, column, choice);
+            }
+            None => {}
         }
         self.integers = own;
     }
@@ -256,85 +326,197 @@ impl IntEncoder {
     /// As [`Self::write`], without a step.
     #[cfg(test)]
     pub(super) fn write_plain(&mut self, integers: &[u64], sign: Sign, out: &mut Vec<u8>) {
-        if let Some(stats) = Stats::of(integers, sign) {
-            self.write_undivided(integers, &stats, sign, out);
+        match constant(integers) {
+            Some(integer) => write_constant(integer, sign, out),
+            None => drop(self.write_shortest(integers, &Stats::of(integers, sign), sign, out)),
         }
     }
 
-    /// Appends a column, with its step divided out where that is shorter.
-    fn write_column(&mut self, integers: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
+    fn remember(&mut self, table: usize, column: usize, choice: Choice) {
+        let tables = self.choices.len().max(table + 1);
+        self.choices.resize_with(tables, Vec::new);
+        if let Some(choices) = self.choices.get_mut(table) {
+            choices.resize(choices.len().max(column + 1), Choice::default());
+            choices
+                .get_mut(column)
+                .into_iter()
+                .for_each(|it| *it = choice);
+        }
+    }
+
+    /// Appends a column as in the last chunk, or in its shortest layout.
+    fn write_column(
+        &mut self,
+        integers: &[u64],
+        before: Choice,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> Choice {
         let start = out.len();
-        self.write_undivided(integers, stats, sign, out);
-        let delta_bits = stats.deltas.map_or(u32::MAX, |span| span.bits);
-        let bits = stats.integers.bits.min(delta_bits);
-        let smallest = stats.integers.smallest;
-        let Some(step) = Step::find(integers, smallest, bits, sign) else {
-            return;
-        };
+        if let Some(chunks) = before.chunks.checked_sub(1) {
+            let is_written = self.write_as_before(integers, before, sign, out);
+            if is_written && before.is_as_short(integers.len(), out.len() - start) {
+                return Choice { chunks, ..before };
+            }
+            out.truncate(start);
+        }
+        let stats = Stats::of(integers, sign);
+        let mut layout = self.write_shortest(integers, &stats, sign, out);
         let end = out.len();
+        let delta_bits = stats.delta.map_or(u32::MAX, |packing| packing.span.bits);
+        let bits = stats.plain.span.bits.min(delta_bits);
+        let mut has_step = false;
+        if let Some(step) = Step::find(integers, stats.plain.span.smallest, bits, sign) {
+            let smallest = stats.plain.span.smallest;
+            let layout_of_multiples = self.write_divided(integers, smallest, step, None, sign, out);
+            has_step = out.len() - end < end - start;
+            if has_step {
+                layout = layout_of_multiples;
+                drop(out.drain(start..end));
+            } else {
+                out.truncate(end);
+            }
+        }
+        // Few integers are compared at once.
+        let is_long = stats.shortest(integers.len()).1 >= LEAST_BYTES;
+        Choice {
+            layout,
+            has_step,
+            integers: integers.len(),
+            bytes: out.len() - start,
+            chunks: if is_long { CHUNKS_BETWEEN_CHOICES } else { 0 },
+        }
+    }
+
+    /// Appends a column as it was in the last chunk; `false`, and anything, if that is impossible.
+    fn write_as_before(
+        &mut self,
+        integers: &[u64],
+        before: Choice,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        if !before.has_step {
+            return self.write_layout(before.layout, integers, sign, out);
+        }
+        let Span { smallest, bits } = Packing::plain(integers, sign).span;
+        let Some(step) = Step::find(integers, smallest, bits, sign) else {
+            return false;
+        };
+        let layout = Some(before.layout);
+        self.write_divided(integers, smallest, step, layout, sign, out) == before.layout
+    }
+
+    /// Appends a column whose step is divided out; the layout of the multiples, which is this one
+    /// where one is given.
+    fn write_divided(
+        &mut self,
+        integers: &[u64],
+        smallest: u64,
+        step: Step,
+        layout: Option<u8>,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> u8 {
         let mut multiples = std::mem::take(&mut self.multiples);
         step.divide(integers, smallest, sign, &mut multiples);
+        let mut written = CONSTANT;
         out.push(STEPPED);
-        prefixed_by_length(out, end - start, |out| {
+        prefixed_by_length(out, integers.len(), |out| {
             step.write(out);
-            if let Some(stats) = Stats::of(&multiples, sign) {
-                self.write_undivided(&multiples, &stats, sign, out);
-            }
+            written = match (constant(&multiples), layout) {
+                (Some(integer), _) => {
+                    write_constant(integer, sign, out);
+                    CONSTANT
+                }
+                (None, Some(layout)) if self.write_layout(layout, &multiples, sign, out) => layout,
+                (None, Some(_)) => CONSTANT,
+                (None, None) => {
+                    let stats = Stats::of(&multiples, sign);
+                    self.write_shortest(&multiples, &stats, sign, out)
+                }
+            };
         });
         self.multiples = multiples;
-        if out.len() - end < end - start {
-            drop(out.drain(start..end));
-        } else {
-            out.truncate(end);
+        written
+    }
+
+    /// Appends a column in this layout; `false`, and nothing, if it cannot have it.
+    fn write_layout(
+        &mut self,
+        layout: u8,
+        integers: &[u64],
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match layout {
+            PACKED | DELTA_PACKED | PATCHED | DELTA_PATCHED => {
+                let packing = match layout {
+                    PACKED | PATCHED => Packing::plain(integers, sign),
+                    _ => Packing::delta(integers, sign),
+                };
+                let is_patched = matches!(layout, PATCHED | DELTA_PATCHED);
+                if !(is_patched && self.write_patches(integers, packing, out)) {
+                    packing.write_column(integers, &mut self.numbers, out);
+                }
+                true
+            }
+            RUN_LENGTH => self.write_runs(integers, sign, out),
+            DICTIONARY => {
+                let bits = Packing::plain(integers, sign).span.bits;
+                self.write_dictionary(integers, bits, sign, out)
+            }
+            VARINT => write_varints(integers, sign, out),
+            _ => false,
         }
     }
 
-    /// Appends a column in its shortest layout but a step.
-    fn write_undivided(&mut self, integers: &[u64], stats: &Stats, sign: Sign, out: &mut Vec<u8>) {
-        if stats.integers.bits == 0 {
-            return write_constant(stats.first, sign, out);
-        }
-        let (shortest, mut best_bytes) = stats.shortest(integers.len(), sign);
-        let patched = stats.delta(sign).unwrap_or_else(|| stats.plain(sign));
-        let bits = shortest.span.bits;
+    /// Appends a column in its shortest layout but a step; the layout.
+    fn write_shortest(
+        &mut self,
+        integers: &[u64],
+        stats: &Stats,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> u8 {
+        let (shortest, mut best_bytes) = stats.shortest(integers.len());
+        let patched = stats.delta.unwrap_or(stats.plain);
         if best_bytes < LEAST_BYTES {
-            return shortest.write_column(integers, &mut self.numbers, out);
+            shortest.write_column(integers, &mut self.numbers, out);
+            return shortest.layout();
         }
-        self.best.clear();
+        let [mut best, mut candidate] = [&mut self.best, &mut self.candidate].map(std::mem::take);
+        best.clear();
         for layout in [RUN_LENGTH, PATCHED, DICTIONARY, VARINT] {
-            self.candidate.clear();
+            candidate.clear();
+            let out = &mut candidate;
             let is_written = match layout {
-                RUN_LENGTH => stats.repeats && self.with_runs(integers, sign),
-                PATCHED => self.with_patches(integers, patched),
-                DICTIONARY => self.with_dictionary(integers, bits, sign),
-                _ => integers.len() < LEAST_PACKED && self.with_varints(integers, sign),
+                RUN_LENGTH => stats.repeats && self.write_runs(integers, sign, out),
+                PATCHED => self.write_patches(integers, patched, out),
+                DICTIONARY => self.write_dictionary(integers, shortest.span.bits, sign, out),
+                _ => integers.len() < LEAST_PACKED && write_varints(integers, sign, out),
             };
-            if is_written && self.candidate.len() < best_bytes {
-                best_bytes = self.candidate.len();
-                std::mem::swap(&mut self.best, &mut self.candidate);
+            if is_written && candidate.len() < best_bytes {
+                best_bytes = candidate.len();
+                std::mem::swap(&mut best, &mut candidate);
             }
         }
-        if self.best.is_empty() {
-            shortest.write_column(integers, &mut self.numbers, out);
-        } else {
-            out.extend_from_slice(&self.best);
-        }
+        let layout = match best.first() {
+            Some(layout) => {
+                out.extend_from_slice(&best);
+                *layout
+            }
+            None => {
+                shortest.write_column(integers, &mut self.numbers, out);
+                shortest.layout()
+            }
+        };
+        (self.best, self.candidate) = (best, candidate);
+        layout
     }
 
-    /// Makes a column of numbers of a variable length the candidate: few numbers of which some are
-    /// far below the others.
-    fn with_varints(&mut self, integers: &[u64], sign: Sign) -> bool {
-        self.candidate.push(VARINT);
-        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
-            integers
-                .iter()
-                .for_each(|integer| varint::write(out, sign.code(*integer)));
-        });
-        true
-    }
-
-    /// Makes a column of runs the candidate.
-    fn with_runs(&mut self, integers: &[u64], sign: Sign) -> bool {
+    /// Appends a column of runs.
+    fn write_runs(&mut self, integers: &[u64], sign: Sign, out: &mut Vec<u8>) -> bool {
         let [values, repeats] = &mut self.parts;
         values.clear();
         repeats.clear();
@@ -343,8 +525,8 @@ impl IntEncoder {
             repeats.push(to_u64(run.len() - 1));
         }
         let numbers = &mut self.part_numbers;
-        self.candidate.push(RUN_LENGTH);
-        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
+        out.push(RUN_LENGTH);
+        prefixed_by_length(out, integers.len(), |out| {
             varint::write(out, to_u64(values.len()));
             write_simple(values, sign, numbers, out);
             write_simple(repeats, Sign::Unsigned, numbers, out);
@@ -352,39 +534,31 @@ impl IntEncoder {
         true
     }
 
-    /// Makes a column with patches the candidate, if a sample of the numbers says that a few are
+    /// Appends a column with patches, if a sample of the numbers says that a few are
     /// larger than the others ("patched frame of reference": Zukowski, Heman, Nes, Boncz,
     /// "Super-Scalar RAM-CPU Cache Compression", section 4).
-    fn with_patches(&mut self, integers: &[u64], packing: Packing) -> bool {
-        packing.numbers(integers, &mut self.numbers);
-        let Some(bits) = patched_width(&self.numbers, packing.span.bits) else {
+    fn write_patches(&mut self, integers: &[u64], packing: Packing, out: &mut Vec<u8>) -> bool {
+        let Some(bits) = packing.patched_width(integers) else {
             return false;
         };
-        let [gaps, highs] = &mut self.patches;
-        // Which numbers are large cannot be predicted: each is written, and the next one takes its
-        // place if it is not large.
-        for part in [&mut *gaps, &mut *highs] {
-            part.resize(part.len().max(self.numbers.len()), 0);
-        }
-        let mut large = 0;
+        packing.numbers(integers, &mut self.numbers);
+        let [gaps, highs] = &mut self.parts;
+        gaps.clear();
+        highs.clear();
+        let mut next = 0;
         for (at, number) in (0..).zip(&self.numbers) {
             let high = number >> bits;
-            if let Some((to_gap, to_high)) = gaps.get_mut(large).zip(highs.get_mut(large)) {
-                (*to_gap, *to_high) = (at, high);
+            if high != 0 {
+                gaps.push(at - next);
+                highs.push(high);
+                next = at + 1;
             }
-            large += usize::from(high != 0);
-        }
-        let gaps = gaps.get_mut(..large).unwrap_or_default();
-        let highs = highs.get(..large).unwrap_or_default();
-        let mut next = 0;
-        for gap in &mut *gaps {
-            (next, *gap) = (*gap + 1, *gap - next);
         }
         let is_delta = packing.first.is_some();
         let code = if is_delta { DELTA_PATCHED } else { PATCHED };
         let part_numbers = &mut self.part_numbers;
-        self.candidate.push(code);
-        prefixed_by_length(&mut self.candidate, self.numbers.len(), |out| {
+        out.push(code);
+        prefixed_by_length(out, self.numbers.len(), |out| {
             packing.write(&self.numbers, bits, out);
             varint::write(out, to_u64(gaps.len()));
             write_simple(gaps, Sign::Unsigned, part_numbers, out);
@@ -393,8 +567,14 @@ impl IntEncoder {
         true
     }
 
-    /// Makes a column with a dictionary the candidate, if few integers are distinct.
-    fn with_dictionary(&mut self, integers: &[u64], bits: u32, sign: Sign) -> bool {
+    /// Appends a column with a dictionary, if few integers are distinct.
+    fn write_dictionary(
+        &mut self,
+        integers: &[u64],
+        bits: u32,
+        sign: Sign,
+        out: &mut Vec<u8>,
+    ) -> bool {
         // Positions have to be narrower by two bits, or the entries take what that saves.
         let most = 1_usize.checked_shl(bits.saturating_sub(2));
         let most = most
@@ -437,8 +617,8 @@ impl IntEncoder {
             positions.push(position.into());
         }
         let numbers = &mut self.part_numbers;
-        self.candidate.push(DICTIONARY);
-        prefixed_by_length(&mut self.candidate, integers.len(), |out| {
+        out.push(DICTIONARY);
+        prefixed_by_length(out, integers.len(), |out| {
             varint::write(out, to_u64(entries.len()));
             write_simple(entries, sign, numbers, out);
             pack(positions, width(to_u64(entries.len() - 1)), out);
@@ -447,54 +627,34 @@ impl IntEncoder {
     }
 }
 
-/// The width at which the numbers take the fewest bits, if some of them are above it.
-fn patched_width(numbers: &[u64], widest: u32) -> Option<u32> {
-    let mut counts = [0_u64; 65];
-    for number in numbers
-        .iter()
-        .step_by(numbers.len().div_ceil(SAMPLE).max(1))
-    {
-        if let Some(count) = counts.get_mut(to_usize(width(*number).into())) {
-            *count += 1;
-        }
-    }
-    // The largest number has this width, whether it is in the sample or not.
-    if let Some(count) = counts.get_mut(to_usize(widest.into())) {
-        *count = (*count).max(1);
-    }
-    let total: u64 = counts.iter().sum();
-    // The two parts of patches begin with about nine bytes.
-    let parts = (8 * 9 * total)
-        .checked_div(to_u64(numbers.len()))
-        .unwrap_or(0);
-    let (mut best, mut best_bits) = (total * u64::from(widest), None);
-    let mut above = 0;
-    for bits in (1..widest).rev() {
-        let count = counts.get(to_usize(u64::from(bits) + 1));
-        above += count.copied().unwrap_or(0);
-        if above * 4 > total {
-            break;
-        }
-        let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
-        let patches = above * (u64::from(widest - bits) + gap_bits) + parts;
-        let cost = total * u64::from(bits) + patches;
-        if above > 0 && cost < best {
-            (best, best_bits) = (cost, Some(bits));
-        }
-    }
-    best_bits
+/// Appends a column of numbers of a variable length: few numbers of which some are far below the
+/// others.
+fn write_varints(integers: &[u64], sign: Sign, out: &mut Vec<u8>) -> bool {
+    out.push(VARINT);
+    prefixed_by_length(out, integers.len(), |out| {
+        integers
+            .iter()
+            .for_each(|integer| varint::write(out, sign.code(*integer)));
+    });
+    true
 }
 
 /// Appends a column that other layouts are made of: constant or packed.
 fn write_simple(integers: &[u64], sign: Sign, numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
-    let Some(stats) = Stats::of(integers, sign) else {
-        return;
-    };
-    if stats.integers.bits == 0 {
-        return write_constant(stats.first, sign, out);
+    match constant(integers) {
+        Some(integer) => write_constant(integer, sign, out),
+        None if !integers.is_empty() => {
+            let (packing, _) = Stats::of(integers, sign).shortest(integers.len());
+            packing.write_column(integers, numbers, out);
+        }
+        None => {}
     }
-    let (packing, _) = stats.shortest(integers.len(), sign);
-    packing.write_column(integers, numbers, out);
+}
+
+/// The integer that all of them are.
+fn constant(integers: &[u64]) -> Option<u64> {
+    let (first, others) = integers.split_first()?;
+    others.iter().all(|it| it == first).then_some(*first)
 }
 
 /// Appends a column of equal integers.

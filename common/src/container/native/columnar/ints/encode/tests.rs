@@ -43,3 +43,45 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(500))]
+
+    #[test]
+    fn a_column_unlike_that_of_the_last_chunk_is_read_again(columns in vec(integers(), 2..6)) {
+        let mut encoder = IntEncoder::default();
+        for integers in columns {
+            let mut column = Vec::new();
+            encoder.begin_table(1);
+            encoder.write(integers.iter().copied(), Sign::Signed, &mut column);
+            let scope = Scope::plain(Sign::Signed);
+            let (found, _) = decode(&column, integers.len(), scope, 1 << 20).unwrap();
+            prop_assert_eq!(&found, &integers);
+        }
+    }
+}
+
+#[test]
+fn a_column_has_the_layout_of_the_last_chunk_until_it_is_much_longer_so() {
+    let mut encoder = IntEncoder::default();
+    let mut layout_of = |integers: &[u64]| {
+        let mut column = Vec::new();
+        encoder.begin_table(1);
+        encoder.write(integers.iter().copied(), Sign::Unsigned, &mut column);
+        column.first().copied()
+    };
+    let few_values: Vec<u64> = (0..1_024)
+        .map(|number| number * number % 7 * 1_001)
+        .collect();
+    let runs: Vec<u64> = (0..1_024).map(|number| number / 100 % 3 * 1_001).collect();
+    let all_differ: Vec<u64> = (0..1_024_u64)
+        .map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+        .collect();
+    assert_eq!(layout_of(&few_values), Some(DICTIONARY));
+    assert_eq!(
+        layout_of(&runs),
+        Some(DICTIONARY),
+        "it is no longer than before"
+    );
+    assert_eq!(layout_of(&all_differ), Some(PACKED));
+}
