@@ -8,7 +8,7 @@ use crate::container::error::EncodeError;
 use crate::container::format::ChunkSerializer;
 use crate::container::header::ChunkHeader;
 use crate::container::varint;
-use crate::record::{Column, Field, FieldType, NO_TIMESTAMP, RecordBatch, Table};
+use crate::record::{Column, Field, FieldType, ListColumn, NO_TIMESTAMP, RecordBatch, Table};
 use crate::transport::ContainerKind;
 
 /// Writes Kieker's container, KIKA/DFLT.
@@ -41,7 +41,7 @@ impl KiekerSerializer {
             varint::write(out, to_u64(text.len()));
             out.extend_from_slice(text.as_bytes());
         }
-        out.extend_from_slice(&to_u32(record_bytes)?.to_be_bytes());
+        out.extend(to_u32(record_bytes)?.to_be_bytes());
         to_u32(out.len().saturating_sub(start)).map(drop)
     }
 }
@@ -192,11 +192,11 @@ impl RecordEncoder {
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
         let class = self.class_id(number, batch)?;
-        out.extend_from_slice(&class.to_be_bytes());
+        out.extend(class.to_be_bytes());
         let timestamp = table.timestamps().get(row).copied();
         let timestamp = timestamp.filter(|timestamp| *timestamp != NO_TIMESTAMP);
         let timestamp = timestamp.unwrap_or(options.missing_timestamp);
-        out.extend_from_slice(&timestamp.to_be_bytes());
+        out.extend(timestamp.to_be_bytes());
         for (column, field) in table.columns().iter().zip(table.schema().fields()) {
             self.write_value(batch, column, field.field_type(), row, out)
                 .map_err(|problem| match problem {
@@ -205,12 +205,13 @@ impl RecordEncoder {
                         unsupported(table, field, what)
                     }
                     Problem::Type => unsupported(table, field, field.field_type().to_string()),
-                    Problem::Other(error) => error,
+                    Problem::Other(error) => *error,
                 })?;
         }
         Ok(())
     }
 
+    #[inline(always)]
     fn write_value(
         &mut self,
         batch: &RecordBatch,
@@ -222,32 +223,50 @@ impl RecordEncoder {
         match (column, field_type) {
             (Column::Bool(values), _) => out.push(u8::from(*at(values, row)?)),
             (Column::Signed(values), _) => {
-                let bytes = at(values, row)?.to_be_bytes();
-                let width = least_bytes(field_type).ok_or(Problem::Type)?;
-                out.extend(bytes.iter().skip(bytes.len().saturating_sub(width)));
+                let value = *at(values, row)?;
+                match field_type {
+                    FieldType::I8 => out.extend((value as i8).to_be_bytes()),
+                    FieldType::I16 => out.extend((value as i16).to_be_bytes()),
+                    FieldType::I32 => out.extend((value as i32).to_be_bytes()),
+                    FieldType::I64 => out.extend(value.to_be_bytes()),
+                    _ => return Err(Problem::Type),
+                }
             }
             (Column::F32(values) | Column::Enum(values), _) => {
-                out.extend_from_slice(&at(values, row)?.to_be_bytes());
+                out.extend(at(values, row)?.to_be_bytes());
             }
-            (Column::F64(values), _) => out.extend_from_slice(&at(values, row)?.to_be_bytes()),
+            (Column::F64(values), _) => out.extend(at(values, row)?.to_be_bytes()),
             (Column::Char(values), _) => {
                 let value = *at(values, row)?;
                 let unit = u16::try_from(u32::from(value)).map_err(|_| Problem::Char(value))?;
-                out.extend_from_slice(&unit.to_be_bytes());
+                out.extend(unit.to_be_bytes());
             }
             (Column::String(values), _) => {
                 let id = self.string_id(*at(values, row)?, batch)?;
-                out.extend_from_slice(&id.to_be_bytes());
+                out.extend(id.to_be_bytes());
             }
             (Column::List(column), FieldType::List(inner)) => {
-                let (from, to) = column.span(row).ok_or(Problem::Type)?;
-                let len = to_u32(to.saturating_sub(from))?;
-                out.extend_from_slice(&len.to_be_bytes());
-                for item in from..to {
-                    self.write_value(batch, &column.items, inner, item, out)?;
-                }
+                self.write_list(batch, column, inner, row, out)?;
             }
             _ => return Err(Problem::Type),
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn write_list(
+        &mut self,
+        batch: &RecordBatch,
+        column: &ListColumn,
+        inner: &FieldType,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Problem> {
+        let (from, to) = column.span(row).ok_or(Problem::Type)?;
+        let len = to_u32(to.saturating_sub(from))?;
+        out.extend(len.to_be_bytes());
+        for item in from..to {
+            self.write_value(batch, &column.items, inner, item, out)?;
         }
         Ok(())
     }
@@ -267,10 +286,19 @@ impl RecordEncoder {
 
     fn string_id(&mut self, string: u32, batch: &RecordBatch) -> Result<u32, Problem> {
         let index = usize::try_from(string).map_err(|_| Problem::Type)?;
-        let known = *at(&self.strings, index)?;
-        if known != NONE {
-            return Ok(known);
+        match *at(&self.strings, index)? {
+            NONE => self.new_string_id(string, index, batch),
+            known => Ok(known),
         }
+    }
+
+    #[inline(never)]
+    fn new_string_id(
+        &mut self,
+        string: u32,
+        index: usize,
+        batch: &RecordBatch,
+    ) -> Result<u32, Problem> {
         let text = batch.strings().get(string).ok_or(Problem::Type)?;
         let is_class = |table: &Table| !table.is_empty() && table.schema().name() == text;
         // A string that is also the name of a class shares its id.
@@ -343,13 +371,13 @@ enum Problem {
     Char(char),
     /// The column is not one of the field's type.
     Type,
-    /// Nothing that concerns the field.
-    Other(EncodeError),
+    /// Nothing that concerns the field. In a box, since a small result stays in registers.
+    Other(Box<EncodeError>),
 }
 
 impl From<EncodeError> for Problem {
     fn from(error: EncodeError) -> Self {
-        Self::Other(error)
+        Self::Other(Box::new(error))
     }
 }
 
