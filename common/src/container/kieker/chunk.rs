@@ -34,7 +34,7 @@ pub struct KiekerChunk {
     string_bytes: usize,
     /// A record is of a type that is not Kieker's own.
     has_own_types: bool,
-    /// How many bytes of records the last chunk had.
+    /// How many bytes the last chunk needed.
     expected: usize,
 }
 
@@ -101,10 +101,11 @@ impl KiekerChunk {
             has_own_types,
             ..
         } = std::mem::take(self);
-        self.expected = bytes.len();
         let head = MAGIC.len().saturating_add(FORMAT.len());
         let record_bytes = bytes.len().saturating_sub(head);
-        bytes.reserve(string_bytes.saturating_add(16));
+        let tail = string_bytes.saturating_add(16);
+        bytes.reserve(tail);
+        self.expected = bytes.len().saturating_add(tail);
         varint::write(&mut bytes, to_u64(strings.len()));
         for string in strings {
             varint::text(&mut bytes, &string);
@@ -155,17 +156,38 @@ impl KiekerChunk {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Writes over bytes of the record that is being added.
+    #[inline]
+    pub(super) fn replace<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
+        let place = self.bytes.get_mut(at..);
+        if let Some(place) = place.and_then(|it| it.first_chunk_mut()) {
+            *place = bytes;
+        }
+    }
+
     /// Appends the chunk's id of a string, which the chunk gets if it does not have it.
     #[inline]
     pub fn put_string(&mut self, string: &mut ChunkString) {
+        let id = self.string_id(string);
+        self.put(&id.to_be_bytes());
+    }
+
+    /// The chunk's id of a string, which the chunk gets if it does not have it.
+    #[inline]
+    pub(super) fn string_id(&mut self, string: &mut ChunkString) -> u32 {
         let id = usize::try_from(string.id).unwrap_or(usize::MAX);
         let there = self.strings.get(id);
         if !there.is_some_and(|there| Arc::ptr_eq(there, &string.text)) {
-            string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-            let bytes = string.text.len().saturating_add(5);
-            self.string_bytes = self.string_bytes.saturating_add(bytes);
-            self.strings.push(Arc::clone(&string.text));
+            self.add_string(string);
         }
-        self.bytes.extend_from_slice(&string.id.to_be_bytes());
+        string.id
+    }
+
+    #[cold]
+    fn add_string(&mut self, string: &mut ChunkString) {
+        string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
+        let bytes = string.text.len().saturating_add(5);
+        self.string_bytes = self.string_bytes.saturating_add(bytes);
+        self.strings.push(Arc::clone(&string.text));
     }
 }

@@ -37,10 +37,23 @@ pub(super) struct StreamClass {
 /// A part of a record, after the id of its class.
 #[derive(Debug)]
 pub(super) enum Part {
-    Bool,
-    /// This number of bytes of neighbouring fields, copied at once.
-    Bytes(usize),
     List(FieldType),
+    Run(Run),
+}
+
+/// Neighbouring fields of fixed sizes, copied at once. In messages of AMQP a run ends before each
+/// string.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    pub(super) bytes: usize,
+    /// The fields that are checked or that the chunk has otherwise, with their places in the run.
+    pub(super) special: Vec<(usize, Special)>,
+}
+
+/// A field that is not copied as it is.
+#[derive(Debug)]
+pub(super) enum Special {
+    Bool,
     String,
     /// The id of a trace, which this key makes unique.
     TraceId(i64),
@@ -106,6 +119,7 @@ impl Registry {
 
     /// Takes the registrations that Kieker 1.14 and later put into a record, each before the first
     /// id of its string. No id begins with their byte.
+    #[inline(never)]
     pub(super) fn take_nested(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
         let Some(own) = self.message_id else {
             return Ok(());
@@ -155,10 +169,11 @@ impl From<DecodeError> for Stop {
 }
 
 /// The record class of a name. A key makes the ids of its traces unique.
+#[cold]
 pub(super) fn class(
     catalog: &Catalog,
     name: &str,
-    trace_key: Option<i64>,
+    (trace_key, is_message): (Option<i64>, bool),
     at: &Cursor<'_>,
 ) -> Result<StreamClass, DecodeError> {
     let Some(schema) = catalog.get(name) else {
@@ -170,30 +185,39 @@ pub(super) fn class(
     Ok(StreamClass {
         is_kiekers: kieker.get(name) == Some(schema),
         schema: Arc::clone(schema),
-        parts: parts(schema, trace_key),
+        parts: parts(schema, trace_key, is_message),
     })
 }
 
-fn parts(schema: &Schema, trace_key: Option<i64>) -> Vec<Part> {
-    // The logging timestamp.
-    let mut parts = vec![Part::Bytes(8)];
+fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part> {
+    let mut parts = Vec::new();
+    let mut run = Run {
+        // The logging timestamp.
+        bytes: 8,
+        special: Vec::new(),
+    };
     for field in schema.fields() {
-        let part = match (field.field_type(), trace_key) {
-            (FieldType::Bool, _) => Part::Bool,
-            (FieldType::I64, Some(key)) if is_trace_id(field.name()) => Part::TraceId(key),
-            (FieldType::List(inner), _) => Part::List((**inner).clone()),
-            (FieldType::String, _) => Part::String,
-            (other, _) => {
-                let bytes = least_bytes(other).unwrap_or(0);
-                if let Some(Part::Bytes(before)) = parts.last_mut() {
-                    *before = before.saturating_add(bytes);
-                    continue;
-                }
-                Part::Bytes(bytes)
+        let special = match (field.field_type(), trace_key) {
+            (FieldType::Bool, _) => Some(Special::Bool),
+            (FieldType::I64, Some(key)) if is_trace_id(field.name()) => Some(Special::TraceId(key)),
+            (FieldType::List(inner), _) => {
+                parts.push(Part::Run(mem::take(&mut run)));
+                parts.push(Part::List((**inner).clone()));
+                continue;
             }
+            (FieldType::String, _) => {
+                if is_message {
+                    parts.push(Part::Run(mem::take(&mut run)));
+                }
+                Some(Special::String)
+            }
+            _ => None,
         };
-        parts.push(part);
+        run.special.extend(special.map(|it| (run.bytes, it)));
+        let bytes = least_bytes(field.field_type()).unwrap_or(0);
+        run.bytes = run.bytes.saturating_add(bytes);
     }
+    parts.push(Part::Run(run));
     parts
 }
 
@@ -220,6 +244,7 @@ pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> 
 }
 
 /// No string has this id.
+#[cold]
 fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
     let error = at.error(reading, invalid(bits(id)));
     if id < 0 {

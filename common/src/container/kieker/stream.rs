@@ -358,24 +358,19 @@ impl KiekerStream {
             trace_key,
             ..
         } = self;
-        let name = registry.find(&at, CLASS, id)?;
-        if name.record_type == NO_TYPE {
-            let class = class(catalog, name.string.text(), *trace_key, &at)?;
-            let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
-            let known = classes.iter().position(is_it);
-            let number = known.unwrap_or(classes.len());
-            if known.is_none() {
-                classes.push(class);
-            }
-            name.record_type = u32::try_from(number).unwrap_or(NO_TYPE);
-        }
-        let number = name.record_type;
-        let Some(class) = classes.get(to_usize(number.into())) else {
-            return Err(at.error(CLASS, invalid(number)).into());
-        };
-        let (bytes_before, string_bytes_before) = chunk.sizes();
         chunk.record(|chunk| {
+            let (bytes_before, string_bytes_before) = chunk.sizes();
+            let has_nested = registry.message_id().is_some();
             let name = registry.find(&at, CLASS, id)?;
+            if name.record_type == NO_TYPE {
+                let settings = (*trace_key, has_nested);
+                let class = class(catalog, name.string.text(), settings, &at)?;
+                name.record_type = place(classes, class);
+            }
+            let number = name.record_type;
+            let Some(class) = classes.get(to_usize(number.into())) else {
+                return Err(at.error(CLASS, invalid(number)).into());
+            };
             chunk.put_string(&mut name.string);
             copy_parts(chunk, registry, &class.parts, input)?;
             let (bytes, string_bytes) = chunk.sizes();
@@ -390,12 +385,11 @@ impl KiekerStream {
                 let error = at.over_limit("the strings of a record", to_u64(bytes), limit);
                 return Err(error.into());
             }
+            if !class.is_kiekers {
+                chunk.set_has_own_types();
+            }
             Ok(())
-        })?;
-        if !class.is_kiekers {
-            chunk.set_has_own_types();
-        }
-        Ok(())
+        })
     }
 
     /// Tells an item that is not complete yet from one that cannot be.
@@ -415,6 +409,18 @@ impl KiekerStream {
             _ => Err(error),
         }
     }
+}
+
+/// The number of a class among those that records had so far.
+#[cold]
+fn place(classes: &mut Vec<StreamClass>, class: StreamClass) -> u32 {
+    let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
+    let known = classes.iter().position(is_it);
+    let number = known.unwrap_or(classes.len());
+    if known.is_none() {
+        classes.push(class);
+    }
+    u32::try_from(number).unwrap_or(NO_TYPE)
 }
 
 /// How a sender counts the length of a string.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::chunk::KiekerChunk;
 use super::decode::invalid;
 use super::least_bytes;
-use super::registry::{Part, Registry, STRING_ID, Stop};
+use super::registry::{Part, Registry, Run, STRING_ID, Special, Stop};
 use super::stream::KiekerStream;
 use crate::container::compression::Compression;
 use crate::container::cursor::{Cursor, to_u64, to_usize};
@@ -68,17 +68,48 @@ pub(super) fn copy_parts(
 ) -> Result<(), Stop> {
     for part in parts {
         match part {
-            Part::Bool => put_bool(chunk, input)?,
-            Part::Bytes(bytes) => chunk.put(input.take(*bytes, "a field")?),
             Part::List(inner) => put_list(chunk, registry, inner, input)?,
-            Part::String => put_string(chunk, registry, input)?,
-            Part::TraceId(key) => {
-                let id = i64::from_be_bytes(input.array("the id of a trace")?);
-                chunk.put(&unique_trace_id(id, *key).to_be_bytes());
-            }
+            Part::Run(run) => put_run(chunk, registry, run, input)?,
         }
     }
     Ok(())
+}
+
+fn put_run(
+    chunk: &mut KiekerChunk,
+    registry: &mut Registry,
+    run: &Run,
+    input: &mut Cursor<'_>,
+) -> Result<(), Stop> {
+    const FIELDS: &str = "the fields of a record";
+    if let Some((0, Special::String)) = run.special.first() {
+        registry.take_nested(input)?;
+    }
+    let begin = input.clone();
+    let place = chunk.sizes().0;
+    let taken = input.take(run.bytes, FIELDS);
+    // If not all fields are there, the first ones may still be wrong.
+    chunk.put(taken.as_ref().copied().unwrap_or_default());
+    for (offset, special) in &run.special {
+        let mut field = begin.clone();
+        field.take(*offset, FIELDS)?;
+        let at = field.clone();
+        let place = place.saturating_add(*offset);
+        match special {
+            Special::Bool => bool(&mut field).map(drop)?,
+            Special::String => {
+                let id = i32::from_be_bytes(field.array(STRING_ID)?);
+                let string = registry.find(&at, STRING_ID, id)?;
+                let id = chunk.string_id(&mut string.string);
+                chunk.replace(place, id.to_be_bytes());
+            }
+            Special::TraceId(key) => {
+                let id = i64::from_be_bytes(field.array("the id of a trace")?);
+                chunk.replace(place, unique_trace_id(id, *key).to_be_bytes());
+            }
+        }
+    }
+    Ok(taken.map(drop)?)
 }
 
 /// The id of a trace in the space of a key. Ids of one sender stay different, -1 (no trace) stays,
@@ -92,13 +123,13 @@ fn unique_trace_id(id: i64, key: i64) -> i64 {
     }
 }
 
-fn put_bool(chunk: &mut KiekerChunk, input: &mut Cursor<'_>) -> Result<(), Stop> {
+/// Takes a bool, as the byte that it is.
+fn bool(input: &mut Cursor<'_>) -> Result<[u8; 1], Stop> {
     let at = input.clone();
     match input.array("a bool")? {
-        [byte @ (0 | 1)] => chunk.put(&[byte]),
-        [byte] => return Err(at.error("a bool", invalid(byte)).into()),
+        byte @ [0 | 1] => Ok(byte),
+        [byte] => Err(at.error("a bool", invalid(byte)).into()),
     }
-    Ok(())
 }
 
 fn put_string(
@@ -114,6 +145,7 @@ fn put_string(
     Ok(())
 }
 
+#[inline(never)]
 fn put_list(
     chunk: &mut KiekerChunk,
     registry: &mut Registry,
@@ -133,7 +165,10 @@ fn put_list(
     let bytes = input.clone().take(needed, LENGTH)?;
     chunk.put(&length);
     match inner {
-        FieldType::Bool => (0..items).try_for_each(|_| put_bool(chunk, input)),
+        FieldType::Bool => (0..items).try_for_each(|_| {
+            chunk.put(&bool(input)?);
+            Ok(())
+        }),
         FieldType::String => (0..items).try_for_each(|_| put_string(chunk, registry, input)),
         _ => {
             input.take(needed, LENGTH)?;

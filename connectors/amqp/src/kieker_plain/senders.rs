@@ -241,16 +241,25 @@ impl Senders {
         }
     }
 
+    /// The strings that are known, each with the number of its registry.
+    pub(super) fn strings(&self) -> impl Iterator<Item = (i64, i32, &str)> {
+        strings(&self.senders)
+    }
+
     /// Writes the file anew, with the strings that are known.
     fn write_anew(&mut self) -> Result<(), Failure> {
-        let mut senders: Vec<_> = self.senders.values().collect();
-        senders.sort_by_key(|it| it.last_message);
-        let strings = senders.into_iter().flat_map(|sender| {
-            let strings = sender.stream.strings();
-            strings.map(|(id, text)| (sender.id, id, text))
-        });
-        self.file.replace(strings)
+        self.file.replace(strings(&self.senders))
     }
+}
+
+/// The strings of these writers. Those of the writer that sent last come last.
+fn strings(senders: &HashMap<i64, Sender>) -> impl Iterator<Item = (i64, i32, &str)> {
+    let mut senders: Vec<_> = senders.values().collect();
+    senders.sort_by_key(|it| it.last_message);
+    senders.into_iter().flat_map(|sender| {
+        let strings = sender.stream.strings();
+        strings.map(|(id, text)| (sender.id, id, text))
+    })
 }
 
 impl fmt::Debug for Senders {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use baler_common::container::{ChunkString, KiekerChunk};
 use baler_common::record::{FieldType, Schema};
 use foldhash::fast::RandomState;
-use memchr::{Memchr, memchr_iter};
+use memchr::{memchr, memchr_iter};
 
-use super::number::{floating, integer, shown};
+use super::number::{floating, integer, plain_integer, shown};
 use super::text::Problem;
 
 /// The memory of texts that a parser keeps before it forgets them all.
@@ -50,7 +50,6 @@ pub(super) enum Backslash {
 pub(super) struct Fields<'a> {
     text: &'a str,
     backslash: Backslash,
-    ends: Memchr<'a>,
     /// Where the part that was taken last begins, and where the next one does.
     at: usize,
     pub(super) next: usize,
@@ -62,7 +61,6 @@ impl<'a> Fields<'a> {
         Self {
             text,
             backslash,
-            ends: memchr_iter(b';', text.as_bytes()),
             at: 0,
             next: 0,
             is_done: false,
@@ -74,14 +72,56 @@ impl<'a> Fields<'a> {
             return None;
         }
         self.at = self.next;
-        let mut end = self.ends.next();
+        let mut end = self.semicolon(self.at);
         while self.backslash == Backslash::Hides && end.is_some_and(|end| self.is_hidden(end)) {
-            end = self.ends.next();
+            end = end.and_then(|end| self.semicolon(end.saturating_add(1)));
         }
         self.is_done = end.is_none();
         let end = end.unwrap_or(self.text.len());
         self.next = end.saturating_add(1);
         self.text.get(self.at..end)
+    }
+
+    /// The first semicolon from here on.
+    fn semicolon(&self, from: usize) -> Option<usize> {
+        let rest = self.text.as_bytes().get(from..)?;
+        memchr(b';', rest).map(|at| from.saturating_add(at))
+    }
+
+    /// Takes the next part if it is an integer in its most common form; otherwise it stays. This
+    /// finds the end of the part at the same time, which saves a third of the time of a record.
+    #[inline]
+    pub(super) fn plain_integer<T: TryFrom<i64>>(&mut self) -> Option<T> {
+        let rest = self.text.as_bytes().get(self.next..)?;
+        let (number, length) = plain_integer(rest)?;
+        let number = T::try_from(number).ok()?;
+        self.is_done = match rest.get(length) {
+            Some(b';') => false,
+            Some(_) => return None,
+            None => true,
+        };
+        self.at = self.next;
+        self.next = self.at.saturating_add(length).saturating_add(1);
+        Some(number)
+    }
+
+    /// Copies the next part if it is a plain integer of this type; whether it was.
+    #[inline]
+    pub(super) fn put_plain_integer(
+        &mut self,
+        field_type: &FieldType,
+        chunk: &mut KiekerChunk,
+    ) -> bool {
+        let put = match field_type {
+            FieldType::I32 => self
+                .plain_integer::<i32>()
+                .map(|it| chunk.put(&it.to_be_bytes())),
+            FieldType::I64 => self
+                .plain_integer::<i64>()
+                .map(|it| chunk.put(&it.to_be_bytes())),
+            _ => None,
+        };
+        put.is_some()
     }
 
     /// Whether the semicolon here belongs to a backslash. A backslash takes the character after it.
@@ -102,7 +142,10 @@ impl<'a> Fields<'a> {
     pub(super) fn left(&self) -> usize {
         match self.is_done {
             true => 0,
-            false => self.ends.clone().count().saturating_add(1),
+            false => {
+                let rest = self.text.as_bytes().get(self.next..).unwrap_or_default();
+                memchr_iter(b';', rest).count().saturating_add(1)
+            }
         }
     }
 

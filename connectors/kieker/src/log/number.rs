@@ -17,6 +17,49 @@ where
     })
 }
 
+/// The integer that a text begins with, and its length: a minus sign perhaps, and at most 19 digits.
+/// `None` for any other text, and for `i64::MIN`.
+#[inline]
+pub(super) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
+    let (is_negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        _ => (false, text),
+    };
+    let (mut rest, mut number) = (digits, 0_u64);
+    while let Some((eight, after)) = rest.split_first_chunk()
+        && let Some(eight) = eight_digits(*eight)
+    {
+        number = number.wrapping_mul(100_000_000).wrapping_add(eight);
+        rest = after;
+    }
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        let digit = u64::from(digit - b'0');
+        number = number.wrapping_mul(10).wrapping_add(digit);
+        rest = after;
+    }
+    // No number of 19 digits wraps around.
+    if !(1..=19).contains(&(digits.len() - rest.len())) {
+        return None;
+    }
+    let number = i64::try_from(number).ok()?;
+    let number = if is_negative { -number } else { number };
+    Some((number, text.len() - rest.len()))
+}
+
+/// The number of eight digits: pairs of them are added up three times, all at once.
+#[inline]
+fn eight_digits(text: [u8; 8]) -> Option<u64> {
+    const ALL: u64 = 0x0101_0101_0101_0101;
+    // The first digit is the lowest byte.
+    let digits = u64::from_le_bytes(text) ^ (ALL * 0x30);
+    if (digits | digits.wrapping_add(ALL * 0x76)) & (ALL * 0x80) != 0 {
+        return None;
+    }
+    let pairs = (digits * 10 + (digits >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    Some((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+}
+
 /// Parses a number as `Double.toString` and `Float.toString` write it: `0.25`, `1.0E-7`, `NaN`,
 /// `-Infinity`.
 ///

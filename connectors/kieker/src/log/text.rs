@@ -152,17 +152,27 @@ impl TextParser {
         map: &KiekerStream,
         (chunk, until): (&mut KiekerChunk, i64),
     ) -> Result<(), Refused> {
-        let number = fields.next().unwrap_or_default();
-        let number = integer(number, "i32").map_err(|problem| fields.problem(problem))?;
+        let number = match fields.plain_integer() {
+            Some(number) => number,
+            None => {
+                let number = fields.next().unwrap_or_default();
+                integer(number, "i32").map_err(|problem| fields.problem(problem))?
+            }
+        };
         let class = self.class(number, map, &fields)?;
         let Self { classes, texts, .. } = self;
         let Some(class) = classes.get_mut(class) else {
             return Ok(());
         };
         let TextClass { name, schema, .. } = class;
-        let timestamp = fields.take(schema)?;
-        let timestamp: i64 = integer(fields.without_blank_lines(timestamp), "i64")
-            .map_err(|problem| fields.problem(format!("field (timestamp): {problem}")))?;
+        let timestamp: i64 = match fields.plain_integer() {
+            Some(timestamp) => timestamp,
+            None => {
+                let timestamp = fields.take(schema)?;
+                integer(fields.without_blank_lines(timestamp), "i64")
+                    .map_err(|problem| fields.problem(format!("field (timestamp): {problem}")))?
+            }
+        };
         if timestamp > until {
             return Err(Refused::Later(timestamp));
         }
@@ -170,6 +180,9 @@ impl TextParser {
             chunk.put_string(name);
             chunk.put(&timestamp.to_be_bytes());
             for field in schema.fields() {
+                if fields.put_plain_integer(field.field_type(), chunk) {
+                    continue;
+                }
                 let text = fields.take(schema)?;
                 fields
                     .value(text, field.field_type(), chunk, texts)

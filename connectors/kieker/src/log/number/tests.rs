@@ -38,3 +38,50 @@ fn what_java_does_not_write_is_no_number() {
     assert!(integer::<i32>("", "i32").is_err());
     assert_eq!(integer::<i64>("-9223372036854775808", "i64"), Ok(i64::MIN));
 }
+
+#[test]
+fn plain_integers_are_those_that_the_standard_library_reads() {
+    let numbers = (0..19).flat_map(|digits| {
+        let power = 10_i64.pow(digits);
+        [power - 1, power, power + 1, 123_456_789_012_345_678 / power]
+    });
+    let numbers = numbers.chain([i64::MAX]).flat_map(|it| [it, -it]);
+    for number in numbers {
+        for text in [format!("{number}"), format!("{number}\n7")] {
+            let length = number.to_string().len();
+            assert_eq!(
+                plain_integer(text.as_bytes()),
+                Some((number, length)),
+                "{text}"
+            );
+        }
+    }
+    assert_eq!(plain_integer(b"-007;12345678"), Some((-7, 4)));
+    for text in [
+        "",
+        "-",
+        ";1",
+        "+1",
+        "--1",
+        "x1",
+        "9223372036854775808",
+        "-9223372036854775808",
+        "00000000000000000001",
+        "18446744073709551617",
+    ] {
+        assert_eq!(plain_integer(text.as_bytes()), None, "{text}");
+    }
+    // Neighbours of the digits are none.
+    for byte in 0..=u8::MAX {
+        let mut text = *b"12345678";
+        for place in 0..8 {
+            text[place] = byte;
+            assert_eq!(
+                eight_digits(text).is_some(),
+                byte.is_ascii_digit(),
+                "{text:?}"
+            );
+            text = *b"12345678";
+        }
+    }
+}
