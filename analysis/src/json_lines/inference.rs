@@ -1,14 +1,15 @@
 //! The types of lines, inferred from the lines so far.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, LazyLock};
 
 use baler_common::record::{
     DynamicRecord, Field, FieldType, MAX_FIELDS, MAX_NAME_BYTES, Schema, SchemaError, Value,
     ValueError,
 };
+use foldhash::HashMap;
 
 use super::value::{Json, JsonKind, Number};
 use super::{OPAQUE_FIELD, OPAQUE_NAME};
@@ -70,7 +71,7 @@ impl Inference {
     pub fn new(type_field: impl Into<Box<str>>) -> Self {
         Self {
             type_field: type_field.into(),
-            types: HashMap::new(),
+            types: HashMap::default(),
             room: Room {
                 places: MAX_PLACES,
                 schemas: MAX_SCHEMAS,
@@ -145,7 +146,7 @@ impl LineType {
         Self {
             name: name.into(),
             shapes: Shapes::default(),
-            schemas: HashMap::new(),
+            schemas: HashMap::default(),
             opaque: text_schema(name, FieldType::Record(Arc::clone(&OPAQUE))),
         }
     }
@@ -274,16 +275,14 @@ impl Shapes {
             .map_or(Some(0), |members| self.position(members))
             .ok_or(Widened)?;
         shapes.push(u32::try_from(shape).map_err(|_| Widened)?);
-        let places = self
-            .0
-            .get_mut(shape)
-            .into_iter()
-            .flat_map(|it| &mut it.places);
-        let places = places.enumerate();
-        let json = |index| members?.get(index).map(|(_, json)| json);
-        places
-            .map(|(index, place)| place.value(json(index), shapes))
-            .collect()
+        let places = self.0.get_mut(shape).map(|it| &mut *it.places);
+        let places = places.unwrap_or_default();
+        let mut values = Vec::with_capacity(places.len());
+        for (index, place) in places.iter_mut().enumerate() {
+            let json = members.and_then(|members| members.get(index));
+            values.push(place.value(json.map(|(_, json)| json), shapes)?);
+        }
+        Ok(values)
     }
 
     fn schema(

@@ -1,10 +1,8 @@
 //! A line of JSON as a tree that keeps the text of each value.
 
 use std::borrow::Cow;
-use std::fmt;
 
-use serde::Deserializer;
-use serde::de::{DeserializeSeed, Error as _, MapAccess, SeqAccess, Visitor};
+use memchr::memchr2;
 use serde_json::value::RawValue;
 
 /// Arrays and objects nested deeper than this are kept as text: with an optional at each level, a
@@ -46,104 +44,114 @@ pub(super) enum Number {
 impl<'a> Json<'a> {
     /// Takes a line apart.
     pub(super) fn parse(line: &'a str) -> Result<Self, serde_json::Error> {
-        let raw: &RawValue = serde_json::from_str(line)?;
-        Self::of(raw, 0)
+        let valid: &RawValue = serde_json::from_str(line)?;
+        Rest(valid.get()).value(0)
     }
+}
 
-    fn of(raw: &'a RawValue, depth: usize) -> Result<Self, serde_json::Error> {
-        let text = raw.get();
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let kind = match text.as_bytes().first() {
-            Some(b'n') => JsonKind::Null,
-            Some(b't' | b'f') => JsonKind::Bool(text == "true"),
-            Some(b'"') => JsonKind::Text(deserializer.deserialize_str(Text)?),
-            Some(b'[' | b'{') if depth == MAX_NESTING => JsonKind::Opaque,
-            Some(b'[') => JsonKind::Array(deserializer.deserialize_seq(Items { depth })?),
-            Some(b'{') => JsonKind::Object(deserializer.deserialize_map(Members { depth })?),
-            _ => JsonKind::Number(Number::of(text)),
+/// The part of a valid JSON text that was not taken apart yet.
+struct Rest<'a>(&'a str);
+
+impl<'a> Rest<'a> {
+    /// Takes the value at the beginning; `depth` counts the arrays and objects around it.
+    fn value(&mut self, depth: usize) -> Result<Json<'a>, serde_json::Error> {
+        let before = self.0;
+        let kind = match self.first() {
+            b'"' => JsonKind::Text(self.text()?),
+            b'n' => self.skip(4, JsonKind::Null),
+            b't' => self.skip(4, JsonKind::Bool(true)),
+            b'f' => self.skip(5, JsonKind::Bool(false)),
+            b'[' | b'{' if depth == MAX_NESTING => {
+                let mut values = serde_json::Deserializer::from_str(before).into_iter();
+                let raw: Option<&RawValue> = values.next().transpose()?;
+                self.skip(raw.map_or(0, |raw| raw.get().len()), JsonKind::Opaque)
+            }
+            b'[' => {
+                let mut items = Vec::new();
+                while self.has_next() {
+                    items.push(self.value(depth + 1)?);
+                }
+                JsonKind::Array(items)
+            }
+            b'{' => {
+                let mut members = Vec::new();
+                while self.has_next() {
+                    let key = self.text()?;
+                    self.0 = self.0.trim_start_matches([':', ' ', '\t', '\n', '\r']);
+                    members.push((key, self.value(depth + 1)?));
+                }
+                JsonKind::Object(members)
+            }
+            _ => {
+                let is_part = |byte| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'E' | b'e');
+                let end = before.bytes().position(|byte| !is_part(byte));
+                let number = self.take(end.unwrap_or(before.len()));
+                JsonKind::Number(Number::of(number))
+            }
         };
-        Ok(Self { text, kind })
-    }
-}
-
-/// Borrows text without escapes.
-struct Text;
-
-impl<'de> Visitor<'de> for Text {
-    type Value = Cow<'de, str>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("text")
+        let text = Rest(before).take(before.len() - self.0.len());
+        Ok(Json { text, kind })
     }
 
-    fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-        Ok(Cow::Borrowed(text))
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-        Ok(Cow::Owned(text.to_owned()))
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Text {
-    type Value = Cow<'de, str>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_str(self)
-    }
-}
-
-/// The items of an array at this depth.
-struct Items {
-    depth: usize,
-}
-
-impl<'de> Visitor<'de> for Items {
-    type Value = Vec<Json<'de>>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-        let mut items = Vec::new();
-        while let Some(raw) = from.next_element()? {
-            items.push(Json::of(raw, self.depth + 1).map_err(A::Error::custom)?);
+    /// Takes text in quotes. Text without escapes is borrowed.
+    fn text(&mut self) -> Result<Cow<'a, str>, serde_json::Error> {
+        let (mut end, mut has_escapes) = (1, false);
+        let bytes = self.0.as_bytes();
+        while let Some(next) = memchr2(b'"', b'\\', bytes.get(end..).unwrap_or_default()) {
+            end += next + 1;
+            if bytes.get(end - 1) == Some(&b'"') {
+                break;
+            }
+            has_escapes = true;
+            end += 1;
         }
-        Ok(items)
-    }
-}
-
-/// The members of an object at this depth.
-struct Members {
-    depth: usize,
-}
-
-impl<'de> Visitor<'de> for Members {
-    type Value = Vec<(Cow<'de, str>, Json<'de>)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::new();
-        while let Some(key) = from.next_key_seed(Text)? {
-            let value = Json::of(from.next_value()?, self.depth + 1);
-            members.push((key, value.map_err(A::Error::custom)?));
+        let quoted = self.take(end);
+        match has_escapes {
+            true => serde_json::from_str(quoted).map(Cow::Owned),
+            false => Ok(Cow::Borrowed(quoted.get(1..end - 1).unwrap_or_default())),
         }
-        Ok(members)
+    }
+
+    /// Goes on to the next item of an array or an object; returns whether there is one.
+    fn has_next(&mut self) -> bool {
+        let is_closing = |rest: &Self| matches!(rest.first(), b']' | b'}');
+        self.0 = self.0.trim_ascii_start();
+        if !is_closing(self) {
+            // The opening bracket or a comma.
+            self.take(1);
+            self.0 = self.0.trim_ascii_start();
+        }
+        let has_next = !is_closing(self);
+        self.take(usize::from(!has_next));
+        has_next
+    }
+
+    fn first(&self) -> u8 {
+        self.0.as_bytes().first().copied().unwrap_or_default()
+    }
+
+    fn skip(&mut self, bytes: usize, kind: JsonKind<'a>) -> JsonKind<'a> {
+        self.take(bytes);
+        kind
+    }
+
+    fn take(&mut self, bytes: usize) -> &'a str {
+        let (taken, rest) = self.0.split_at_checked(bytes).unwrap_or_default();
+        self.0 = rest;
+        taken
     }
 }
 
 impl Number {
     fn of(text: &str) -> Self {
-        let is_whole = !text.contains(['.', 'e', 'E']);
         // A whole number has no negative zero.
-        if is_whole && text != "-0" {
-            let signed = text.parse().map(Self::Signed);
-            let unsigned = || text.parse().map(Self::Unsigned);
-            return signed.or_else(|_| unsigned()).unwrap_or(Self::Inexact);
+        if text != "-0" {
+            if let Ok(number) = text.parse() {
+                return Self::Signed(number);
+            }
+            if !text.contains(['.', 'e', 'E']) {
+                return text.parse().map_or(Self::Inexact, Self::Unsigned);
+            }
         }
         match text.parse::<f64>() {
             Ok(number) if number.is_finite() && is_exact(text, number) => Self::Float(number),
@@ -154,12 +162,10 @@ impl Number {
 
 /// Whether a float, written in its shortest form, is the decimal number in the text.
 fn is_exact(text: &str, number: f64) -> bool {
-    let Some(written) = Decimal::of(text) else {
-        return false;
-    };
-    // Any 15 digits survive in 53 bits, unless the number is too small for all of the bits.
-    (written.digits.len() <= 15 && (number.abs() > 1e-300 || written.digits.is_empty()))
-        || Decimal::of(&format!("{number:e}")) == Some(written)
+    // Any 15 digits survive in 53 bits, unless the number is too small for all of the bits. One
+    // character more is the point or the exponent's letter.
+    (text.len() <= 16 && number.abs() > 1e-300)
+        || Decimal::of(text).is_some_and(|it| Decimal::of(&format!("{number:e}")) == Some(it))
 }
 
 /// A decimal number: its digits without zeros at either end, and the power of ten of the last one.

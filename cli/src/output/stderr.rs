@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use baler_analysis::text::escape_but;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::prelude::*;
 
 use super::progress;
 use crate::args::GlobalArgs;
@@ -82,28 +83,27 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
         (false, 2) => "debug",
         (false, _) => "trace",
     };
-    let filter = match std::env::var(VARIABLE) {
-        Ok(directives) => {
-            let alone = EnvFilter::try_new(&directives).map_err(|error| {
-                Failure::configuration(format!(
-                    "{VARIABLE}={directives}: {error}; write a level (error, warn, info, debug, \
-                     trace) or directives such as baler_monitoring=debug"
-                ))
-            })?;
-            if args.verbose > 0 {
-                // Of two directives for the same target the later one counts.
-                EnvFilter::new(format!("{level},{directives}"))
-            } else {
-                alone
-            }
-        }
-        Err(_) => EnvFilter::new(level),
+    let own = std::env::var(VARIABLE).ok();
+    let directives = match &own {
+        Some(own) if args.verbose == 0 => own.clone(),
+        // Of two directives for the same target the later one counts.
+        Some(own) => format!("{level},{own}"),
+        None => level.to_owned(),
     };
+    let filter: Targets = directives.parse().map_err(|error| {
+        let own = own.unwrap_or_default();
+        Failure::configuration(format!(
+            "{VARIABLE}={own}: {error}; write a level (error, warn, info, debug, trace) or \
+             directives such as baler_monitoring=debug"
+        ))
+    })?;
     let has_colours = has_colours();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let output = tracing_subscriber::fmt::layer()
         .with_ansi(has_colours)
-        .with_writer(move || LogOutput { has_colours })
+        .with_writer(move || LogOutput { has_colours });
+    tracing_subscriber::registry()
+        .with(output)
+        .with(filter)
         .init();
     Ok(())
 }

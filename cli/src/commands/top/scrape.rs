@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use prometheus_parse::{Sample, Scrape, Value};
-
 use crate::exit::Failure;
 
 /// How long an answer may take.
@@ -26,6 +24,15 @@ pub(super) struct Scraper {
 pub(super) struct Snapshot {
     pub(super) taken: Instant,
     samples: Vec<Sample>,
+}
+
+/// One series of a metric.
+#[derive(Debug)]
+struct Sample {
+    metric: String,
+    /// Names and values.
+    labels: Vec<(String, String)>,
+    figure: f64,
 }
 
 impl Scraper {
@@ -110,13 +117,11 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// It is no such text, or not one of this program.
+    /// The text is not from this program.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let lines = text.lines().map(|line| Ok(line.to_owned()));
-        let scrape = Scrape::parse(lines).map_err(|error| error.to_string())?;
         let snapshot = Self {
             taken: Instant::now(),
-            samples: scrape.samples,
+            samples: text.lines().filter_map(Sample::parse).collect(),
         };
         if snapshot.sum("baler_build_info").is_none() {
             return Err("these are no metrics of baler".to_owned());
@@ -131,12 +136,10 @@ impl Snapshot {
         labels: [&str; N],
     ) -> Vec<([String; N], f64)> {
         let samples = self.samples.iter().filter(|it| it.metric == metric);
-        let series = samples.filter_map(|sample| match sample.value {
-            Value::Counter(value) | Value::Gauge(value) | Value::Untyped(value) => {
-                let label = |name| sample.labels.get(name).unwrap_or("").to_owned();
-                Some((labels.map(label), value))
-            }
-            Value::Histogram(_) | Value::Summary(_) => None,
+        let series = samples.map(|sample| {
+            let label = |name| sample.labels.iter().find(|(label, _)| label == name);
+            let value = |name| label(name).map_or_else(String::new, |(_, value)| value.clone());
+            (labels.map(value), sample.figure)
         });
         series.collect()
     }
@@ -161,5 +164,41 @@ impl Snapshot {
         let series = self.series(metric, labels).into_iter();
         let set = series.filter(|(_, value)| *value != 0.0);
         set.map(|(labels, _)| labels).collect()
+    }
+}
+
+impl Sample {
+    /// Reads a line such as `metric{label="value"} 2`; nothing comes of other lines.
+    fn parse(line: &str) -> Option<Self> {
+        let (metric, mut rest) = line.split_at_checked(line.find(['{', ' '])?)?;
+        let mut labels = Vec::new();
+        while let Some((name, quoted)) = rest
+            .strip_prefix(['{', ','])
+            .and_then(|it| it.split_once("=\""))
+        {
+            let mut value = String::new();
+            let mut letters = quoted.chars();
+            loop {
+                value.push(match letters.next()? {
+                    '"' => break,
+                    '\\' => match letters.next()? {
+                        'n' => '\n',
+                        escaped => escaped,
+                    },
+                    letter => letter,
+                });
+            }
+            labels.push((name.to_owned(), value));
+            rest = letters.as_str();
+        }
+        let figure = rest
+            .trim_start_matches('}')
+            .split_ascii_whitespace()
+            .next()?;
+        Some(Self {
+            metric: metric.to_owned(),
+            labels,
+            figure: figure.parse().ok()?,
+        })
     }
 }

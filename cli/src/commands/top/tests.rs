@@ -31,7 +31,7 @@ fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {
          # TYPE baler_build_info gauge\n\
          baler_build_info{{version=\"0.1.0\",command=\"send\"}} 1\n\
          # TYPE baler_endpoint_info gauge\n\
-         baler_endpoint_info{{role=\"sink\",endpoint=\"tcp://h:1\"}} 1\n\
+         baler_endpoint_info{{role=\"sink\",endpoint=\"file:/a?b=\\\"c,d\\\"\"}} 1\n\
          # TYPE process_start_time_seconds gauge\n\
          process_start_time_seconds {started}\n",
         is("closed"),
@@ -86,7 +86,7 @@ fn screen_shows_figures_and_a_process_that_goes_away_and_comes_back() {
     let text = screen.text();
     for part in [
         "send 0.1.0",
-        "to           tcp://h:1",
+        "to           file:/a?b=\"c,d\"",
         "writer closed",
         "records delivered",
         "4,000",
