@@ -96,7 +96,7 @@ fn put_run(
         let at = field.clone();
         let place = place.saturating_add(*offset);
         match special {
-            Special::Bool => bool(&mut field).map(drop)?,
+            Special::Bool => take_bool(&mut field).map(drop)?,
             Special::String => {
                 let id = i32::from_be_bytes(field.array(STRING_ID)?);
                 let string = registry.find(&at, STRING_ID, id)?;
@@ -124,7 +124,7 @@ fn unique_trace_id(id: i64, key: i64) -> i64 {
 }
 
 /// Takes a bool, as the byte that it is.
-fn bool(input: &mut Cursor<'_>) -> Result<[u8; 1], Stop> {
+fn take_bool(input: &mut Cursor<'_>) -> Result<[u8; 1], Stop> {
     let at = input.clone();
     match input.array("a bool")? {
         byte @ [0 | 1] => Ok(byte),
@@ -166,7 +166,7 @@ fn put_list(
     chunk.put(&length);
     match inner {
         FieldType::Bool => (0..items).try_for_each(|_| {
-            chunk.put(&bool(input)?);
+            chunk.put(&take_bool(input)?);
             Ok(())
         }),
         FieldType::String => (0..items).try_for_each(|_| put_string(chunk, registry, input)),
