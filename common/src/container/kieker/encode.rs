@@ -223,12 +223,14 @@ impl RecordEncoder {
         match (column, field_type) {
             (Column::Bool(values), _) => out.push(u8::from(*at(values, row)?)),
             (Column::Signed(values), _) => {
-                let value = *at(values, row)?;
+                // A value has the lowest bytes of its integer.
+                let bytes = at(values, row)?.to_be_bytes();
+                let [.., a, b, c, d] = bytes;
                 match field_type {
-                    FieldType::I8 => out.extend((value as i8).to_be_bytes()),
-                    FieldType::I16 => out.extend((value as i16).to_be_bytes()),
-                    FieldType::I32 => out.extend((value as i32).to_be_bytes()),
-                    FieldType::I64 => out.extend(value.to_be_bytes()),
+                    FieldType::I8 => out.push(d),
+                    FieldType::I16 => out.extend([c, d]),
+                    FieldType::I32 => out.extend([a, b, c, d]),
+                    FieldType::I64 => out.extend(bytes),
                     _ => return Err(Problem::Type),
                 }
             }

@@ -4,6 +4,7 @@
 //! sign, unsigned ones by zeros, floats are their bits, strings their ids.
 //!
 //! - `encode`: writes a column in the shortest of a few layouts.
+//! - `packing`: packs the integers of a column, or their differences.
 //! - `decode`: reads a column of any encoding.
 //! - `bits`: packs and unpacks numbers of the same number of bits.
 //! - `stepped`: the step of a clock, which is divided out before any other encoding.
@@ -11,6 +12,7 @@
 mod bits;
 mod decode;
 mod encode;
+mod packing;
 mod stepped;
 
 #[cfg(test)]

@@ -1,0 +1,227 @@
+//! How the integers of a column are packed: as they are, or as differences between neighbours.
+//!
+//! Next: `encode`, which compares that with other layouts.
+
+use super::bits::{pack, packed_bytes, width};
+use super::{DELTA_PACKED, PACKED, Sign};
+use crate::container::cursor::{to_u64, to_usize};
+use crate::container::varint::{self, prefixed_by_length};
+
+/// How many numbers of a column are examined to find the frequent widths.
+const SAMPLE: usize = 128;
+
+/// How many pairs of neighbours are examined to see whether integers repeat or rise.
+const SAMPLED_PAIRS: usize = 32;
+
+/// What is known of a column whose integers are not all equal.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stats {
+    /// Whether most integers seem to be equal to the one before.
+    pub(super) repeats: bool,
+    pub(super) plain: Packing,
+    /// Differences, where they may be narrower than the integers.
+    pub(super) delta: Option<Packing>,
+}
+
+/// The smallest of some numbers, and how many bits the largest one has above it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    pub(super) smallest: u64,
+    pub(super) bits: u32,
+}
+
+impl Span {
+    /// The span of signed numbers.
+    pub(super) fn of(numbers: impl Iterator<Item = u64>) -> Self {
+        let (mut smallest, mut largest) = (i64::MAX, i64::MIN);
+        for number in numbers {
+            smallest = smallest.min(number as i64);
+            largest = largest.max(number as i64);
+        }
+        Self {
+            smallest: smallest as u64,
+            bits: width(largest.wrapping_sub(smallest) as u64),
+        }
+    }
+}
+
+impl Stats {
+    pub(super) fn of(integers: &[u64], sign: Sign) -> Self {
+        // A sample says whether integers repeat, and whether neighbours are nearer than other
+        // integers.
+        let distance = |from: u64, to: u64| {
+            let difference = to.wrapping_sub(from);
+            width(varint::zigzag(difference as i64))
+        };
+        let half = integers.len() / 2;
+        let pairs = integers.iter().zip(integers.iter().skip(1));
+        let far = integers.get(half..).unwrap_or_default();
+        let sample = pairs.zip(far).take(half);
+        let (mut sampled, mut equal, mut far_bits, mut near_bits) = (0, 0, 0, 0);
+        let step = half.div_ceil(SAMPLED_PAIRS).max(1);
+        for ((before, integer), far) in sample.step_by(step) {
+            sampled += 1;
+            equal += u32::from(before == integer);
+            far_bits += distance(*before, *far);
+            near_bits += distance(*before, *integer);
+        }
+        let is_narrower = near_bits + sampled <= far_bits || integers.len() < SAMPLED_PAIRS;
+        Self {
+            repeats: equal * 2 >= sampled,
+            plain: Packing::plain(integers, sign),
+            delta: is_narrower.then(|| Packing::delta(integers, sign)),
+        }
+    }
+
+    /// The shorter way to pack `count` integers, and how many bytes the column has then.
+    pub(super) fn shortest(&self, count: usize) -> (Packing, usize) {
+        let delta = self.delta.unwrap_or(self.plain);
+        let bytes = [self.plain, delta].map(|packing| packing.bytes(count));
+        match bytes {
+            [plain, bytes] if bytes < plain => (delta, bytes),
+            [bytes, _] => (self.plain, bytes),
+        }
+    }
+}
+
+/// How the numbers of a column are packed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packing {
+    /// The first integer, as it is written, if differences are packed, and not integers.
+    pub(super) first: Option<u64>,
+    /// The smallest number, as it is written.
+    pub(super) smallest: u64,
+    pub(super) span: Span,
+}
+
+impl Packing {
+    /// How integers are packed.
+    pub(super) fn plain(integers: &[u64], sign: Sign) -> Self {
+        // Where no integer is negative and one is 0, the bits of all integers say how wide they are.
+        let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
+        let all = integers
+            .iter()
+            .fold(u64::from(!has_zero) << 63, |all, it| all | it);
+        let span = if all >> 63 == 0 {
+            Span {
+                smallest: 0,
+                bits: width(all),
+            }
+        } else {
+            // With this bit flipped, integers of either sign compare as signed numbers.
+            let flip = sign.bias() ^ 1 << 63;
+            let span = Span::of(integers.iter().map(|integer| integer ^ flip));
+            Span {
+                smallest: span.smallest ^ flip,
+                ..span
+            }
+        };
+        Self {
+            first: None,
+            smallest: sign.code(span.smallest),
+            span,
+        }
+    }
+
+    /// How the differences between neighbours are packed.
+    pub(super) fn delta(integers: &[u64], sign: Sign) -> Self {
+        let pairs = integers.iter().zip(integers.iter().skip(1));
+        let span = Span::of(pairs.map(|(before, integer)| integer.wrapping_sub(*before)));
+        Self {
+            first: integers.first().map(|first| sign.code(*first)),
+            smallest: varint::zigzag(span.smallest as i64),
+            span,
+        }
+    }
+
+    /// How many bytes a column of `count` integers has.
+    pub(super) fn bytes(self, count: usize) -> usize {
+        let head = varint::size(self.smallest) + self.first.map_or(0, varint::size);
+        let count = count - usize::from(self.first.is_some());
+        let payload = head + 1 + packed_bytes(count, self.span.bits);
+        1 + varint::size(to_u64(payload)) + payload
+    }
+
+    /// Fills `numbers` with the numbers to pack.
+    pub(super) fn numbers(self, integers: &[u64], numbers: &mut Vec<u64>) {
+        let smallest = self.span.smallest;
+        numbers.clear();
+        if self.first.is_some() {
+            let pairs = integers.iter().zip(integers.iter().skip(1));
+            let deltas = pairs.map(|(before, integer)| integer.wrapping_sub(*before));
+            numbers.extend(deltas.map(|delta| delta.wrapping_sub(smallest)));
+        } else {
+            numbers.extend(
+                integers
+                    .iter()
+                    .map(|integer| integer.wrapping_sub(smallest)),
+            );
+        }
+    }
+
+    /// The width at which a sample of the numbers takes the fewest bits, if some of them are above it.
+    pub(super) fn patched_width(self, integers: &[u64]) -> Option<u32> {
+        let widest = self.span.bits;
+        let smallest = self.span.smallest;
+        let is_delta = self.first.is_some();
+        let others = integers.get(usize::from(is_delta)..).unwrap_or_default();
+        let step = others.len().div_ceil(SAMPLE).max(1);
+        let mut counts = [0_u64; 65];
+        for (before, integer) in integers.iter().zip(others).step_by(step) {
+            let before = if is_delta { *before } else { 0 };
+            let number = integer.wrapping_sub(before).wrapping_sub(smallest);
+            if let Some(count) = counts.get_mut(to_usize(width(number).into())) {
+                *count += 1;
+            }
+        }
+        // The largest number has this width, whether it is in the sample or not.
+        if let Some(count) = counts.get_mut(to_usize(widest.into())) {
+            *count = (*count).max(1);
+        }
+        let total: u64 = counts.iter().sum();
+        // The two parts of patches begin with about nine bytes.
+        let parts = (8 * 9 * total)
+            .checked_div(to_u64(others.len()))
+            .unwrap_or(0);
+        let (mut best, mut best_bits) = (total * u64::from(widest), None);
+        let mut above = 0;
+        for bits in (1..widest).rev() {
+            let count = counts.get(to_usize(u64::from(bits) + 1));
+            above += count.copied().unwrap_or(0);
+            if above * 4 > total {
+                break;
+            }
+            let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
+            let patches = above * (u64::from(widest - bits) + gap_bits) + parts;
+            let cost = total * u64::from(bits) + patches;
+            if above > 0 && cost < best {
+                (best, best_bits) = (cost, Some(bits));
+            }
+        }
+        best_bits
+    }
+
+    /// Appends the payload up to the packed numbers, of which `bits` are packed.
+    pub(super) fn write(self, numbers: &[u64], bits: u32, out: &mut Vec<u8>) {
+        self.first
+            .into_iter()
+            .for_each(|first| varint::write(out, first));
+        varint::write(out, self.smallest);
+        out.extend(u8::try_from(bits));
+        pack(numbers, bits, out);
+    }
+
+    pub(super) fn layout(self) -> u8 {
+        let is_delta = self.first.is_some();
+        if is_delta { DELTA_PACKED } else { PACKED }
+    }
+
+    /// Appends a packed column.
+    pub(super) fn write_column(self, integers: &[u64], numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
+        self.numbers(integers, numbers);
+        out.push(self.layout());
+        prefixed_by_length(out, self.bytes(integers.len()) - 2, |out| {
+            self.write(numbers, self.span.bits, out);
+        });
+    }
+}
