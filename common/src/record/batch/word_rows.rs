@@ -197,22 +197,15 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         ids.resize(before.saturating_add(self.count), 0);
         let new = ids.get_mut(before..).unwrap_or_default();
         let each = self.each(self.field(place));
-        // The string of a row is often that of the row before.
-        let mut last = None;
         for (row, (id, word)) in new.iter_mut().zip(each).enumerate() {
             let tag = low_half(word >> place.shift);
-            let found = match last {
-                Some((known, id)) if known == tag => Ok(id),
-                _ => index.id_of_tag(self.words, tag, table),
-            };
-            *id = match found {
+            *id = match index.id_of_tag(self.words, tag, table) {
                 Ok(id) => id,
                 Err(error) => {
                     self.count = row;
                     return Err(error);
                 }
             };
-            last = Some((tag, *id));
         }
         Ok(())
     }

@@ -67,7 +67,7 @@ struct Choice {
 }
 
 impl Choice {
-    /// Whether a column of these sizes is hardly longer, an integer.
+    /// Whether a column of these sizes takes hardly more bytes an integer.
     fn is_as_short(self, integers: usize, bytes: usize) -> bool {
         let bytes = bytes.saturating_sub(bytes / 8);
         bytes.saturating_mul(self.integers) <= self.bytes.saturating_mul(integers)
@@ -75,7 +75,7 @@ impl Choice {
 }
 
 impl IntEncoder {
-    /// The columns that follow are those of a table with this number: they are as in the last chunk.
+    /// The next columns are those of the table with this number, which finds their last layouts.
     pub(in crate::container::native) fn begin_table(&mut self, number: usize) {
         self.next = (number, 0);
     }
@@ -159,7 +159,7 @@ impl IntEncoder {
                 out.truncate(end);
             }
         }
-        // Few integers are compared at once.
+        // Short columns are compared in every chunk.
         let is_long = stats.shortest(integers.len()).1 >= LEAST_BYTES;
         Choice {
             layout,
@@ -170,7 +170,8 @@ impl IntEncoder {
         }
     }
 
-    /// Appends a column as it was in the last chunk; `false`, and anything, if that is impossible.
+    /// Appends a column in the layout of the last chunk. Returns `false` if that is impossible; the
+    /// caller then cuts off what was appended.
     fn write_as_before(
         &mut self,
         integers: &[u64],
