@@ -1,7 +1,8 @@
 # Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages chromium, debootstrap, iproute2, python3, rabbitmq-server and valgrind.
+# and, on Debian, the packages chromium, debootstrap, iproute2, libssl-dev, pkg-config, python3,
+# rabbitmq-server and valgrind.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -141,6 +142,11 @@ need_promtool() {
         dpkg-deb -x prometheus_*.deb . && mv usr/bin/promtool "$tools_dir/bin/promtool") ||
         say "promtool could not be installed"
     rm -rf "$folder"
+}
+
+# need_openssl: Kafka's TLS links it.
+need_openssl() {
+    pkg-config --exists openssl 2>/dev/null || install_packages libssl-dev pkg-config
 }
 
 # need_iproute: the test of the READMEs' commands brings up the loopback of its own network with it.

@@ -154,7 +154,7 @@ impl ClientSettings {
         }
         let names = ["ssl.ca.location", "ssl.ca.pem"];
         if protocol.ends_with("ssl") && names.iter().all(|name| self.value(name).is_none()) {
-            // OpenSSL is built in and does not know where the system keeps certificates.
+            // An OpenSSL that is not the system's does not know where the system keeps certificates.
             config.set("ssl.ca.location", "probe");
         }
         for (name, value) in self.of_the_client() {
