@@ -72,8 +72,8 @@ pub struct Source {
     failures: HashMap<(ChunkIdentity, u32), Failures>,
     /// Whether a chunk was put aside because of the medium's count.
     has_put_suspect_aside: bool,
-    /// Whether the last step received something, if only a copy or damage.
-    heard: bool,
+    /// When the first step after the last activity received nothing.
+    silent_since: Option<Instant>,
     /// The medium's lanes that this reader owns; none before the medium assigned any.
     assigned: Option<BTreeSet<LaneName>>,
     watch: SourceWatch,
@@ -130,7 +130,7 @@ impl Source {
             in_work_on_disk: None,
             failures: HashMap::new(),
             has_put_suspect_aside: false,
-            heard: false,
+            silent_since: None,
             assigned: None,
             watch: SourceWatch::default(),
             watch_due: Instant::now(),
@@ -228,7 +228,6 @@ impl Source {
         self.settle_done()?;
         self.show();
         let received = self.receive(by)?;
-        self.heard = matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_)));
         self.note_progress(&received);
         match received {
             Ok(Received::Chunk(delivery)) => self.arrived(delivery),
@@ -293,7 +292,6 @@ impl Source {
         stop: Stop,
         mut keep_going: impl FnMut(&SourceReport) -> bool,
     ) -> Result<(), AnalysisError> {
-        let mut last_heard = Instant::now();
         let mut dirty = false;
         while keep_going(&self.report) && !self.is_stopped() {
             if !stage.ready(Instant::now() + TICK)? {
@@ -301,7 +299,6 @@ impl Source {
                 self.show();
                 continue;
             }
-            let waited = self.is_waiting();
             match self.step(Instant::now() + TICK)? {
                 Step::Chunk(parcel) => {
                     dirty = true;
@@ -311,7 +308,7 @@ impl Source {
                         self.settle_done()?;
                         return Err(error);
                     }
-                    last_heard = self.heard_now();
+                    self.heard();
                 }
                 Step::End => break,
                 Step::Idle if dirty => {
@@ -319,22 +316,12 @@ impl Source {
                     // Nothing was received while it flushed: that time is no silence.
                     dirty = stage.idle()?;
                     if !dirty {
-                        last_heard = self.heard_now();
+                        self.heard();
                     }
                 }
-                Step::Idle if self.heard => last_heard = self.heard_now(),
-                Step::Idle if waited || self.is_waiting() => {
-                    // Silence counts from the end of the medium.
-                    last_heard = Instant::now();
-                    self.member.iter().for_each(|member| member.group.waits());
-                }
                 Step::Idle => {
-                    let own = last_heard.elapsed();
-                    let idle = self
-                        .member
-                        .as_ref()
-                        .map_or(own, |member| member.group.idle());
-                    if stop.idle_timeout.is_some_and(|limit| idle >= limit) {
+                    let silence = self.silence();
+                    if stop.idle_timeout.is_some_and(|it| silence >= Some(it)) {
                         break;
                     }
                 }
@@ -346,6 +333,14 @@ impl Source {
         stage.finish()?;
         self.settle_aside(Instant::now() + QUARANTINE_PATIENCE)?;
         self.settle_done()
+    }
+
+    /// For how long nothing came, neither chunks nor copies nor damage, while the reader was at the
+    /// end of its medium ([`ChunkReader::waits_for`]). In a group all of its readers count.
+    pub fn silence(&self) -> Option<Duration> {
+        let own = self.silent_since?.elapsed();
+        let member = self.member.as_ref();
+        Some(member.map_or(own, |member| member.group.idle()))
     }
 
     /// The figures so far.
@@ -403,6 +398,15 @@ impl Source {
         let waits_for = || self.reader.waits_for().filter(|_| has_room);
         let waiting = &mut self.report.waiting;
         waiting.received(received, waits_for, Instant::now);
+        if matches!(received, Ok(Received::Chunk(_) | Received::Damaged(_))) {
+            self.heard();
+        } else if waited || self.is_waiting() {
+            // Silence counts from the end of the medium.
+            self.silent_since = None;
+            self.member.iter().for_each(|member| member.group.waits());
+        } else {
+            self.silent_since.get_or_insert_with(Instant::now);
+        }
         if waited != self.is_waiting() {
             self.watch_due = Instant::now();
             self.show();
@@ -421,11 +425,9 @@ impl Source {
         self.report.waiting.since().is_some()
     }
 
-    /// Notes that something came or was processed; returns the time.
-    fn heard_now(&self) -> Instant {
-        if let Some(member) = &self.member {
-            member.group.heard();
-        }
-        Instant::now()
+    /// Notes that something came or was processed.
+    fn heard(&mut self) {
+        self.silent_since = None;
+        self.member.iter().for_each(|member| member.group.heard());
     }
 }

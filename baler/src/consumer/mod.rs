@@ -313,27 +313,21 @@ impl<T: Records> Iterator for Consumer<T> {
     type Item = Result<Batch<T>, Error>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let mut last_heard = Instant::now();
         while !self.has_failed && !self.stop.is_stopped() {
             let mut guard = self.source.lock();
             let source = guard.as_mut()?;
             let step = source.step(Instant::now() + POLL_INTERVAL);
-            let is_waiting =
-                matches!(step, Ok(Step::Idle)) && source.report().waiting.since().is_some();
+            let silence = source.silence();
             drop(guard);
             match step {
                 Ok(Step::Chunk(parcel)) => {
-                    last_heard = Instant::now();
                     if let Some(batch) = self.batch(parcel) {
                         return Some(batch);
                     }
                 }
                 Ok(Step::End) => return None,
-                // Silence counts from the end of the medium.
-                Ok(Step::Idle) if is_waiting => last_heard = Instant::now(),
                 Ok(Step::Idle) => {
-                    let silence = last_heard.elapsed();
-                    if self.idle_timeout.is_some_and(|limit| silence >= limit) {
+                    if self.idle_timeout.is_some_and(|it| silence >= Some(it)) {
                         return None;
                     }
                 }
