@@ -93,17 +93,19 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
     }
 }
 
-/// Debian's slim image has the C library and GCC's, and nothing else that a program could need.
+/// Debian's slim image has the C library and GCC's. OpenSSL is installed into it, for Kafka's TLS.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_program_needs_no_library_that_the_image_lacks() {
-    const THERE: [&str; 7] = [
+    const THERE: [&str; 9] = [
         "ld-linux",
         "libc.so",
+        "libcrypto.so",
         "libdl.so",
         "libgcc_s.so",
         "libm.so",
         "libpthread.so",
+        "libssl.so",
         "linux-vdso",
     ];
     let listed = Command::new("ldd")
@@ -113,5 +115,13 @@ fn the_program_needs_no_library_that_the_image_lacks() {
     assert!(listed.contains("libc.so"), "{listed}");
     for line in listed.lines() {
         assert!(THERE.iter().any(|there| line.contains(there)), "{line}");
+    }
+    if listed.contains("libssl.so") {
+        let instructions = instructions();
+        let installed = all(&instructions, "RUN");
+        assert!(
+            installed.last().unwrap().contains(" libssl3 "),
+            "{installed:?}"
+        );
     }
 }

@@ -14,7 +14,7 @@ use crate::support::{Background, Receiver, baler, file_uri, json, json_lines, ou
 
 /// How many records go through the receiver that is killed, in chunks so small that the lines of
 /// several wait in the sink's buffer: one acknowledged too early would be missed.
-const KILL_RECORDS: u64 = 1_000_000;
+const KILL_RECORDS: u64 = 300_000;
 
 /// What is read of a line: who the record is.
 #[derive(serde::Deserialize)]

@@ -15,7 +15,7 @@ const SHORT: [&str; 5] = [
     "sweep",
     "--seconds=1",
     "--warm-up=200ms",
-    "--rate=2000",
+    "--rate=500",
     "--repetitions=2",
 ];
 
@@ -62,7 +62,7 @@ fn check(document: &Value, sizes: &[u64], has_client: bool) {
         assert_eq!(cell["failure"], Value::Null, "{cell}");
         assert_eq!(
             (cell["rate"].as_f64(), cell["lost"].as_u64()),
-            (Some(2_000.0), Some(0)),
+            (Some(500.0), Some(0)),
             "{cell}"
         );
         for name in [
@@ -236,7 +236,7 @@ fn a_load_without_a_rate_loses_nothing_at_the_mock_cluster() {
     let args = sweep("kafka+mock:full", folder.path(), &more);
     let args: Vec<String> = args
         .into_iter()
-        .map(|arg| arg.replace("--rate=2000", "--rate=max"))
+        .map(|arg| arg.replace("--rate=500", "--rate=max"))
         .collect();
     let document = json(&words(&args));
     let cells = document["cells"].as_array().unwrap();

@@ -11,7 +11,6 @@ mod arbitrary;
 mod body_formats;
 mod corpus;
 mod derive;
-mod derive_errors;
 #[cfg(feature = "zstd")]
 mod dictionaries;
 mod evolution;

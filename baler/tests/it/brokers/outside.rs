@@ -19,15 +19,15 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
 }
 
-/// Builds programs beside the test, where most of what they need is built; the folder that has them.
-fn build(arguments: &[&str]) -> PathBuf {
+/// Builds the programs beside the test, as `scripts/test` did before; the folder that has them.
+fn build() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
     let built = Command::new(env!("CARGO"))
         .arg("build")
         .arg("--manifest-path")
         .arg(examples().join("Cargo.toml"))
-        .args(arguments)
+        .args(["--workspace", "--all-features"])
         .env("CARGO_TARGET_DIR", profile.parent().unwrap())
         .status()
         .unwrap();
@@ -88,14 +88,7 @@ fn fifteen_lines_on_either_side_are_enough() {
         let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
         assert!(lines <= 15, "{name} has {lines} lines");
     }
-    let programs = build(&[
-        "--features",
-        "kafka",
-        "--bin",
-        "produce",
-        "--bin",
-        "consume",
-    ]);
+    let programs = build();
     let node = shared_node();
     let cluster = EmbeddedCluster::start("orders", 2).unwrap();
     let topic = format!("kafka://{}/orders", cluster.bootstrap_servers());
@@ -139,7 +132,7 @@ fn post(address: &str, body: &str) -> String {
 
 #[test]
 fn the_shop_sends_its_orders_and_calls_over_either_broker() {
-    let programs = build(&["--all-features"]);
+    let programs = build();
     let node = shared_node();
     let cluster = EmbeddedCluster::start("shop", 2).unwrap();
     let topic = format!("kafka://{}/shop", cluster.bootstrap_servers());
@@ -176,7 +169,7 @@ fn the_shop_sends_its_orders_and_calls_over_either_broker() {
 
 #[test]
 fn consumers_that_share_a_queue_write_all_records_into_parquet_files() {
-    let programs = build(&["--all-features"]);
+    let programs = build();
     let node = shared_node();
     let uri = queue(&node, "parquet");
     send_orders(&uri, 2_000, 20);

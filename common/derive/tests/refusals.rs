@@ -2,5 +2,5 @@
 
 #[test]
 fn mistakes_are_named_where_they_are_made() {
-    trybuild::TestCases::new().compile_fail("tests/ui/*.rs");
+    trybuild::TestCases::new().compile_fail("tests/refused/*.rs");
 }
