@@ -10,14 +10,9 @@
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
 use std::error::Error;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use baler_analysis::{AnalysisError, Parcel, Source, Stage, Stop};
-use baler_common::record::Record;
-use baler_common::transport::ChunkReader;
-use baler_common::transport::uri::Uri;
-use baler_connector_amqp::{AmqpConfig, AmqpReader};
-use baler_connector_kafka::{KafkaConfig, KafkaReader};
+use baler::Record;
 
 /// The fields of a call that this program needs; a chunk's records are matched by type and name.
 #[derive(Debug, Record)]
@@ -33,48 +28,26 @@ struct Call {
     tout: i64,
 }
 
-/// Prints the first calls, and adds up the time of all.
-#[derive(Default)]
-struct Calls {
-    seen: u64,
-    total: Duration,
-}
-
-impl Stage for Calls {
-    fn name(&self) -> &'static str {
-        "calls"
-    }
-
-    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for call in parcel.chunk().batch.read::<Call>() {
-            let call = call.map_err(|error| AnalysisError::stage("calls", error.to_string()))?;
-            let took = Duration::from_nanos(call.tout.saturating_sub(call.tin).unsigned_abs());
-            if self.seen < 3 {
-                println!("{} took {took:?}", call.operation_signature);
-            }
-            self.seen += 1;
-            self.total += took;
-        }
-        Ok(())
-    }
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let uri = Uri::parse(&arguments.next().ok_or("usage: typed URI [COUNT]")?)?;
+    let uri = arguments.next().ok_or("usage: typed URI [COUNT]")?;
     let count = arguments.next().map_or(Ok(1_000), |count| count.parse())?;
-    let reader: Box<dyn ChunkReader> = match uri.scheme() {
-        "amqp" | "amqps" => Box::new(AmqpReader::new(AmqpConfig::from_uri(uri)?)?),
-        "kafka" => Box::new(KafkaReader::open(KafkaConfig::from_uri(uri)?)?),
-        scheme => return Err(format!("{scheme}: write an amqp: or kafka: URI").into()),
-    };
-    let mut source = Source::new(reader);
-    let mut calls = Calls::default();
-    source.run(&mut calls, Stop::default(), |report| report.records < count)?;
-    let report = source.close(Instant::now() + Duration::from_secs(10))?;
-    println!(
-        "{} calls took {:?} together; {} chunks acknowledged",
-        calls.seen, calls.total, report.acknowledged
-    );
+    let (mut seen, mut total) = (0_u64, Duration::ZERO);
+    for batch in baler::consume::<Call>(&uri)? {
+        let batch = batch?;
+        for call in &batch {
+            let took = Duration::from_nanos(call.tout.saturating_sub(call.tin).unsigned_abs());
+            if seen < 3 {
+                println!("{} took {took:?}", call.operation_signature);
+            }
+            seen += 1;
+            total += took;
+        }
+        batch.ack()?;
+        if seen >= count {
+            break;
+        }
+    }
+    println!("{seen} calls took {total:?} together");
     Ok(())
 }

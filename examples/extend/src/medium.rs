@@ -62,6 +62,14 @@ impl ChunkWriter for Lz4Writer {
         self.writer.set_notify(notify);
     }
 
+    fn set_awaited(&mut self, awaited: bool) {
+        self.writer.set_awaited(awaited);
+    }
+
+    fn stats(&self) -> WriterStats {
+        self.writer.stats()
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.writer.reopen(by)
     }
@@ -103,6 +111,14 @@ impl ChunkReader for Lz4Reader {
                 }))
             }
         }
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.0.waits_for()
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.0.stats()
     }
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
