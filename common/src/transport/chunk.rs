@@ -148,15 +148,9 @@ impl FromStr for ChunkIdentity {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parse = || {
             let mut parts = text.split('/');
-            let producer = parts.next()?.parse().ok()?;
-            let (start, random) = parts.next()?.split_once('-')?;
-            let epoch = Epoch {
-                start_unix_ns: start.parse().ok()?,
-                random: u32::from_str_radix(random, 16).ok()?,
-            };
             let identity = Self {
-                producer,
-                epoch,
+                producer: parts.next()?.parse().ok()?,
+                epoch: parts.next()?.parse().ok()?,
                 lane: parts.next()?.parse().ok()?,
                 sequence: parts.next()?.parse().ok()?,
             };
@@ -210,6 +204,23 @@ pub struct Epoch {
     pub start_unix_ns: u64,
     /// Tells lives apart that began in the same nanosecond.
     pub random: u32,
+}
+
+/// Reads what [`Display`](fmt::Display) shows: the start in nanoseconds, a hyphen, the random part in
+/// hexadecimal.
+impl FromStr for Epoch {
+    type Err = ParseIdentityError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parse = || {
+            let (start, random) = text.split_once('-')?;
+            Some(Self {
+                start_unix_ns: start.parse().ok()?,
+                random: u32::from_str_radix(random, 16).ok()?,
+            })
+        };
+        parse().ok_or(ParseIdentityError)
+    }
 }
 
 impl fmt::Display for Epoch {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, ProducerId};
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable};
 
@@ -71,16 +71,12 @@ pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
         _ => return None,
     };
     let headers = properties.headers().as_ref()?;
-    let (start, random) = text(headers, EPOCH)?.split_once('-')?;
     Some(ChunkMeta {
         container,
         records: u32::try_from(number(headers, RECORDS)?).ok()?,
         identity: ChunkIdentity {
             producer: ProducerId::from_str(text(headers, PRODUCER)?).ok()?,
-            epoch: Epoch {
-                start_unix_ns: start.parse().ok()?,
-                random: u32::from_str_radix(random, 16).ok()?,
-            },
+            epoch: text(headers, EPOCH)?.parse().ok()?,
             lane: u32::try_from(number(headers, LANE)?).ok()?,
             sequence: number(headers, SEQUENCE)?.cast_unsigned(),
         },

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Instant;
 
 use baler_common::transport::{Failure, TransportError};
-use lapin::{BasicProperties, Confirmation};
+use lapin::{BasicProperties, Confirmation as Answer};
 use tokio::runtime::{Builder, Runtime};
 
 use crate::client::{self, Connected};
@@ -101,9 +101,9 @@ impl PlainPublisher {
         Ok(())
     }
 
-    fn count(&mut self, answer: lapin::Result<Confirmation>) -> Result<(), Failure> {
+    fn count(&mut self, answer: lapin::Result<Answer>) -> Result<(), Failure> {
         match answer.map_err(|error| error::of_use("publish to", &error))? {
-            Confirmation::Ack(None) => {
+            Answer::Ack(None) => {
                 self.confirmed = self.confirmed.saturating_add(1);
                 Ok(())
             }

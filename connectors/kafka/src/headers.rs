@@ -2,7 +2,7 @@
 //!
 //! README.md describes both, under "A message".
 
-use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind, ProducerId};
 use rdkafka::Message;
 use rdkafka::message::Headers as _;
 
@@ -67,7 +67,7 @@ pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
             producer: producer.parse().ok()?,
             lane: parts.next()?.parse().ok()?,
             sequence: parts.next()?.parse().ok()?,
-            epoch: parse_epoch(parts.next()?)?,
+            epoch: parts.next()?.parse().ok()?,
         },
         records: parts.next()?.parse().ok()?,
     })
@@ -81,19 +81,10 @@ fn read_six_headers<'a>(text: impl Fn(&str) -> Option<&'a str>) -> Option<ChunkM
         records: text("records")?.parse().ok()?,
         identity: ChunkIdentity {
             producer: text("producer")?.parse::<ProducerId>().ok()?,
-            epoch: parse_epoch(text("epoch")?)?,
+            epoch: text("epoch")?.parse().ok()?,
             lane: text("lane")?.parse().ok()?,
             sequence: text("sequence")?.parse().ok()?,
         },
-    })
-}
-
-/// An epoch as it is displayed: its start in nanoseconds, a hyphen, the random part in hexadecimal.
-fn parse_epoch(text: &str) -> Option<Epoch> {
-    let (start, random) = text.split_once('-')?;
-    Some(Epoch {
-        start_unix_ns: start.parse().ok()?,
-        random: u32::from_str_radix(random, 16).ok()?,
     })
 }
 

@@ -146,7 +146,7 @@ const LEAST_TICK: Duration = Duration::from_millis(1);
 
 /// A poll is made for at least this number of records, unless that takes too long: waking the collector and
 /// whatever sends, all with cold caches, takes as much CPU time as emitting and encoding a thousand
-/// and more of them (the kept study of `baler sweep` finds some 370 us a poll and 210 ns a record).
+/// and more of them (a study of `baler sweep`, benches/results, finds some 370 us a poll and 210 ns a record).
 pub(super) const MIN_POLL_RECORDS: f64 = 1_024.0;
 
 /// A chunk is polled for later than it should be full, by this part of its records: they come in bursts,

@@ -1,20 +1,23 @@
 //! The collector's way out: chunks to the outbox, and accounts of what became of them.
 //!
-//! Next: `Outbox` in `baler_common::transport`, which hands chunks to the writer.
+//! Next: `encoder`, which makes the bytes of a chunk, and `Outbox` in `baler_common::transport`, which hands
+//! chunks to the writer.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, LossReason};
-use baler_common::transport::{Chunk, Connection, End, Fate, Outbox};
+use baler_common::container::{ChunkDecoder, LossReason, Losses};
+use baler_common::record::RecordBatch;
+use baler_common::transport::{Chunk, Connection, ContainerKind, End, Fate, Outbox};
 
 use super::closing::ClosedBy;
 use super::controller_state::ControllerState;
 use super::encoder::{EncodeProblem, Encoder};
 use super::event::{Event, Hooks, Quarantined};
 use super::splitting::ChunkTypes;
+use crate::clock::monotonic;
 
-/// Drives the outbox, into which `splitting` puts the chunks of batches.
+/// Makes chunks of batches, and drives the outbox that holds them.
 ///
 /// Records that cannot be sent are put aside; everything is entered into the ledger.
 pub(super) struct Dispatch {
@@ -74,6 +77,54 @@ impl Dispatch {
         self.outbox
             .first_ticket()
             .is_none_or(|first| first >= below)
+    }
+
+    /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
+    pub(super) fn ship(
+        &mut self,
+        lane: usize,
+        batch: &RecordBatch,
+        closed_by: ClosedBy,
+        last: bool,
+    ) -> Result<usize, EncodeProblem> {
+        let (losses, limit) = (self.losses(), self.limit());
+        let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
+        let bytes = chunk.bytes.len();
+        self.shared.ledger.encoded(bytes, closed_by);
+        if chunk.meta.container == ContainerKind::Kieker {
+            self.types.remember(chunk.ticket, batch);
+        }
+        self.outbox.push(chunk, monotonic());
+        Ok(bytes)
+    }
+
+    /// Says with an empty chunk in each lane that the epoch is over, unless one has said so.
+    pub(super) fn ship_last(&mut self) {
+        if !self.sent_last && self.encoder.container() == ContainerKind::Native {
+            let empty = RecordBatch::default();
+            for lane in self.encoder.without_last() {
+                // A serializer that fails even now has nothing to say.
+                self.ship(lane, &empty, ClosedBy::Flush, true)
+                    .unwrap_or_default();
+            }
+        }
+        // Kieker's container says nothing of epochs.
+        self.sent_last = true;
+    }
+
+    /// The hard cap of a chunk: ours or the medium's.
+    pub(super) fn limit(&self) -> usize {
+        let medium = self.outbox.capability().max_chunk_bytes.get();
+        self.max_chunk_bytes.min(medium)
+    }
+
+    /// Records lost so far, before the collector and by it.
+    fn losses(&self) -> Losses {
+        let mut losses = self.shared.queues.counts().lost;
+        for (code, records) in self.shared.ledger.losses().iter() {
+            losses.add_code(code, records);
+        }
+        losses
     }
 
     /// Lets the outbox do what it can, and accounts for it.

@@ -1,6 +1,6 @@
 //! Batches to numbered chunks.
 //!
-//! Next: `splitting` pushes the chunk to the outbox, and `dispatch` drives the outbox.
+//! Next: `dispatch` pushes the chunk to the outbox, and drives the outbox.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

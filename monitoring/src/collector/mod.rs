@@ -1,13 +1,16 @@
 //! The collector: one thread that makes chunks of what the application's threads emit.
 //!
 //! ```text
-//! queues -> queue_reader -> rounds -> [batch] -> splitting -> encoder -> [chunk] -> dispatch -> outbox
+//! queues -> queue_reader -> rounds -> [batch] -> dispatch -> encoder -> [chunk] -> outbox
+//!                                                   |  ^
+//!                                     too large: splitting
 //! ```
 //!
-//! It waits for deadlines and wake-ups and never polls faster than its tick.
+//! It waits for deadlines and wake-ups. It looks for records at least twice in the wait time of a
+//! chunk, and at most each 64th of it.
 //! While the outbox is full it drains nothing: the queues fill and their policy rules.
 //!
-//! The age of a record counts from the last round before it appeared, which is at most a tick too
+//! The age of a record counts from the last round before it appeared, which may be one round too
 //! early: no clock is read for it on the application's thread, and records that
 //! are forwarded with times of long ago or none are batched like any other.
 

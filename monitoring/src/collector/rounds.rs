@@ -1,6 +1,6 @@
 //! Rounds over the queues: rows into batches, full batches into chunks.
 //!
-//! Next: `splitting`, where a full batch becomes one chunk, or several.
+//! Next: `dispatch`, where a full batch becomes a chunk.
 
 use std::time::Instant;
 

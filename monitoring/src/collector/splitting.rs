@@ -1,13 +1,13 @@
-//! Batches into chunks, in pieces where one chunk would be too large; the rest is put aside.
+//! What happens to a batch that cannot be one chunk: smaller ones are made of it, and what cannot be
+//! sent at all is put aside.
 //!
-//! Next: `encoder`, which makes the bytes of a chunk, and then `dispatch`.
+//! Next: `dispatch`, which makes chunks of the pieces.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use baler_common::container::{LossReason, Losses};
+use baler_common::container::LossReason;
 use baler_common::record::{BatchBuilder, Catalog, PushError, RecordBatch, RecordRef, Schema};
-use baler_common::transport::ContainerKind;
 use bytes::Bytes;
 
 use super::closing::ClosedBy;
@@ -15,28 +15,8 @@ use super::dispatch::Dispatch;
 use super::encoder::EncodeProblem;
 use super::event::{Event, Quarantined};
 use super::ledger::count;
-use crate::clock::monotonic;
 
 impl Dispatch {
-    /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
-    pub(super) fn ship(
-        &mut self,
-        lane: usize,
-        batch: &RecordBatch,
-        closed_by: ClosedBy,
-        last: bool,
-    ) -> Result<usize, EncodeProblem> {
-        let (losses, limit) = (self.losses(), self.limit());
-        let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
-        let bytes = chunk.bytes.len();
-        self.shared.ledger.encoded(bytes, closed_by);
-        if chunk.meta.container == ContainerKind::Kieker {
-            self.types.remember(chunk.ticket, batch);
-        }
-        self.outbox.push(chunk, monotonic());
-        Ok(bytes)
-    }
-
     /// Makes the chunks that can be made of a batch that cannot be one.
     pub(super) fn take_apart(
         &mut self,
@@ -140,35 +120,6 @@ impl Dispatch {
         self.shared.ledger.lost(reason, records);
         self.shared.ledger.quarantined(records);
         self.hooks.tell(&Event::Quarantined(quarantined));
-    }
-
-    /// The hard cap of a chunk: ours or the medium's.
-    pub(super) fn limit(&self) -> usize {
-        let medium = self.outbox.capability().max_chunk_bytes.get();
-        self.max_chunk_bytes.min(medium)
-    }
-
-    /// Records lost so far, before the collector and by it.
-    fn losses(&self) -> Losses {
-        let mut losses = self.shared.queues.counts().lost;
-        for (code, records) in self.shared.ledger.losses().iter() {
-            losses.add_code(code, records);
-        }
-        losses
-    }
-
-    /// Says with an empty chunk in each lane that the epoch is over, unless one has said so.
-    pub(super) fn ship_last(&mut self) {
-        if !self.sent_last && self.encoder.container() == ContainerKind::Native {
-            let empty = RecordBatch::default();
-            for lane in self.encoder.without_last() {
-                // A serializer that fails even now has nothing to say.
-                self.ship(lane, &empty, ClosedBy::Flush, true)
-                    .unwrap_or_default();
-            }
-        }
-        // Kieker's container says nothing of epochs.
-        self.sent_last = true;
     }
 }
 

@@ -1,4 +1,4 @@
-//! Chunk size, wait time and tick chosen by the collector itself, within a bound of the latency.
+//! Chunk size, wait time and how often to poll, chosen by the collector itself, within a bound of the latency.
 //!
 //! ```text
 //! records taken ----> rate -----\

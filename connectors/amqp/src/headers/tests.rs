@@ -1,3 +1,4 @@
+use baler_common::transport::Epoch;
 use baler_common::transport::uri::Uri;
 use lapin::types::AMQPType;
 

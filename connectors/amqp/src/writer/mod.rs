@@ -221,7 +221,7 @@ async fn run(
         Ok(by) => drop(connected.close(by).await),
         Err(failure) => {
             // Earlier answers still count. The first error is reported.
-            drop(shared.settle(None, &mut in_flight, endpoint));
+            drop(shared.take_answers(None, &mut in_flight, endpoint));
             shared.fail(failure);
         }
     }
@@ -255,7 +255,7 @@ async fn serve(
         tokio::select! {
             () = shared.work.notified() => {}
             answer = in_flight.next_answer() => {
-                shared.settle(Some(answer), in_flight, endpoint)?;
+                shared.take_answers(Some(answer), in_flight, endpoint)?;
             }
             event = client::next(&mut events) => match event {
                 Some(Event::ConnectionBlocked(_)) => shared.set_blocked(true),

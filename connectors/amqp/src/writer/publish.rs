@@ -8,12 +8,12 @@ use std::time::Instant;
 
 use lapin::options::BasicPublishOptions;
 use lapin::types::ShortString;
-use lapin::{BasicProperties, Channel, Confirmation};
+use lapin::{BasicProperties, Channel, Confirmation as Answer};
 
 use crate::config::AmqpConfig;
 
 /// A publish and its confirmation.
-type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Confirmation>> + Send>>;
+type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Answer>> + Send>>;
 
 /// The messages that were published on a channel and are not answered, oldest first.
 ///
@@ -30,7 +30,7 @@ struct Message {
     since: Instant,
     confirming: Confirming,
     /// Its answer, if it came at once; `confirming` is not polled any more then.
-    answer: Option<lapin::Result<Confirmation>>,
+    answer: Option<lapin::Result<Answer>>,
 }
 
 impl InFlight {
@@ -84,7 +84,7 @@ impl InFlight {
     }
 
     /// Waits for the answer to the oldest message; for ever if there is none.
-    pub(crate) async fn next_answer(&mut self) -> lapin::Result<Confirmation> {
+    pub(crate) async fn next_answer(&mut self) -> lapin::Result<Answer> {
         if self.messages.is_empty() {
             return pending().await;
         }
@@ -96,11 +96,11 @@ impl InFlight {
     }
 
     /// The answer to the oldest message, if it is there.
-    pub(crate) fn answer(&mut self) -> Option<lapin::Result<Confirmation>> {
+    pub(crate) fn answer(&mut self) -> Option<lapin::Result<Answer>> {
         self.poll_oldest(&mut Context::from_waker(Waker::noop()))
     }
 
-    fn poll_oldest(&mut self, context: &mut Context<'_>) -> Option<lapin::Result<Confirmation>> {
+    fn poll_oldest(&mut self, context: &mut Context<'_>) -> Option<lapin::Result<Answer>> {
         let oldest = self.messages.front_mut()?;
         let answer = match oldest.answer.take() {
             Some(answer) => answer,

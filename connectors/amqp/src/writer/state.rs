@@ -61,7 +61,7 @@ impl WriterState {
     }
 
     /// Settles the oldest chunks with this answer and those that are there, and tells the owner.
-    pub(super) fn settle(
+    pub(super) fn take_answers(
         &self,
         first: Option<lapin::Result<Answer>>,
         in_flight: &mut InFlight,
@@ -74,7 +74,7 @@ impl WriterState {
         while settled.is_ok()
             && let Some(answer) = next.take().or_else(|| in_flight.answer())
         {
-            settled = state.settle(answer, endpoint);
+            settled = state.take_answer(answer, endpoint);
         }
         let settled = settled.and_then(|()| state.refused_too_long());
         let is_urgent = state.lacks_room || state.counts.nacked > refused_before;
@@ -205,7 +205,7 @@ impl State {
     /// # Errors
     ///
     /// The connection cannot be used any more: it is lost, or leads to no queue.
-    pub(super) fn settle(
+    pub(super) fn take_answer(
         &mut self,
         answer: lapin::Result<Answer>,
         endpoint: &str,
@@ -218,8 +218,8 @@ impl State {
                 self.refused_connections = 0;
                 self.answer(Outcome::Confirmed);
             }
-            // An unroutable message is returned first and confirmed then. It is no longer this
-            // chunk's matter: the queue is gone. Another connection declares it again.
+            // An unroutable message is returned first and confirmed then. The queue is gone, which
+            // concerns all chunks. Another connection declares it again.
             Answer::Ack(Some(returned)) | Answer::Nack(Some(returned)) => {
                 self.counts.returned += 1;
                 let message = format!(

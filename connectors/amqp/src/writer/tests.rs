@@ -35,7 +35,7 @@ fn first_chunk_of_a_connection_goes_alone_and_nothing_overtakes_it() {
         [0; 0],
         "the others wait for its answer"
     );
-    state.settle(Ok(Answer::Nack(None)), "there").unwrap();
+    state.take_answer(Ok(Answer::Nack(None)), "there").unwrap();
     assert_eq!(published(&mut state), [0; 0]);
     let refused = std::mem::take(&mut state.confirmations);
     let tickets: Vec<_> = refused.iter().map(|it| it.ticket).collect();
@@ -46,7 +46,7 @@ fn first_chunk_of_a_connection_goes_alone_and_nothing_overtakes_it() {
 
     let mut state = opened(3);
     assert_eq!(published(&mut state), [0]);
-    state.settle(Ok(Answer::Ack(None)), "there").unwrap();
+    state.take_answer(Ok(Answer::Ack(None)), "there").unwrap();
     assert_eq!(published(&mut state), [1, 2]);
     // The next connection begins anew.
     state.reset();

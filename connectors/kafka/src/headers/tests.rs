@@ -1,3 +1,4 @@
+use baler_common::transport::Epoch;
 use proptest::prelude::*;
 use rdkafka::Timestamp;
 use rdkafka::message::{Header, OwnedHeaders, OwnedMessage};
