@@ -1,6 +1,6 @@
 //! Duplicates and gaps, per lane of a producer's life.
 //!
-//! A chunk counts as seen when it is *settled*, never when it is received: else a chunk whose
+//! A chunk counts as seen when it is *acknowledged*, never when it is received: else a chunk whose
 //! processing failed would be taken for a duplicate when it is delivered again, and be lost.
 //! While a chunk is in work, a second copy waits for the first one's verdict.
 //! A chunk that was rejected as broken is not seen either: a whole copy of it is processed.

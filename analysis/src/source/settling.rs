@@ -90,7 +90,7 @@ impl Source {
                 self.report.stale = self.report.stale.saturating_add(1);
                 Ok(())
             }
-            // The delivery will come again and is then known as a duplicate.
+            // The delivery comes again. If it was acknowledged, it is then known as a duplicate.
             Err(error) => self.recoverable(error),
         }
     }

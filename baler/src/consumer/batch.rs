@@ -24,6 +24,7 @@ pub struct Batch<T> {
 }
 
 /// Names one record among all, for ever: a record that is delivered again has the same identity.
+/// Kieker's plain messages and a relay in front of chunks without identity give each copy a new one.
 ///
 /// It is displayed as `producer/epoch/lane/sequence/position`, for a column of a sink that removes
 /// duplicates.
@@ -90,8 +91,8 @@ impl<T> Batch<T> {
         self.parcel.as_ref().and_then(Parcel::origin)
     }
 
-    /// Whether the medium says that it delivered the chunk before. A sink that removes duplicates
-    /// looks for identities only then.
+    /// Whether the medium says that it delivered the chunk before. It does not know of copies that
+    /// the sender made, so a sink that removes duplicates looks for every identity.
     pub fn is_redelivered(&self) -> bool {
         self.parcel.as_ref().is_some_and(Parcel::is_redelivered)
     }
@@ -101,7 +102,8 @@ impl<T> Batch<T> {
         self.parcel.as_ref()
     }
 
-    /// Acknowledges the chunk at the medium: it is never delivered again.
+    /// Acknowledges the chunk at the medium. It is not delivered again, unless the process or the
+    /// connection dies before the medium has the acknowledgement.
     ///
     /// # Errors
     ///

@@ -58,7 +58,7 @@ impl Receiver {
         }
     }
 
-    /// A receiving end whose readers take nothing from others, whatever is settled.
+    /// A receiving end whose readers only look: what they take is given back, whatever is settled.
     pub fn browser<R: Into<OpenReader>>(
         open: impl Fn() -> Result<R, TransportError> + Send + 'static,
     ) -> Self {

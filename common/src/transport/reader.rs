@@ -30,6 +30,8 @@ use super::writer::Order;
 /// Pulling with a deadline, and settling after processing, makes shutdown, back-pressure and tests
 /// simple; Kieker's readers push into the processor and acknowledge on receipt, which loses what
 /// was in flight.
+///
+/// A reader around a reader forwards every method, also those that have a default.
 pub trait ChunkReader: Send {
     /// What the medium can do.
     fn capability(&self) -> &ReaderCapability;

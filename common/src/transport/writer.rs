@@ -14,7 +14,7 @@ use super::error::TransportError;
 /// # What an implementer promises
 ///
 /// 1. [`offer`](Self::offer) never blocks. It takes the chunk whole or hands it back.
-/// 2. A chunk that was taken is confirmed exactly once, by its ticket, or stays unconfirmed until
+/// 2. A chunk that was taken is answered exactly once, by its ticket, or stays unconfirmed until
 ///    the writer breaks. Confirmations of one lane come in the order of its offers where
 ///    [`Capability::order`] is `PerLane`.
 /// 3. `Confirmed` means what [`Capability::durability`] says, never less.
@@ -35,6 +35,9 @@ use super::error::TransportError;
 /// chunk would cost a round trip each (lapin: 22 us of CPU a message instead of 4).
 /// The trait is synchronous and object-safe, so that neither the collector nor the application
 /// knows a runtime.
+///
+/// A writer around a writer forwards every method, also those that have a default. The outbox counts
+/// what is in flight as well; a writer must not rely on it.
 pub trait ChunkWriter: Send {
     /// What the medium can do; constant while the writer is open, may change in `reopen`.
     fn capability(&self) -> &Capability;

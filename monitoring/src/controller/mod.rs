@@ -315,7 +315,7 @@ impl Controller {
         &self.handle.hostname
     }
 
-    /// Who the first chunk is: producer, epoch and lane of all of them.
+    /// Producer and epoch of all chunks, lane and sequence of the first.
     pub fn identity(&self) -> ChunkIdentity {
         self.handle.identity
     }

@@ -7,12 +7,12 @@
 //!
 //! ```text
 //! committed      sealed  call                                      record
-//! rows | words   at      header, trace, tin, tout, eoi and ess     header, timestamp, bytes...   ...
+//! rows | words   at      header, trace, tin, tout, eoi|ess         header, timestamp, bytes...   ...
 //! ```
 //!
-//! There are two kinds of rows: a call of fixed length, and the bytes of a record. (Records of flat
-//! types are words instead of bytes, for speed; see `flat_rows`.) A record that is
-//! larger than a block gets a block of its own size.
+//! There are three forms of rows: a call of fixed length, a record of a flat type as words (see
+//! `flat_rows`), and any other record as bytes. A record that is larger than a block gets a block
+//! of its own size.
 //!
 //! Next: `collector/queue_reader.rs`, which takes the rows out.
 
@@ -23,7 +23,8 @@ use baler_common::record::Schema;
 use super::barrier;
 use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 
-/// The words of a call: header, trace, tin, tout, eoi and ess.
+/// The words of a call: header, trace, when it began (tin) and ended (tout), and one word for its
+/// number in the order of its trace (eoi) and its depth on the stack (ess).
 pub(crate) const CALL_WORDS: usize = 5;
 
 /// The lowest byte of a header: what the row is. The rest of a call's header is the number of its

@@ -20,7 +20,8 @@ use super::thread_block;
 /// processor's first cache.
 pub(crate) const MAX_ROWS: usize = 128;
 
-/// Appends a record to the thread's block, if its type is flat.
+/// Appends a record to the thread's block, if its type is flat: `None` if it is not, `false` if the
+/// block has no room or does not know the type yet.
 ///
 /// Not inlined, so that everything below is: the compiler then knows where the record is.
 #[inline(never)]

@@ -1,4 +1,4 @@
-//! Queues between the application's threads and the collector, in plain bytes.
+//! Queues of rows between the application's threads and the collector.
 //!
 //! ```text
 //! emit -> [open block] -> QueueSet: [block][block]... -> ThreadQueue::claim -> collector

@@ -5,7 +5,7 @@
 //! The blocks run in a network of their own, so that `localhost` has nobody but the private brokers:
 //! RabbitMQ at port 5672, Kafka's mock at 9092, both those of other tests. On their PATH are the
 //! built `baler`, and a `cargo` that runs what is built instead of building it for release.
-//! A block that begins with [`NOT_RUN`] and a reason is listed and not run.
+//! A block below a comment of [`NOT_RUN`] and a reason is listed and not run.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,8 +22,8 @@ use baler_faults::RabbitMqNode;
 
 use crate::support::{command, wait_for, workspace};
 
-/// How a block begins that is not run; the reason follows.
-const NOT_RUN: &str = "# Not run by the tests: ";
+/// How the line above a block begins that is not run; the reason follows.
+const NOT_RUN: &str = "<!-- Not run by the tests: ";
 
 /// How long a block may take, unoptimised and beside other tests.
 const LIMIT: Duration = Duration::from_secs(240);
@@ -56,13 +56,8 @@ struct Block {
     /// File and line.
     place: String,
     script: String,
-}
-
-impl Block {
     /// Why it is not run.
-    fn not_run(&self) -> Option<&str> {
-        self.script.lines().next()?.strip_prefix(NOT_RUN)
-    }
+    not_run: Option<String>,
 }
 
 #[test]
@@ -90,13 +85,14 @@ fn every_command_in_a_readme_works_as_printed() {
     forward(9092, kafka.bootstrap_servers().parse().unwrap());
 
     let (skipped, run): (Vec<_>, Vec<_>) =
-        blocks().into_iter().partition(|it| it.not_run().is_some());
+        blocks().into_iter().partition(|it| it.not_run.is_some());
     let failures: Vec<_> = run
         .iter()
         .filter_map(|block| run_block(block).err())
         .collect();
     for block in &skipped {
-        println!("not run: {}: {}", block.place, block.not_run().unwrap());
+        let reason = block.not_run.as_ref().unwrap();
+        println!("not run: {}: {reason}", block.place);
     }
     assert!(failures.is_empty(), "{}", failures.join("\n\n"));
     // Without this, a reader that finds no block any more would pass.
@@ -155,8 +151,9 @@ fn find_readmes(folder: &Path, found: &mut Vec<PathBuf>) {
 
 fn blocks_of(name: &str, text: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
-    let mut fence = None;
+    let (mut fence, mut above) = (None, "");
     for (number, line) in (1..).zip(text.lines()) {
+        let above = std::mem::replace(&mut above, line);
         let Some(language) = line.trim_start().strip_prefix("```") else {
             if let Some(Some(Block { script, .. })) = &mut fence {
                 script.push_str(line);
@@ -171,6 +168,7 @@ fn blocks_of(name: &str, text: &str) -> Vec<Block> {
                 fence = Some(is_shell.then(|| Block {
                     place: format!("{name}:{number}"),
                     script: String::new(),
+                    not_run: above.strip_prefix(NOT_RUN).map(ToOwned::to_owned),
                 }));
             }
         }
