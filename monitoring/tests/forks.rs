@@ -11,8 +11,8 @@
 )]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_common::pattern::PatternList;
@@ -82,7 +82,7 @@ fn make_load(controller: &Controller, is_over: &AtomicBool, numbers: &AtomicU64)
             // A thread that begins and ends.
             0 => {
                 let _threads = THREADS.lock().unwrap();
-                std::thread::scope(|scope| drop(scope.spawn(|| work(number))));
+                std::thread::scope(|scope| scope.spawn(|| work(number)).join()).unwrap();
             }
             8 => drop(controller.stats()),
             16 => drop(controller.flush(Duration::from_secs(1))),
@@ -175,10 +175,17 @@ fn children_of_a_fork_neither_hang_nor_lose_their_own_records() {
     let controller = start();
     controller.install();
     let (is_over, numbers) = (AtomicBool::new(false), AtomicU64::new(0));
+    // The collector, and all threads of the load: none begins while the process forks.
+    controller.flush(PATIENCE).unwrap();
+    let have_begun = Barrier::new(4);
     let failures = std::thread::scope(|scope| {
         for _ in 0..3 {
-            scope.spawn(|| make_load(&controller, &is_over, &numbers));
+            scope.spawn(|| {
+                have_begun.wait();
+                make_load(&controller, &is_over, &numbers);
+            });
         }
+        have_begun.wait();
         let mut failures = Vec::new();
         let mut children = std::collections::VecDeque::new();
         for number in 0..FORKS {
