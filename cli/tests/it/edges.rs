@@ -88,6 +88,7 @@ const DEV: &[&str] = &[
 
 /// What one crate more may name in `[dev-dependencies]`.
 const DEV_OF: &[(&str, &str)] = &[
+    ("baler-derive", "baler-common"),
     ("baler-monitoring", "baler-analysis"),
     ("baler-monitoring-macros", "baler-monitoring"),
 ];

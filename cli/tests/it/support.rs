@@ -222,9 +222,10 @@ pub(crate) struct Receiver {
 }
 
 impl Receiver {
-    /// Starts it at a port that is free, with these further flags.
+    /// Starts it at a port that stays free for its successor, with these further flags.
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
-        Self::at("tcp://127.0.0.1:0", folder, flags)
+        let port = baler_faults::free_port().unwrap();
+        Self::at(&format!("tcp://127.0.0.1:{port}"), folder, flags)
     }
 
     /// Starts it at this address.

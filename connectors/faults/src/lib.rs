@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod error;
+mod free_port;
 mod kafka;
 mod process_group;
 mod proxy;
 mod rabbitmq;
 
 pub use error::FaultError;
+pub use free_port::free_port;
 pub use kafka::{KafkaProxy, KafkaSasl, KafkaSecurity, KafkaTls};
 pub use process_group::ProcessGroupGuard;
 pub use proxy::TcpProxy;

@@ -7,8 +7,7 @@ pub use cluster::RabbitMqCluster;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::hash::{BuildHasher as _, RandomState};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,7 +15,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::error::within;
-use super::{FaultError, ProcessGroupGuard};
+use super::{FaultError, ProcessGroupGuard, free_port};
 
 /// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
 ///
@@ -375,50 +374,3 @@ impl RabbitMqNode {
             .map(drop)
     }
 }
-
-/// Below are ports of services that everybody knows.
-const FIRST_PORT: u16 = 10_000;
-
-/// Where the ports begin that the system gives away, by default.
-const USUAL_END: u16 = 32_768;
-
-/// How many are tried: those of other nodes, and of the few services up there, are taken.
-const PORT_TRIES: usize = 1_000;
-
-/// A port that is free now and that nobody gets who does not ask for it.
-///
-/// A node takes seconds to start, and is killed and started again. If its port were one of those
-/// that the system gives to any program, another program could get it meanwhile. Whoever then
-/// connects to the node would wait for the answer of that program.
-fn free_port() -> Result<u16, FaultError> {
-    let ports = first_given_away().saturating_sub(FIRST_PORT);
-    for number in 0..PORT_TRIES {
-        // Other processes ask at the same time: each looks elsewhere.
-        let random = RandomState::new().hash_one(number);
-        let Some(at) = random.checked_rem(ports.into()) else {
-            break;
-        };
-        let port = FIRST_PORT.saturating_add(u16::try_from(at).unwrap_or(0));
-        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
-            return Ok(port);
-        }
-    }
-    // A system that gives all of them away.
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map(|address| address.port())
-        .map_err(FaultError::io("find a free port"))
-}
-
-/// The first port that the system gives away.
-fn first_given_away() -> u16 {
-    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
-    let first = range.ok().and_then(|range| {
-        let mut ends = range.split_whitespace();
-        ends.next()?.parse().ok()
-    });
-    first.unwrap_or(USUAL_END)
-}
-
-#[cfg(test)]
-mod tests;

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::thread;
 
-use super::{RabbitMqNode, free_port, fresh_folder};
+use super::{RabbitMqNode, fresh_folder};
+use crate::free_port;
 use crate::{FaultError, ProcessGroupGuard};
 
 /// Nodes on the loopback that are one broker: quorum queues and streams have a replica on each.

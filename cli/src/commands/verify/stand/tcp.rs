@@ -1,10 +1,10 @@
 //! `tcp:` on the loopback: producer i sends to consumer i, through a proxy, and through a relay
 //! where there has to be a broker.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
 
-use baler_faults::{ProcessGroupGuard, TcpProxy};
+use baler_faults::{ProcessGroupGuard, TcpProxy, free_port};
 use rustix::process::Signal;
 
 use super::{Harm, Medium, Stand, broken, faults_of_broker};
@@ -73,11 +73,10 @@ fn uri(address: SocketAddr) -> String {
     format!("tcp://{address}?{SETTINGS}")
 }
 
-/// A port of the loopback that is free now.
+/// An address of the loopback that stays free while its consumer or relay is started again.
 fn free_address() -> Result<SocketAddr, Failure> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
-        .and_then(|listener| listener.local_addr())
-        .map_err(broken)
+    let port = free_port().map_err(broken)?;
+    Ok((Ipv4Addr::LOCALHOST, port).into())
 }
 
 impl Medium for Tcp {

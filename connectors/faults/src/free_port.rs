@@ -1,0 +1,73 @@
+//! Ports for servers that are killed and started again.
+
+use std::fs;
+use std::hash::{BuildHasher as _, RandomState};
+use std::net::{Ipv4Addr, TcpListener};
+
+use crate::FaultError;
+
+/// Below are ports of services that everybody knows.
+const FIRST_PORT: u16 = 10_000;
+
+/// Where the ports begin that the system gives away, by default.
+const USUAL_END: u16 = 32_768;
+
+/// How many are tried: those of other nodes, and of the few services up there, are taken.
+const PORT_TRIES: usize = 1_000;
+
+/// A port that is free now and that nobody gets who does not ask for it.
+///
+/// A server that is killed and started again needs its port again. If that were one of those that
+/// the system gives to any program, another program could get it meanwhile, and the server's clients
+/// would talk to that program.
+///
+/// # Errors
+///
+/// The system has no port left.
+pub fn free_port() -> Result<u16, FaultError> {
+    let ports = first_given_away().saturating_sub(FIRST_PORT);
+    for number in 0..PORT_TRIES {
+        // Other processes ask at the same time: each looks elsewhere.
+        let random = RandomState::new().hash_one(number);
+        let Some(at) = random.checked_rem(ports.into()) else {
+            break;
+        };
+        let port = FIRST_PORT.saturating_add(u16::try_from(at).unwrap_or(0));
+        if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
+            return Ok(port);
+        }
+    }
+    // A system that gives all of them away.
+    TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(FaultError::io("find a free port"))
+}
+
+/// The first port that the system gives away.
+fn first_given_away() -> u16 {
+    let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
+    let first = range.ok().and_then(|range| {
+        let mut ends = range.split_whitespace();
+        ends.next()?.parse().ok()
+    });
+    first.unwrap_or(USUAL_END)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ports_are_free_and_nobody_gets_them_by_chance() {
+        let ports: Vec<u16> = (0..50).map(|_| free_port().unwrap()).collect();
+        for port in &ports {
+            assert!((FIRST_PORT..first_given_away()).contains(port), "{port}");
+            TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).unwrap();
+        }
+        let mut different = ports;
+        different.sort_unstable();
+        different.dedup();
+        assert!(different.len() > 40, "{different:?}");
+    }
+}
