@@ -1,9 +1,7 @@
 //! A medium: the folder of `file:`, in which each chunk is compressed as a whole, whatever its container.
 //! `lz4+file:FOLDER` has the settings of `file:`.
 
-use std::num::NonZeroUsize;
-use std::sync::Arc;
-use std::time::Instant;
+use std::{num::NonZeroUsize, sync::Arc, time::Instant};
 
 use baler::transport::uri::{Uri, UriError};
 use baler::transport::*;
@@ -46,12 +44,10 @@ impl ChunkWriter for Lz4Writer {
         if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
-        let bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
-        let offered = self.writer.offer(Chunk {
-            bytes,
-            ..chunk.clone()
-        });
-        offered.map_err(|Rejected { reason, .. }| Rejected { chunk, reason })
+        let mut compressed = chunk.clone();
+        compressed.bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
+        let offered = self.writer.offer(compressed);
+        offered.map_err(|rejected| Rejected { chunk, ..rejected })
     }
 
     fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
@@ -95,22 +91,16 @@ impl ChunkReader for Lz4Reader {
         let Received::Chunk(mut delivery) = received else {
             return Ok(received);
         };
-        match decompress(&delivery.bytes, self.capability().max_chunk_bytes.get()) {
-            Some(bytes) => {
-                delivery.bytes = bytes.into();
-                Ok(Received::Chunk(delivery))
-            }
-            None => {
-                self.0.settle(delivery.token, Verdict::Reject)?;
-                let (bytes, origin) = (delivery.bytes, delivery.origin);
-                let reason = "it is not compressed by lz4, or too large".into();
-                Ok(Received::Damaged(Damaged {
-                    bytes,
-                    origin,
-                    reason,
-                }))
-            }
+        if let Some(bytes) = decompress(&delivery.bytes, self.capability().max_chunk_bytes.get()) {
+            delivery.bytes = bytes.into();
+            return Ok(Received::Chunk(delivery));
         }
+        self.0.settle(delivery.token, Verdict::Reject)?;
+        Ok(Received::Damaged(Damaged {
+            bytes: delivery.bytes,
+            origin: delivery.origin,
+            reason: "it is not compressed by lz4, or too large".into(),
+        }))
     }
 
     fn waits_for(&self) -> Option<&'static str> {
@@ -133,6 +123,5 @@ impl ChunkReader for Lz4Reader {
 /// The chunk, if it has at most this many bytes.
 fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
     let (size, _) = lz4_flex::block::uncompressed_size(bytes).ok()?;
-    let within = (size <= limit).then(|| lz4_flex::decompress_size_prepended(bytes));
-    within?.ok()
+    (size <= limit).then(|| lz4_flex::decompress_size_prepended(bytes).ok())?
 }
