@@ -8,29 +8,29 @@
 //! A copy has the same identity and the same checksum. A chunk that has only the identity is another
 //! chunk, sent by mistake or by an attacker, and is never acknowledged as a copy.
 //!
-//! A reader reports gaps only where it can know them. Chunks before the first one that it settled in a
-//! lane may have gone to another reader: they are no gap.
+//! A reader reports gaps only where it can know them. Chunks before the first one that it acknowledged
+//! in a lane may have gone to another reader: they are no gap.
 
 use std::collections::{BTreeMap, HashMap};
 
 use baler_common::container::{ChunkHeader, Losses};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId, Token, Verdict};
 
-/// How many ranges of settled sequence numbers a lane may have before the oldest are forgotten.
+/// How many ranges of acknowledged sequence numbers a lane may have before the oldest are forgotten.
 const MAX_RANGES: usize = 4_096;
 
 /// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
 const MAX_LANES: usize = 65_536;
 
-/// How many ranges all lanes may have together, about 64 MiB: settled, rejected and given up. Beyond
+/// How many ranges all lanes may have together, about 64 MiB: acknowledged, rejected and given up. Beyond
 /// it each lane that grows is cut to [`FEW_RANGES`].
 const MAX_ALL_RANGES: usize = 1 << 20;
 
 /// How many ranges a lane may always have.
 const FEW_RANGES: usize = 16;
 
-/// How many checksums of settled chunks a lane keeps: those of the highest sequence numbers. More
-/// than a sender may have unacknowledged, so that what it sends again is known.
+/// How many checksums of acknowledged chunks a lane keeps: those of the highest sequence numbers.
+/// More than a sender may have unacknowledged, so that what it sends again is known.
 const MAX_CHECKSUMS: usize = 4_096;
 
 /// How many checksums all lanes share, about 20 MiB. A lane that grows is cut to its share.
@@ -60,9 +60,9 @@ impl From<ChunkIdentity> for LaneKey {
 /// What to do with a chunk that was received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Another chunk with this identity was settled before: put this one aside.
+    /// Another chunk with this identity was acknowledged before: put this one aside.
     Conflict,
-    /// It was settled before: acknowledge it, do not process it.
+    /// It was acknowledged before: acknowledge it, do not process it.
     Duplicate,
     /// Process it.
     New,
@@ -107,9 +107,9 @@ struct InWork {
 /// What is remembered of a chunk with a certain identity and checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EarlierChunk {
-    /// Another chunk with this identity was settled.
+    /// Another chunk with this identity was acknowledged.
     Other,
-    /// This chunk was settled.
+    /// This chunk was acknowledged.
     Same,
     /// Nothing, or too little to decide.
     Unknown,
@@ -117,15 +117,15 @@ pub(crate) enum EarlierChunk {
 
 #[derive(Debug, Default)]
 struct Lane {
-    settled: Sequences,
-    /// Of settled chunks, by sequence number.
+    acknowledged: Sequences,
+    /// Of acknowledged chunks, by sequence number.
     checksums: BTreeMap<u64, u32>,
     /// Put aside as broken: no gap, but not seen.
     rejected: Sequences,
     given_up: Sequences,
     losses: Losses,
     complete: bool,
-    /// The settled chunks below this number are forgotten.
+    /// The acknowledged chunks below this number are forgotten.
     known_from: u64,
     last_arrival: u64,
 }
@@ -151,7 +151,7 @@ impl LaneTracker {
             }
             EarlierChunk::Unknown => {}
         }
-        if identity.sequence < lane.known_from || lane.settled.contains(identity.sequence) {
+        if identity.sequence < lane.known_from || lane.acknowledged.contains(identity.sequence) {
             // Processing it twice is the lesser evil: losing it would be silent.
             self.unverifiable = self.unverifiable.saturating_add(1);
         }
@@ -160,8 +160,8 @@ impl LaneTracker {
         Arrival::New
     }
 
-    /// Whether this chunk, or another one with its identity, was settled as processed, as far as is
-    /// remembered.
+    /// Whether this chunk, or another one with its identity, was acknowledged as processed, as far as
+    /// is remembered.
     pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
         let lane = self.lanes.get(&identity.into());
         lane.map_or(EarlierChunk::Unknown, |lane| {
@@ -222,10 +222,11 @@ impl LaneTracker {
         let others = self.all_ranges.saturating_sub(lane.ranges());
         match verdict {
             Verdict::Ack => {
-                lane.settled.insert(identity.sequence, identity.sequence);
+                lane.acknowledged
+                    .insert(identity.sequence, identity.sequence);
                 let most = most_ranges(others, lane.ranges());
-                while lane.settled.ranges() > most {
-                    let Some(known_from) = lane.settled.forget_lowest() else {
+                while lane.acknowledged.ranges() > most {
+                    let Some(known_from) = lane.acknowledged.forget_lowest() else {
                         break;
                     };
                     lane.known_from = known_from;
@@ -247,13 +248,13 @@ impl LaneTracker {
         self.all_ranges = others.saturating_add(lane.ranges());
     }
 
-    /// Copies of chunks that this reader had settled before; they were not processed again.
+    /// Copies of chunks that this reader had acknowledged before; they were not processed again.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Chunks that came so late that it was no longer known whether they had been settled; they
-    /// were processed.
+    /// Chunks that came so late that it was no longer known whether they had been acknowledged;
+    /// they were processed.
     pub fn unverifiable(&self) -> u64 {
         self.unverifiable
     }
@@ -356,7 +357,7 @@ impl Lane {
 
     /// How many ranges it takes, of all kinds.
     fn ranges(&self) -> usize {
-        let kinds = [&self.settled, &self.rejected, &self.given_up];
+        let kinds = [&self.acknowledged, &self.rejected, &self.given_up];
         kinds.into_iter().map(Sequences::ranges).sum()
     }
 
@@ -369,8 +370,8 @@ impl Lane {
         };
         // Nothing before the first settled chunk is a gap: another reader may have had it.
         let mut gaps = Vec::new();
-        let mut present = self.settled.clone();
-        for (first, last) in self.settled.gaps() {
+        let mut present = self.acknowledged.clone();
+        for (first, last) in self.acknowledged.gaps() {
             // A chunk that was given up may have arrived after all: only a missing one is explained.
             for (first, last) in self.given_up.within(first, last) {
                 gaps.push(gap(first, last, true));
