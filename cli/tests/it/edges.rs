@@ -33,9 +33,16 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
     ),
     ("baler-connector-amqp", Allowed::Only(&["baler-common"])),
-    ("baler-connector-file", Allowed::Only(&["baler-common"])),
+    ("baler-blocking", Allowed::Only(&["baler-common"])),
+    (
+        "baler-connector-file",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
-    ("baler-connector-kieker", Allowed::Only(&["baler-common"])),
+    (
+        "baler-connector-kieker",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),

@@ -13,8 +13,8 @@ pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
 pub use schema::read_schema;
 pub use writer::{
-    KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, KiekerWriter,
-    LogCompression, LogFormat, WriterCounts,
+    KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, LogCompression,
+    LogFormat, WriterCounts,
 };
 
 /// The scheme of this medium's URIs.

@@ -25,7 +25,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 
 /// The writing end of a folder. One thread owns it; all its calls may block on the disk.
 #[derive(Debug)]
-pub(super) struct Appender {
+pub struct Appender {
     config: FileWriterConfig,
     stats: Arc<Mutex<WriterStats>>,
     /// The segments, oldest first; the last one is `current`, if that is open.
@@ -38,8 +38,6 @@ pub(super) struct Appender {
     frame_ends: Vec<usize>,
     /// Chunks whose frames are whole in the file, since the last [`Appender::take_written`].
     written: usize,
-    /// How many free bytes a full folder must have before it is worth opening it again.
-    wanted_bytes: u64,
     _lock: FileLock,
 }
 
@@ -56,11 +54,10 @@ struct OpenSegment {
 
 impl Appender {
     /// Makes and locks the folder, moves aside the torn end that a crash left, and checks that there
-    /// is room for `wanted_bytes`.
+    /// is room for the chunk that found none before.
     pub(super) fn open(
         config: &FileWriterConfig,
         stats: Arc<Mutex<WriterStats>>,
-        wanted_bytes: u64,
     ) -> Result<Self, TransportError> {
         let folder = &config.folder;
         let fail = |error| io_error("open", folder, error);
@@ -78,7 +75,6 @@ impl Appender {
             buffer: Vec::new(),
             frame_ends: Vec::new(),
             written: 0,
-            wanted_bytes,
             _lock: lock,
         };
         if let Some((header, newest)) = recovered.empty.zip(appender.segments.back()) {
@@ -86,6 +82,7 @@ impl Appender {
             let file = OpenOptions::new().append(true).open(&path).map_err(fail)?;
             appender.current = Some(OpenSegment::new(file, path, header.tag));
         }
+        let wanted_bytes = lock_stats(&appender.stats).wanted_bytes;
         if config.full == FullPolicy::Refuse && appender.is_full(wanted_bytes) {
             return Err(appender.full_error());
         }
@@ -95,11 +92,6 @@ impl Appender {
     /// Returns how many chunks were written since the last call.
     pub(super) fn take_written(&mut self) -> usize {
         std::mem::take(&mut self.written)
-    }
-
-    /// How many free bytes a full folder must have before it is worth opening it again.
-    pub(super) const fn wanted_bytes(&self) -> u64 {
-        self.wanted_bytes
     }
 
     /// Writes these chunks. After an error the file ends with a whole frame, and
@@ -267,7 +259,7 @@ impl Appender {
         self.flush()?;
         self.list_again()?;
         if self.config.full == FullPolicy::Refuse && self.is_full(bytes) {
-            self.wanted_bytes = bytes;
+            lock_stats(&self.stats).wanted_bytes = bytes;
             return Err(self.full_error());
         }
         while self.is_full(bytes) && !self.segments.is_empty() {

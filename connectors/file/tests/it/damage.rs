@@ -18,7 +18,7 @@ fn some() -> Vec<Vec<u8>> {
 fn recover(folder: &std::path::Path) -> baler_connector_file::WriterStats {
     let mut writer = Box::new(FileWriter::new(FileWriterConfig::new(folder)));
     writer.reopen(soon()).unwrap();
-    let stats = writer.stats();
+    let stats = writer.counts();
     assert!(writer.close(soon()).error.is_none());
     stats
 }

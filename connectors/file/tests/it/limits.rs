@@ -74,7 +74,7 @@ fn full_folder_drops_its_oldest_segments_and_counts_them() {
     config.full = FullPolicy::DropOldest;
     config.max_total_bytes = Some(5_000.try_into().unwrap());
     let writer = FileWriter::new(config);
-    let stats = writer.stats_handle();
+    let stats = writer.counts_handle();
     let mut pump = Pump::open(Box::new(writer));
     pump.push(ChunkSource::new(1).take(200));
     finish(&mut pump);
@@ -153,7 +153,7 @@ fn confirmation_means_what_the_policy_says() {
         config.sync = sync;
         let writer = FileWriter::new(config);
         assert_eq!(writer.capability().durability, durability);
-        let stats = writer.stats_handle();
+        let stats = writer.counts_handle();
         let mut pump = Pump::open(Box::new(writer));
         pump.push(ChunkSource::new(1).take(3));
         finish(&mut pump);

@@ -15,16 +15,17 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use baler_blocking::{Abandon, BlockingMedium};
 use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
-use baler_common::transport::{Capability, Durability, Failure, Order};
+use baler_common::transport::{Capability, Durability, Failure, Order, TransportError};
 use chrono::{DateTime, Utc};
-use tokio::sync::watch;
 
 use super::log_config::{KiekerLogWriterConfig, LogFormat};
-use super::output::{Output, Target, WriteError};
+use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
 use super::text::TextEncoder;
 use crate::LOG_SCHEME;
 
@@ -58,8 +59,10 @@ enum LogEncoder {
     Text(TextEncoder),
 }
 
-impl Target for KiekerLogWriterConfig {
-    type Output = LogOutput;
+impl BlockingMedium for KiekerLogWriterConfig {
+    type Output = ChunkOutput<LogOutput>;
+    type Counts = WriterCounts;
+    const THREAD: &'static str = "baler-kieker";
 
     fn capability(&self) -> Capability {
         let mut capability = Capability::new(LOG_SCHEME, Order::PerLane, Durability::Process);
@@ -73,26 +76,19 @@ impl Target for KiekerLogWriterConfig {
         self.to_string()
     }
 
-    fn schema(&self) -> Option<&Path> {
-        self.schema.as_deref()
-    }
-
-    fn open(&self, _interrupt: watch::Receiver<bool>, _by: Instant) -> Result<LogOutput, Failure> {
-        let (folder, map) = begin_folder(self).map_err(|error| failed("open", &error))?;
-        Ok(LogOutput {
-            encoder: LogEncoder::new(self.format),
-            config: self.clone(),
-            folder,
-            map,
-            open: None,
-            counter: 0,
-            records: Vec::new(),
-            map_lines: String::new(),
+    fn open(
+        &self,
+        counts: &Arc<Mutex<WriterCounts>>,
+        _abandon: &Abandon,
+        _by: Instant,
+    ) -> Result<Self::Output, TransportError> {
+        ChunkOutput::open(self.to_string(), self.schema.as_deref(), counts, || {
+            LogOutput::begin(self)
         })
     }
 }
 
-impl Output for LogOutput {
+impl RecordOutput for LogOutput {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         if batch.is_empty() {
             return Ok(());
@@ -123,6 +119,20 @@ impl Output for LogOutput {
 }
 
 impl LogOutput {
+    fn begin(config: &KiekerLogWriterConfig) -> Result<Self, Failure> {
+        let (folder, map) = begin_folder(config).map_err(|error| failed("open", &error))?;
+        Ok(Self {
+            encoder: LogEncoder::new(config.format),
+            config: config.clone(),
+            folder,
+            map,
+            open: None,
+            counter: 0,
+            records: Vec::new(),
+            map_lines: String::new(),
+        })
+    }
+
     /// Begins a new folder, whose string table is empty.
     fn start_anew(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         self.encoder = LogEncoder::new(self.config.format);

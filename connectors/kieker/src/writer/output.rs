@@ -1,37 +1,18 @@
-//! The seam between the thread of a writer and its medium.
+//! From the thread of a writer to its medium: chunks are decoded, and their records are written.
 
 use std::path::Path;
-use std::time::Instant;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use baler_common::container::EncodeError;
-use baler_common::record::RecordBatch;
-use baler_common::transport::{Capability, Failure};
-use tokio::sync::watch;
+use baler_blocking::{Answers, BlockingOutput};
+use baler_common::container::{ChunkDecoder, EncodeError};
+use baler_common::record::{Catalog, RecordBatch};
+use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
 
-/// A place that takes records: its settings.
-pub trait Target: Clone + Send + 'static {
-    /// An open connection or folder.
-    type Output: Output;
+use super::fitting;
+use crate::schema;
 
-    /// What the medium can do.
-    fn capability(&self) -> Capability;
-
-    /// The place in errors, without credentials.
-    fn endpoint(&self) -> String;
-
-    /// The file or folder with record types beside Kieker's own.
-    fn schema(&self) -> Option<&Path>;
-
-    /// Opens it, `by` at most. Waits end when `interrupt` becomes true.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be opened.
-    fn open(&self, interrupt: watch::Receiver<bool>, by: Instant) -> Result<Self::Output, Failure>;
-}
-
-/// An open connection or folder. Its calls block.
-pub trait Output {
+/// An open connection or folder that takes records. Its calls block.
+pub trait RecordOutput {
     /// Writes the records of a chunk; with `Ok` the operating system has all of them.
     ///
     /// # Errors
@@ -59,5 +40,91 @@ pub enum WriteError {
 impl From<EncodeError> for WriteError {
     fn from(error: EncodeError) -> Self {
         Self::Refused(error.to_string().into())
+    }
+}
+
+/// Counts since the writer was made, over all its reopenings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriterCounts {
+    /// Chunks that were written.
+    pub chunks: u64,
+    /// Records in them, as the chunks' owner says.
+    pub records: u64,
+    /// Chunks that were refused, since Kieker could not read a record in them.
+    pub refused_chunks: u64,
+    /// Records in them.
+    pub refused_records: u64,
+}
+
+/// Decodes chunks for an output of records.
+#[derive(Debug)]
+pub struct ChunkOutput<O> {
+    output: O,
+    decoder: ChunkDecoder,
+    catalog: Arc<Catalog>,
+    counts: Arc<Mutex<WriterCounts>>,
+    endpoint: Box<str>,
+}
+
+impl<O: RecordOutput> ChunkOutput<O> {
+    /// Reads the record types of `schema`, the file or folder beside Kieker's own ones; opens the
+    /// output after that.
+    pub(super) fn open(
+        endpoint: String,
+        schema: Option<&Path>,
+        counts: &Arc<Mutex<WriterCounts>>,
+        open: impl FnOnce() -> Result<O, Failure>,
+    ) -> Result<Self, TransportError> {
+        let opened = schema::catalog(schema).and_then(|catalog| Ok((catalog, open()?)));
+        let (catalog, output) = opened.map_err(|failure| failure.at(&endpoint))?;
+        Ok(Self {
+            output,
+            decoder: ChunkDecoder::default().with_catalog(Arc::clone(&catalog)),
+            catalog,
+            counts: Arc::clone(counts),
+            endpoint: endpoint.into(),
+        })
+    }
+
+    fn count(&self, chunk: &Chunk, outcome: &Outcome) {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let records = u64::from(chunk.meta.records);
+        match outcome {
+            Outcome::Refused(_) => {
+                counts.refused_chunks += 1;
+                counts.refused_records += records;
+            }
+            Outcome::Confirmed | Outcome::Spooled => {
+                counts.chunks += 1;
+                counts.records += records;
+            }
+        }
+    }
+}
+
+impl<O: RecordOutput> BlockingOutput for ChunkOutput<O> {
+    fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError> {
+        for chunk in chunks {
+            let batch = fitting(&mut self.decoder, &self.catalog, chunk);
+            let outcome = match batch.and_then(|batch| self.output.write(&batch)) {
+                Ok(()) => Outcome::Confirmed,
+                Err(WriteError::Refused(message)) => Outcome::Refused(TransportError::new(
+                    "write to",
+                    self.endpoint.clone(),
+                    RetryClass::Final,
+                    message,
+                )),
+                Err(WriteError::Broken(failure)) => return Err(failure.at(&self.endpoint)),
+            };
+            self.count(chunk, &outcome);
+            answers.add([outcome]);
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<(), TransportError> {
+        let finished = self.output.finish();
+        finished.map_err(|failure| failure.at(&self.endpoint))
     }
 }

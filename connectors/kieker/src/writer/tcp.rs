@@ -4,12 +4,13 @@
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
-use std::path::Path;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use baler_blocking::{Abandon, BlockingMedium};
 use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::RecordBatch;
-use baler_common::transport::{Capability, Durability, Failure, Order};
+use baler_common::transport::{Capability, Durability, Failure, Order, TransportError};
 use socket2::SockRef;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -17,7 +18,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::watch;
 use tokio::time;
 
-use super::output::{Output, Target, WriteError};
+use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
 use super::tcp_config::KiekerTcpWriterConfig;
 use crate::SCHEME;
 
@@ -33,8 +34,10 @@ pub struct TcpOutput {
     records: Vec<u8>,
 }
 
-impl Target for KiekerTcpWriterConfig {
-    type Output = TcpOutput;
+impl BlockingMedium for KiekerTcpWriterConfig {
+    type Output = ChunkOutput<TcpOutput>;
+    type Counts = WriterCounts;
+    const THREAD: &'static str = "baler-kieker";
 
     fn capability(&self) -> Capability {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::None);
@@ -48,31 +51,24 @@ impl Target for KiekerTcpWriterConfig {
         self.to_string()
     }
 
-    fn schema(&self) -> Option<&Path> {
-        self.schema.as_deref()
-    }
-
-    fn open(&self, interrupt: watch::Receiver<bool>, by: Instant) -> Result<TcpOutput, Failure> {
-        let set_up = |error| failed("set up", &error);
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .map_err(set_up)?;
-        let by = by.min(Instant::now() + self.connect_timeout);
-        let stream = runtime.block_on(connect(self, interrupt.clone(), by))?;
-        Ok(TcpOutput {
-            stream,
-            encoder: KiekerStreamEncoder::new(),
-            target: self.clone(),
-            interrupt,
-            runtime,
-            strings: Vec::new(),
-            records: Vec::new(),
+    fn open(
+        &self,
+        counts: &Arc<Mutex<WriterCounts>>,
+        abandon: &Abandon,
+        by: Instant,
+    ) -> Result<Self::Output, TransportError> {
+        let abandoned = watch::Sender::new(false);
+        let interrupt = abandoned.subscribe();
+        abandon.set(move || {
+            abandoned.send_replace(true);
+        });
+        ChunkOutput::open(self.to_string(), self.schema.as_deref(), counts, || {
+            TcpOutput::connect(self, interrupt, by)
         })
     }
 }
 
-impl Output for TcpOutput {
+impl RecordOutput for TcpOutput {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         if !self.encoder.has_room_for(batch) {
             self.start_anew(batch)?;
@@ -101,6 +97,29 @@ impl Output for TcpOutput {
 }
 
 impl TcpOutput {
+    fn connect(
+        target: &KiekerTcpWriterConfig,
+        interrupt: watch::Receiver<bool>,
+        by: Instant,
+    ) -> Result<Self, Failure> {
+        let set_up = |error| failed("set up", &error);
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(set_up)?;
+        let by = by.min(Instant::now() + target.connect_timeout);
+        let stream = runtime.block_on(connect(target, interrupt.clone(), by))?;
+        Ok(Self {
+            stream,
+            encoder: KiekerStreamEncoder::new(),
+            target: target.clone(),
+            interrupt,
+            runtime,
+            strings: Vec::new(),
+            records: Vec::new(),
+        })
+    }
+
     /// Begins a new connection, whose string table is empty.
     fn start_anew(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
         self.encoder = KiekerStreamEncoder::new();

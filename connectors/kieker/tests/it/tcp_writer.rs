@@ -178,7 +178,7 @@ fn chunks_that_kieker_cannot_read_are_refused_and_the_others_arrive() {
     sent.push(chunk(4, ContainerKind::Kieker, &good));
     let (config, taking) = sink(1);
     let writer = writer(config);
-    let counts = writer.counts();
+    let counts = writer.counts_handle();
     let (confirmations, report) = write_all(writer, sent);
     assert!(report.error.is_none(), "{report:?}");
     for ((_, message), confirmation) in refused.iter().zip(&confirmations) {

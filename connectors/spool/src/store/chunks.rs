@@ -44,7 +44,7 @@ impl Store {
                 self.failed_until = None;
                 let damaged = self
                     .damaged_before
-                    .saturating_add(writer.stats().damaged_pieces);
+                    .saturating_add(writer.counts().damaged_pieces);
                 self.watch.update(|status| {
                     status.damaged_pieces = status.damaged_pieces.max(damaged);
                 });

@@ -122,7 +122,7 @@ impl Store {
         if let Some(writer) = self.writer.take() {
             self.damaged_before = self
                 .damaged_before
-                .saturating_add(writer.stats().damaged_pieces);
+                .saturating_add(writer.counts().damaged_pieces);
             let closed = Box::new(writer).close(by);
             error = error.or(closed.error);
         }

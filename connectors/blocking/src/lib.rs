@@ -1,0 +1,442 @@
+#![doc = include_str!("../README.md")]
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use baler_common::transport::{
+    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Notify, NotifyCell, Outcome,
+    Rejected, RetryClass, TransportError, Window,
+};
+
+/// A medium that is written by calls that block: its settings.
+pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
+    /// An open connection or folder.
+    type Output: BlockingOutput;
+
+    /// Counts over all openings of a writer.
+    type Counts: Clone + Default + fmt::Debug + Send + 'static;
+
+    /// The name of a writer's thread.
+    const THREAD: &'static str;
+
+    /// What the medium can do.
+    fn capability(&self) -> Capability;
+
+    /// The place in errors, without credentials.
+    fn endpoint(&self) -> String;
+
+    /// Opens the medium, `by` at most if it can bound that.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened.
+    fn open(
+        &self,
+        counts: &Arc<Mutex<Self::Counts>>,
+        abandon: &Abandon,
+        by: Instant,
+    ) -> Result<Self::Output, TransportError>;
+}
+
+/// An open connection or folder. Its calls block.
+pub trait BlockingOutput {
+    /// Writes chunks, and adds the outcome of each to `answers`, in their order, as soon as it is
+    /// known.
+    ///
+    /// # Errors
+    ///
+    /// The medium is broken. Chunks without an outcome are in doubt.
+    fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError>;
+
+    /// Ends it after the last chunk; not called when the output is given up.
+    ///
+    /// # Errors
+    ///
+    /// What was written may not have got there.
+    fn finish(self) -> Result<(), TransportError>
+    where
+        Self: Sized,
+    {
+        Ok(())
+    }
+}
+
+/// Takes the outcomes of chunks to the owner of a writer.
+#[derive(Clone, Copy)]
+pub struct Answers<'a>(&'a WriterThread);
+
+impl Answers<'_> {
+    /// Adds the outcomes of the oldest chunks that have none, and wakes the owner.
+    pub fn add(self, outcomes: impl IntoIterator<Item = Outcome>) {
+        let mut state = self.0.lock();
+        for outcome in outcomes {
+            if let Some(ticket) = state.window.remove_oldest() {
+                state.confirmed.push(Confirmation { ticket, outcome });
+            }
+        }
+        drop(state);
+        self.0.notify.notify();
+    }
+}
+
+impl fmt::Debug for Answers<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Answers")
+    }
+}
+
+/// Ends a call of an output that waits for its medium, once its owner gives the output up.
+#[derive(Default)]
+pub struct Abandon(Mutex<AbandonState>);
+
+#[derive(Default)]
+struct AbandonState {
+    is_abandoned: bool,
+    call: Option<Box<dyn FnOnce() + Send>>,
+}
+
+impl Abandon {
+    /// Sets what to call when the output is given up; calls it at once if that was before.
+    pub fn set(&self, call: impl FnOnce() + Send + 'static) {
+        let mut state = self.lock();
+        if state.is_abandoned {
+            drop(state);
+            call();
+        } else {
+            state.call = Some(Box::new(call));
+        }
+    }
+
+    fn abandon(&self) {
+        let mut state = self.lock();
+        state.is_abandoned = true;
+        let call = state.call.take();
+        drop(state);
+        if let Some(call) = call {
+            call();
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AbandonState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Abandon {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Abandon")
+    }
+}
+
+/// A [`ChunkWriter`] for a [`BlockingMedium`]. A thread writes, so that
+/// [`offer`](ChunkWriter::offer) never blocks.
+///
+/// After a drop without [`close`](ChunkWriter::close), the thread writes the queued chunks and ends
+/// by itself.
+pub struct ThreadWriter<M: BlockingMedium> {
+    medium: M,
+    capability: Capability,
+    counts: Arc<Mutex<M::Counts>>,
+    thread: Option<Arc<WriterThread>>,
+    notify: Arc<NotifyCell>,
+}
+
+impl<M: BlockingMedium> ThreadWriter<M> {
+    /// A writer; like every writer it starts closed.
+    pub fn new(medium: M) -> Self {
+        Self {
+            capability: medium.capability(),
+            medium,
+            counts: Arc::default(),
+            thread: None,
+            notify: Arc::default(),
+        }
+    }
+
+    /// The counts so far.
+    pub fn counts(&self) -> M::Counts {
+        read(&self.counts)
+    }
+
+    /// A function that returns the counts while somebody else owns the writer.
+    pub fn counts_handle(&self) -> impl Fn() -> M::Counts + Send + Sync + use<M> {
+        let counts = Arc::clone(&self.counts);
+        move || read(&counts)
+    }
+
+    fn error(&self, operation: &'static str, class: RetryClass, message: &str) -> TransportError {
+        TransportError::new(operation, self.medium.endpoint(), class, message)
+    }
+
+    fn not_open(&self) -> TransportError {
+        self.error("write to", RetryClass::Retry, "the writer is not open")
+    }
+
+    fn late(&self, operation: &'static str, class: RetryClass) -> TransportError {
+        self.error(operation, class, "no answer in time")
+    }
+
+    /// Why nothing can be written.
+    fn broken(&self, phase: &Phase) -> Option<TransportError> {
+        match phase {
+            Phase::Open => None,
+            Phase::Ended(Some(error)) => Some(error.again()),
+            Phase::Opening | Phase::Ended(None) => Some(self.not_open()),
+        }
+    }
+}
+
+fn read<C: Clone>(counts: &Mutex<C>) -> C {
+    let counts = counts.lock();
+    counts.unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
+    fn capability(&self) -> &Capability {
+        &self.capability
+    }
+
+    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
+        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
+            return Err(Rejected::too_large(chunk, &self.capability));
+        }
+        let Some(thread) = &self.thread else {
+            return Err(Rejected::broken(chunk, self.not_open()));
+        };
+        let mut state = thread.lock();
+        if let Some(error) = self.broken(&state.phase) {
+            return Err(Rejected::broken(chunk, error));
+        }
+        if !state.window.take(&chunk, &self.capability) {
+            return Err(Rejected::full(chunk));
+        }
+        state.queue.push_back(chunk);
+        drop(state);
+        thread.work.notify_one();
+        Ok(())
+    }
+
+    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+        let Some(thread) = &self.thread else {
+            return Err(self.not_open());
+        };
+        let mut state = thread.lock();
+        out.append(&mut state.confirmed);
+        match &state.phase {
+            Phase::Ended(Some(error)) => Err(error.again()),
+            Phase::Opening | Phase::Open | Phase::Ended(None) => Ok(()),
+        }
+    }
+
+    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
+        self.notify.set(notify);
+    }
+
+    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
+        // A thread that is still opening since an earlier call is waited for, not doubled.
+        let earlier = self.thread.take_if(|thread| !thread.is_opening());
+        if let Some(earlier) = earlier {
+            earlier.stop(StopRequest::Abandon);
+            if !earlier.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
+                self.thread = Some(earlier);
+                return Err(self.late("close", RetryClass::Retry));
+            }
+        }
+        let thread = match &self.thread {
+            Some(thread) => Arc::clone(thread),
+            None => {
+                let (counts, notify) = (Arc::clone(&self.counts), Arc::clone(&self.notify));
+                WriterThread::start(self.medium.clone(), counts, notify, by)?
+            }
+        };
+        self.thread = Some(Arc::clone(&thread));
+        if !thread.wait(by, |phase| !matches!(phase, Phase::Opening)) {
+            return Err(self.late("open", RetryClass::Retry));
+        }
+        let error = self.broken(&thread.lock().phase);
+        error.map_or(Ok(()), Err)
+    }
+
+    fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
+        let Some(thread) = self.thread.take() else {
+            return CloseReport::default();
+        };
+        thread.stop(StopRequest::Flush);
+        if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
+            // A thread that hangs in its medium ends when that comes back.
+            thread.stop(StopRequest::Abandon);
+        }
+        let mut state = thread.lock();
+        let error = match &state.phase {
+            Phase::Ended(error) => error.as_ref().map(TransportError::again),
+            Phase::Opening | Phase::Open => Some(self.late("close", RetryClass::Exhausted)),
+        };
+        CloseReport {
+            confirmations: std::mem::take(&mut state.confirmed),
+            unconfirmed: state.window.tickets().collect(),
+            error,
+        }
+    }
+}
+
+impl<M: BlockingMedium> Drop for ThreadWriter<M> {
+    fn drop(&mut self) {
+        if let Some(thread) = &self.thread {
+            thread.stop(StopRequest::Flush);
+        }
+    }
+}
+
+impl<M: BlockingMedium> fmt::Debug for ThreadWriter<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadWriter")
+            .field("medium", &self.medium)
+            .field("counts", &self.counts())
+            .finish_non_exhaustive()
+    }
+}
+
+/// One life of the thread: from the opening of the medium to the first error or the end.
+struct WriterThread {
+    state: Mutex<ThreadState>,
+    /// The thread has something to do.
+    work: Condvar,
+    /// The phase changed.
+    changed: Condvar,
+    notify: Arc<NotifyCell>,
+    abandon: Abandon,
+}
+
+#[derive(Default)]
+struct ThreadState {
+    phase: Phase,
+    /// Offered and not yet taken by the thread.
+    queue: VecDeque<Chunk>,
+    /// Offered and not yet confirmed, `queue` included.
+    window: Window,
+    /// What the owner has not fetched.
+    confirmed: Vec<Confirmation>,
+    stop: StopRequest,
+}
+
+#[derive(Default)]
+enum Phase {
+    #[default]
+    Opening,
+    Open,
+    /// The thread has ended, with this error if it did not end by request.
+    Ended(Option<TransportError>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum StopRequest {
+    /// End now.
+    Abandon,
+    /// Write all queued chunks, then end.
+    Flush,
+    #[default]
+    No,
+}
+
+impl WriterThread {
+    /// Starts the thread, which opens the medium first.
+    fn start<M: BlockingMedium>(
+        medium: M,
+        counts: Arc<Mutex<M::Counts>>,
+        notify: Arc<NotifyCell>,
+        by: Instant,
+    ) -> Result<Arc<Self>, TransportError> {
+        let started = Arc::new(Self {
+            state: Mutex::default(),
+            work: Condvar::new(),
+            changed: Condvar::new(),
+            notify,
+            abandon: Abandon::default(),
+        });
+        let this = Arc::clone(&started);
+        let endpoint = medium.endpoint();
+        let run = move || {
+            let ran = catch_unwind(AssertUnwindSafe(|| this.run(&medium, &counts, by)));
+            this.end(ran.unwrap_or_else(|_| {
+                let (endpoint, message) = (medium.endpoint(), "the writing thread panicked");
+                let class = RetryClass::Retry;
+                Err(TransportError::new("write to", endpoint, class, message))
+            }));
+        };
+        let spawned = thread::Builder::new().name(M::THREAD.into()).spawn(run);
+        spawned.map_err(|error| {
+            TransportError::caused_by("start a thread for", endpoint, RetryClass::Retry, error)
+        })?;
+        Ok(started)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ThreadState> {
+        // Nothing that holds the lock can leave the state half changed.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_opening(&self) -> bool {
+        matches!(self.lock().phase, Phase::Opening)
+    }
+
+    fn stop(&self, stop: StopRequest) {
+        self.lock().stop = stop;
+        if stop == StopRequest::Abandon {
+            self.abandon.abandon();
+        }
+        self.work.notify_one();
+    }
+
+    /// Waits until `wanted` accepts the phase, `by` at most; returns whether it does.
+    fn wait(&self, by: Instant, wanted: impl Fn(&Phase) -> bool) -> bool {
+        let left = by.saturating_duration_since(Instant::now());
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(self.lock(), left, |state| !wanted(&state.phase))
+            .unwrap_or_else(PoisonError::into_inner);
+        wanted(&state.phase)
+    }
+
+    fn run<M: BlockingMedium>(
+        &self,
+        medium: &M,
+        counts: &Arc<Mutex<M::Counts>>,
+        by: Instant,
+    ) -> Result<(), TransportError> {
+        let mut output = medium.open(counts, &self.abandon, by)?;
+        self.lock().phase = Phase::Open;
+        self.changed.notify_all();
+        self.notify.notify();
+        while let Some(chunks) = self.next_chunks() {
+            output.write(&chunks, Answers(self))?;
+        }
+        if self.lock().stop == StopRequest::Abandon {
+            return Ok(());
+        }
+        output.finish()
+    }
+
+    /// Waits for chunks to write; returns nothing when the thread is to end.
+    fn next_chunks(&self) -> Option<Vec<Chunk>> {
+        let waits =
+            |state: &mut ThreadState| state.stop == StopRequest::No && state.queue.is_empty();
+        let waited = self.work.wait_while(self.lock(), waits);
+        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
+        let ends = state.stop == StopRequest::Abandon || state.queue.is_empty();
+        (!ends).then(|| state.queue.drain(..).collect())
+    }
+
+    fn end(&self, outcome: Result<(), TransportError>) {
+        let mut state = self.lock();
+        state.phase = Phase::Ended(outcome.err());
+        // Chunks that were not confirmed belong to the owner again.
+        state.queue.clear();
+        drop(state);
+        self.changed.notify_all();
+        self.notify.notify();
+    }
+}
