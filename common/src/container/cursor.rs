@@ -111,6 +111,16 @@ impl<'a> Cursor<'a> {
         })
     }
 
+    /// A cursor `bytes` bytes further on; at the end if there are fewer.
+    pub(super) fn after(&self, bytes: usize) -> Self {
+        let rest = self.rest.get(bytes..).unwrap_or_default();
+        Self {
+            rest,
+            offset: self.offset + (self.rest.len() - rest.len()),
+            in_body: self.in_body,
+        }
+    }
+
     /// All that is left.
     pub(super) fn take_rest(&mut self) -> &'a [u8] {
         self.offset += self.rest.len();

@@ -245,7 +245,7 @@ pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> 
 
 /// No string has this id.
 #[cold]
-fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
+pub(super) fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
     let error = at.error(reading, invalid(bits(id)));
     if id < 0 {
         return Stop::Broken(error);

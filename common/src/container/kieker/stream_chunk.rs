@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::chunk::KiekerChunk;
 use super::decode::invalid;
 use super::least_bytes;
-use super::registry::{Part, Registry, Run, STRING_ID, Special, Stop};
+use super::registry::{Part, Registry, Run, STRING_ID, Special, Stop, unregistered};
 use super::stream::KiekerStream;
 use crate::container::compression::Compression;
 use crate::container::cursor::{Cursor, to_u64, to_usize};
@@ -86,26 +86,39 @@ fn put_run(
         registry.take_nested(input)?;
     }
     let begin = input.clone();
-    let place = chunk.sizes().0;
     let taken = input.take(run.bytes, FIELDS);
-    // If not all fields are there, the first ones may still be wrong.
-    chunk.put(taken.as_ref().copied().unwrap_or_default());
+    let fields = match &taken {
+        Ok(fields) => *fields,
+        // The first fields may still be wrong.
+        Err(_) => begin.clone().take_rest(),
+    };
+    let place = chunk.sizes().0;
+    chunk.put(fields);
     for (offset, special) in &run.special {
-        let mut field = begin.clone();
-        field.take(*offset, FIELDS)?;
-        let at = field.clone();
+        let field = fields.get(*offset..).unwrap_or_default();
         let place = place.saturating_add(*offset);
         match special {
-            Special::Bool => take_bool(&mut field).map(drop)?,
+            Special::Bool => match field.first() {
+                None => break,
+                Some(0 | 1) => {}
+                Some(byte) => {
+                    let at = begin.after(*offset);
+                    return Err(at.error("a bool", invalid(*byte)).into());
+                }
+            },
             Special::String => {
-                let id = i32::from_be_bytes(field.array(STRING_ID)?);
-                let string = registry.find(&at, STRING_ID, id)?;
+                let Some(id) = field.first_chunk() else { break };
+                let id = i32::from_be_bytes(*id);
+                let Some(string) = registry.strings.get_mut(id) else {
+                    return Err(unregistered(&begin.after(*offset), STRING_ID, id));
+                };
                 let id = chunk.string_id(&mut string.string);
                 chunk.replace(place, id.to_be_bytes());
             }
             Special::TraceId(key) => {
-                let id = i64::from_be_bytes(field.array("the id of a trace")?);
-                chunk.replace(place, unique_trace_id(id, *key).to_be_bytes());
+                let Some(id) = field.first_chunk() else { break };
+                let id = unique_trace_id(i64::from_be_bytes(*id), *key);
+                chunk.replace(place, id.to_be_bytes());
             }
         }
     }
