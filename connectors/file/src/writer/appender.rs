@@ -54,7 +54,7 @@ struct OpenSegment {
 
 impl Appender {
     /// Makes and locks the folder, moves aside the torn end that a crash left, and checks that there
-    /// is room for the chunk that found none before.
+    /// is room for the chunk that was refused before.
     pub(super) fn open(
         config: &FileWriterConfig,
         stats: Arc<Mutex<WriterStats>>,

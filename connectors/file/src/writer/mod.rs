@@ -42,8 +42,8 @@ pub struct WriterStats {
     pub dropped_chunks: u64,
     /// Bytes in them.
     pub dropped_bytes: u64,
-    /// How many free bytes the chunk needs that last found the folder full. It is opened again once
-    /// it has them.
+    /// The free bytes that the last chunk needs which was refused by a full folder. The folder is
+    /// opened again once it has them.
     pub wanted_bytes: u64,
 }
 
