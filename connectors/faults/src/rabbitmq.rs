@@ -31,7 +31,7 @@ pub struct RabbitMqNode {
     epmd_port: u16,
     dist_port: u16,
     /// Somebody else ends it.
-    shared: Option<fs::File>,
+    shared: bool,
     /// Ends it when this process is killed, unless it is shared.
     guard: Option<ProcessGroupGuard>,
 }
@@ -96,7 +96,7 @@ impl RabbitMqNode {
             port: free_port()?,
             epmd_port,
             dist_port: free_port()?,
-            shared: None,
+            shared: false,
             guard: None,
         };
         for inner in [home, &folder.join("mnesia"), &folder.join("log")] {
@@ -278,7 +278,7 @@ impl RabbitMqNode {
 
 impl Drop for RabbitMqNode {
     fn drop(&mut self) {
-        if self.shared.is_none() {
+        if !self.shared {
             self.end();
         }
     }

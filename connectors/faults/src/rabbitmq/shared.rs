@@ -37,12 +37,12 @@ impl RabbitMqNode {
         let starting = open("starting").map_err(FaultError::io("make a lock"))?;
         let locked = starting.lock();
         locked.map_err(FaultError::io("take the lock for starting"))?;
-        // Held until this process ends, however it does.
         let users = open("users").map_err(FaultError::io("make a lock"))?;
         let locked = users.lock_shared();
         locked.map_err(FaultError::io("take the lock of the node's users"))?;
-        if let Some(mut node) = Self::running(folder) {
-            node.shared = Some(users);
+        // Held until this process ends, however it does: who keeps only the URI uses the node, too.
+        std::mem::forget(users);
+        if let Some(node) = Self::running(folder) {
             return Ok(node);
         }
         let mut node = Self::in_folder(folder, "")?;
@@ -61,7 +61,7 @@ impl RabbitMqNode {
             .map_err(FaultError::io("run a shell"))?;
         // It outlives this process, most of the time.
         std::thread::spawn(move || reaper.wait());
-        node.shared = Some(users);
+        node.shared = true;
         Ok(node)
     }
 
@@ -75,7 +75,7 @@ impl RabbitMqNode {
             port: ports.next()?,
             epmd_port: ports.next()?,
             dist_port: ports.next()?,
-            shared: None,
+            shared: true,
             guard: None,
         };
         let found = TcpStream::connect_timeout(&node.address(), Duration::from_secs(5));
@@ -83,7 +83,6 @@ impl RabbitMqNode {
             // Its users were killed, and it too.
             node.end();
             fs::create_dir_all(folder).ok();
-            std::mem::forget(node);
             return None;
         }
         Some(node)

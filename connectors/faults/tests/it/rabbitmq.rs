@@ -1,6 +1,7 @@
 //! Private RabbitMQ nodes.
 
-use std::fs;
+use std::fs::{self, File};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -27,4 +28,14 @@ fn node_leaves_no_process_behind() {
         assert!(Instant::now() < by, "processes of the node are left");
         thread::yield_now();
     }
+}
+
+#[test]
+fn shared_node_stays_while_a_process_has_its_uri() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("baler-rabbitmq");
+    let uri = RabbitMqNode::shared(&folder).unwrap().uri("");
+    // The shell that ends an unused node takes this lock first.
+    let users = File::open(folder.join("users")).unwrap();
+    assert!(users.try_lock().is_err(), "the node may end");
+    assert_eq!(RabbitMqNode::shared(&folder).unwrap().uri(""), uri);
 }
