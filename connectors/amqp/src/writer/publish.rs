@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -19,7 +20,8 @@ type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Answer>> + Send>>;
 ///
 /// Its owner is the only one on the channel: two could swap delivery tags.
 pub(crate) struct InFlight {
-    channel: Channel,
+    /// Shared with each message: a clone of the client's channel counts up some twenty references.
+    channel: Arc<Channel>,
     exchange: ShortString,
     /// One, or one for each lane.
     routing_keys: Vec<ShortString>,
@@ -38,7 +40,7 @@ impl InFlight {
     pub(crate) fn new(channel: Channel, config: &AmqpConfig) -> Self {
         let (exchange, routing_keys) = config.names.target();
         Self {
-            channel,
+            channel: Arc::new(channel),
             exchange: exchange.into(),
             routing_keys: routing_keys.into_iter().map(ShortString::from).collect(),
             messages: VecDeque::new(),
@@ -55,7 +57,7 @@ impl InFlight {
         payload: impl AsRef<[u8]> + Send + 'static,
         properties: BasicProperties,
     ) {
-        let channel = self.channel.clone();
+        let channel = Arc::clone(&self.channel);
         let lane = usize::try_from(lane).unwrap_or(0) % self.routing_keys.len().max(1);
         let routing_key = self.routing_keys.get(lane).cloned().unwrap_or_default();
         let exchange = self.exchange.clone();
