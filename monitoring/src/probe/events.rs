@@ -7,19 +7,17 @@ use std::any::Any;
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::Arc;
 use std::task::Poll;
 use std::thread;
 
-use baler_common::record::kieker::{
-    AfterOperationEvent, AfterOperationFailedEvent, BeforeOperationEvent,
-};
-use baler_common::record::{Record as _, Schema};
+use baler_common::record::kieker::AfterOperationFailedEvent;
+use baler_common::record::{Interned, Record};
 
 use super::call::{AsyncCall, AsyncRecord};
-use super::record::{push_record, tell_trace};
+use super::record::tell_trace;
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
+use crate::queue;
 use crate::trace::{self, Entered};
 
 /// What is said to have ended a call that a panic left, before what the panic said if that is known.
@@ -27,6 +25,27 @@ const PANIC: &str = "panic";
 
 /// What is said to have ended a call whose future was dropped before it was done.
 const CANCELLED: &str = "cancelled";
+
+/// Defines types of Kieker with interned strings, which make their records rows of words.
+macro_rules! operation_events {
+    ($($event:ident($name:literal))*) => { $(
+        #[derive(Debug, Record)]
+        #[record(name = $name, rename_all = "camelCase")]
+        struct $event {
+            #[record(unix_nanos)]
+            timestamp: i64,
+            trace_id: i64,
+            order_index: i32,
+            operation_signature: Interned,
+            class_signature: Interned,
+        }
+    )* };
+}
+
+operation_events! {
+    BeforeOperationEvent("kieker.common.record.flow.trace.operation.BeforeOperationEvent")
+    AfterOperationEvent("kieker.common.record.flow.trace.operation.AfterOperationEvent")
+}
 
 /// A synchronous call that records events; it ends when the guard is dropped.
 ///
@@ -163,13 +182,21 @@ fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option
         cause: None,
         entered,
     };
-    begun.record(
-        key,
-        BeforeOperationEvent::schema(),
-        begun.entered.order,
-        None,
-    );
+    let timestamp = active_unix_ns(key);
+    let event = BeforeOperationEvent {
+        timestamp,
+        trace_id: begun.entered.trace_id,
+        order_index: begun.entered.order,
+        operation_signature: site.signature(),
+        class_signature: site.class(),
+    };
+    push(key, timestamp, &event);
     Some((begun, context))
+}
+
+/// Passes an event to the queue, which counts dropped ones.
+fn push(key: u64, timestamp: i64, event: &impl Record) {
+    queue::push_record(key, controller::active_queues, event, timestamp);
 }
 
 impl EventCall {
@@ -197,7 +224,7 @@ impl EventCall {
     /// Ends the call in its trace, and records its last event.
     #[inline(never)]
     fn leave(&mut self) {
-        let order = trace::leave_events(&mut self.entered);
+        let order_index = trace::leave_events(&mut self.entered);
         let key = controller::active_key();
         if key == 0 {
             return;
@@ -206,26 +233,42 @@ impl EventCall {
             None if self.is_panicking() => Some(PANIC.to_owned()),
             cause => cause,
         };
-        let schema = match cause {
-            Some(_) => AfterOperationFailedEvent::schema(),
-            None => AfterOperationEvent::schema(),
+        let timestamp = active_unix_ns(key);
+        let trace_id = self.entered.trace_id;
+        let (operation, class) = (self.site.signature(), self.site.class());
+        let Some(cause) = cause else {
+            let event = AfterOperationEvent {
+                timestamp,
+                trace_id,
+                order_index,
+                operation_signature: operation,
+                class_signature: class,
+            };
+            return push(key, timestamp, &event);
         };
-        self.record(key, schema, order, cause.as_deref());
+        let event = AfterOperationFailedEvent {
+            timestamp,
+            trace_id,
+            order_index,
+            operation_signature: operation.as_str().to_owned(),
+            class_signature: class.as_str().to_owned(),
+            cause,
+        };
+        push(key, timestamp, &event);
     }
+}
 
-    /// Records the event with this number. The types of events have the same fields, and that of a
-    /// failure its cause.
-    fn record(&self, key: u64, schema: &Arc<Schema>, order: i32, cause: Option<&str>) {
-        let now = active_unix_ns(key);
-        push_record(key, schema, now, |row| {
-            row.i64(now);
-            row.i64(self.entered.trace_id);
-            row.i32(order);
-            row.interned(self.site.signature());
-            row.interned(self.site.class());
-            if let Some(cause) = cause {
-                row.str(cause);
-            }
-        });
+#[cfg(test)]
+mod tests {
+    use baler_common::record::kieker;
+
+    use super::*;
+
+    #[test]
+    fn types_of_events_are_kiekers() {
+        let before = kieker::BeforeOperationEvent::schema();
+        assert_eq!(BeforeOperationEvent::schema(), before);
+        let after = kieker::AfterOperationEvent::schema();
+        assert_eq!(AfterOperationEvent::schema(), after);
     }
 }

@@ -115,12 +115,18 @@ impl OpenBlock {
         self.tag.set(tag);
     }
 
-    /// Where a type is remembered, and its marked address.
+    /// Where a type is or may be remembered, and its marked address.
+    ///
+    /// A slot that another type has taken makes it look in the next one: two types that took turns in
+    /// one slot would make every record slow.
     #[inline(always)]
     fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
         let address = Arc::as_ptr(schema).addr() | mark;
-        let slot = ((address >> 4) ^ mark) % TYPES;
-        self.types.get(slot).map(|slot| (slot, address))
+        let first = (address >> 4) ^ mark;
+        let mut slots = (0..TYPES).filter_map(|offset| self.types.get((first + offset) % TYPES));
+        let usable = slots.find(|slot| [address, 0].contains(&slot.get().0));
+        let slot = usable.or_else(|| self.types.get(first % TYPES));
+        slot.map(|slot| (slot, address))
     }
 }
 

@@ -9,7 +9,8 @@
 //! or beside a call that is still open, is a trace of its own, whose metadata name the trace that it
 //! comes from and its last event there.
 
-use std::cell::Cell;
+use std::cell::RefCell;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -17,7 +18,7 @@ use super::{next_trace_id, next_trace_id_beside, parent_here};
 
 thread_local! {
     /// Where the thread's next event goes.
-    static PLACE: Cell<EventPosition> = const { Cell::new(EventPosition::NONE) };
+    static PLACE: RefCell<EventPosition> = const { RefCell::new(EventPosition::NONE) };
 }
 
 /// No number is known, as Kieker says it.
@@ -118,20 +119,12 @@ impl EventPosition {
 
     /// The thread's; nowhere when the thread is about to end.
     pub(super) fn here() -> Self {
-        let place = PLACE.try_with(Cell::take).unwrap_or_default();
-        place.clone().set().unwrap_or_default();
-        place
+        change_place(|place| place.clone()).unwrap_or_default()
     }
 
     /// Makes it the thread's, and says what that was.
     pub(super) fn replace(self) -> Self {
-        PLACE
-            .try_with(|place| place.replace(self))
-            .unwrap_or_default()
-    }
-
-    fn set(self) -> Result<(), std::thread::AccessError> {
-        PLACE.try_with(|place| place.set(self))
+        change_place(|place| mem::replace(place, self)).unwrap_or_default()
     }
 
     /// A place for another thread or task: what begins there comes from here.
@@ -194,50 +187,51 @@ impl EventPosition {
     }
 }
 
+/// Changes the thread's place. There is none when the thread is about to end, and for a signal
+/// handler that interrupts a change.
+fn change_place<T>(change: impl FnOnce(&mut EventPosition) -> T) -> Option<T> {
+    let changed = PLACE.try_with(|place| Some(change(&mut *place.try_borrow_mut().ok()?)));
+    changed.ok().flatten()
+}
+
 /// Begins a call on this thread.
 pub(crate) fn enter_events() -> Entered {
-    let mut place = EventPosition::default().replace();
-    let depth = place.depth;
-    if let Some(trace) = place.going_on() {
-        let entered = trace.open(depth, None);
-        place.depth = depth.saturating_add(1);
-        place.replace();
-        return entered;
-    }
-    let (within, mut entered) = place.begin();
-    let held = within.trace.clone();
-    entered.end = match (within.set(), held) {
-        // The thread is about to end and can keep nothing.
-        (Err(_), Some(trace)) => End::Held(trace),
-        _ => End::Outermost(place),
-    };
-    entered
+    let entered = change_place(|place| {
+        let depth = place.depth;
+        if let Some(trace) = place.going_on() {
+            let entered = trace.open(depth, None);
+            place.depth = depth.saturating_add(1);
+            return entered;
+        }
+        let (within, mut entered) = place.begin();
+        entered.end = End::Outermost(mem::replace(place, within));
+        entered
+    });
+    entered.unwrap_or_else(|| {
+        let (within, mut entered) = EventPosition::NONE.begin();
+        entered.end = within.trace.map_or(End::Here, End::Held);
+        entered
+    })
 }
 
 /// Ends a call that began on this thread; the number of its last event, or -1 if it did not end in
 /// its turn.
 pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
-    let end = std::mem::replace(&mut entered.end, End::Here);
+    let end = mem::replace(&mut entered.end, End::Here);
     if let End::Held(trace) = end {
         return trace.close(entered.depth);
     }
-    let place = EventPosition::default().replace();
-    let order = match &place.trace {
-        Some(trace) if trace.id == entered.trace_id => trace.close(entered.depth),
-        _ => {
-            place.replace();
-            return UNKNOWN;
+    let order = change_place(|place| {
+        let trace = place.trace.as_ref();
+        let trace = trace.filter(|trace| trace.id == entered.trace_id)?;
+        let order = trace.close(entered.depth);
+        match end {
+            End::Outermost(outer) => *place = outer,
+            _ => place.depth = entered.depth,
         }
-    };
-    let next = match end {
-        End::Outermost(outer) => outer,
-        _ => EventPosition {
-            depth: entered.depth,
-            ..place
-        },
-    };
-    next.replace();
-    order
+        Some(order)
+    });
+    order.flatten().unwrap_or(UNKNOWN)
 }
 
 /// Begins an asynchronous call, and says in which place its body is to be polled.
