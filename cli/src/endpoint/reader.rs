@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 
 use baler_analysis::workers::fan_out;
-use baler_common::transport::{Browse, ChunkReader, Readership, Receiver};
+use baler_common::transport::{Browse, ChunkReader, ReaderFactory, Readership};
 
 use super::{media, parse, wrong};
 use crate::exit::Failure;
@@ -104,13 +104,13 @@ pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure
 /// # Errors
 ///
 /// The URI is wrong.
-pub(super) fn receiver(text: &str, follow: bool) -> Result<(Receiver, String), Failure> {
+pub(super) fn receiver(text: &str, follow: bool) -> Result<(ReaderFactory, String), Failure> {
     let (uri, endpoint) = parse(text)?;
     let receiver = media().receiver(uri, follow).map_err(wrong(&endpoint))?;
     Ok((receiver, endpoint))
 }
 
-fn open(receiver: &Receiver, endpoint: String) -> Result<OpenReader, Failure> {
+fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failure> {
     let open = receiver.open()?;
     if let Some(warning) = open.warning {
         output::say(format_args!("warning: {warning}"));

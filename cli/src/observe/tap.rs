@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, Confirmation, Notify,
+    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, DeliveryReport, Notify,
     ReaderCapability, ReaderCloseReport, ReaderStats, Received, Rejected, Settled, Token,
     TransportError, Verdict, WriterStats,
 };
@@ -257,8 +257,8 @@ impl ChunkWriter for TappedWriter {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        self.writer.confirmations(out)
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        self.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {

@@ -9,7 +9,7 @@ use super::{ChunkReader, ChunkWriter, Readership, TransportError};
 /// What a connector offers to programs that open media by URI: a constant of its crate.
 ///
 /// Its functions only read settings. Nothing is opened before [`ChunkWriter::reopen`] and
-/// [`Receiver::open`].
+/// [`ReaderFactory::open`].
 #[derive(Debug, Clone, Copy)]
 pub struct Medium {
     /// The schemes of its URIs.
@@ -17,13 +17,13 @@ pub struct Medium {
     /// Makes the sending end.
     pub writer: fn(Uri) -> Result<Box<dyn ChunkWriter>, UriError>,
     /// Makes the receiving end. `true`: a source that would end waits for more.
-    pub receiver: fn(Uri, bool) -> Result<Receiver, UriError>,
+    pub receiver: fn(Uri, bool) -> Result<ReaderFactory, UriError>,
     /// Makes a receiving end that takes nothing from others; media without one have no function.
     pub browser: Option<BrowserSettings>,
 }
 
 /// Reads the settings of a receiving end that takes nothing from others.
-pub type BrowserSettings = fn(Uri, Browse) -> Result<Receiver, UriError>;
+pub type BrowserSettings = fn(Uri, Browse) -> Result<ReaderFactory, UriError>;
 
 /// Which chunks a reader sees that takes nothing from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,8 +36,8 @@ pub enum Browse {
     UntilNow,
 }
 
-/// The receiving end of a medium: its settings are correct, and nothing is opened yet.
-pub struct Receiver {
+/// Opens readers of a medium. Its settings are correct, and nothing is opened yet.
+pub struct ReaderFactory {
     /// Which processes read the medium beside this one.
     pub readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
@@ -45,7 +45,7 @@ pub struct Receiver {
     open: Box<dyn Fn() -> Result<OpenReader, TransportError> + Send>,
 }
 
-impl Receiver {
+impl ReaderFactory {
     /// A receiving end that `open` opens, as often as it is called.
     pub fn new<R: Into<OpenReader>>(
         readership: Readership,
@@ -78,9 +78,9 @@ impl Receiver {
     }
 }
 
-impl fmt::Debug for Receiver {
+impl fmt::Debug for ReaderFactory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Receiver")
+        f.debug_struct("ReaderFactory")
             .field("readership", &self.readership)
             .field("only_looks", &self.only_looks)
             .finish_non_exhaustive()
@@ -120,7 +120,7 @@ impl fmt::Debug for OpenReader {
 ///
 /// ```
 /// use baler_common::transport::uri::Uri;
-/// use baler_common::transport::{Media, Medium, Readership, Receiver};
+/// use baler_common::transport::{Media, Medium, Readership, ReaderFactory};
 /// use baler_connector_testkit::{MemoryLimits, MemoryMedium};
 ///
 /// /// A connector's crate exports this.
@@ -133,7 +133,7 @@ impl fmt::Debug for OpenReader {
 ///     receiver: |uri, _follow| {
 ///         uri.finish()?;
 ///         let medium = MemoryMedium::new(MemoryLimits::default());
-///         Ok(Receiver::new(Readership::OneProcess, move || Ok(medium.reader())))
+///         Ok(ReaderFactory::new(Readership::OneProcess, move || Ok(medium.reader())))
 ///     },
 ///     browser: None,
 /// };
@@ -207,7 +207,7 @@ impl Media {
     /// # Errors
     ///
     /// As [`writer`](Self::writer).
-    pub fn receiver(&self, uri: Uri, follow: bool) -> Result<Receiver, UriError> {
+    pub fn receiver(&self, uri: Uri, follow: bool) -> Result<ReaderFactory, UriError> {
         (self.of(&uri)?.receiver)(uri, follow)
     }
 

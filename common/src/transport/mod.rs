@@ -29,7 +29,7 @@ pub use chunk::{
 };
 pub use error::{Failure, RetryClass, RetryPolicy, TransportError, WrongData};
 #[cfg(feature = "uri")]
-pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, Receiver};
+pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, ReaderFactory};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
 pub use reader::{
     ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, Poison, Quarantine,
@@ -39,6 +39,6 @@ pub use reader::{
 pub use waiting::Waiting;
 pub use window::{Window, WindowLimits};
 pub use writer::{
-    Capability, ChunkWriter, CloseReport, Confirmation, Durability, Notify, NotifyCell, Order,
+    Capability, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, NotifyCell, Order,
     Outcome, RejectReason, Rejected, SpoolStats, WriterStats,
 };

@@ -19,7 +19,7 @@ use super::error::TransportError;
 ///    [`Capability::order`] is `PerLane`.
 /// 3. `Confirmed` means what [`Capability::durability`] says, never less.
 /// 4. After [`RejectReason::Broken`], or an error of
-///    [`confirmations`](Self::confirmations), everything unconfirmed is in doubt: it may or may
+///    [`delivery_reports`](Self::delivery_reports), everything unconfirmed is in doubt: it may or may
 ///    not arrive. The owner calls [`reopen`](Self::reopen) and offers it again, in order
 ///    (go-back-N); the writer has forgotten it.
 /// 5. The writer calls the one [`Notify`] when a window opens, a confirmation is there, or the writer
@@ -54,7 +54,7 @@ pub trait ChunkWriter: Send {
     /// # Errors
     ///
     /// The writer broke; see point 4 above. What was appended before still counts.
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError>;
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError>;
 
     /// Sets the receiver of notifications that something changed; replaces the one before.
     fn set_notify(&mut self, notify: Arc<dyn Notify>);
@@ -62,7 +62,7 @@ pub trait ChunkWriter: Send {
     /// Says whether the owner waits for confirmations, as it does until this is called.
     ///
     /// While it does not, a writer need not notify of chunks that the medium took, nor learn of them
-    /// before the next [`offer`](Self::offer) or [`confirmations`](Self::confirmations): a wake-up for
+    /// before the next [`offer`](Self::offer) or [`delivery_reports`](Self::delivery_reports): a wake-up for
     /// each message can cost more than the message. It still notifies of everything else: a refusal within
     /// a second, a window that was full, a connection that broke.
     /// An owner that waits again gets everything that it missed.
@@ -121,9 +121,9 @@ pub struct SpoolStats {
     pub waiting_bytes: u64,
 }
 
-/// What became of an offered chunk.
+/// A writer's report on an offered chunk.
 #[derive(Debug)]
-pub struct Confirmation {
+pub struct DeliveryReport {
     /// The chunk's ticket.
     pub ticket: u64,
     /// What became of it.
@@ -191,7 +191,7 @@ pub enum RejectReason {
 #[derive(Debug, Default)]
 pub struct CloseReport {
     /// What became known while closing.
-    pub confirmations: Vec<Confirmation>,
+    pub delivery_reports: Vec<DeliveryReport>,
     /// Tickets taken and never confirmed, in order: they may or may not have arrived.
     pub unconfirmed: Vec<u64>,
     /// What went wrong, if anything did.
@@ -228,7 +228,7 @@ impl NotifyCell {
     }
 
     /// Whether the owner waits for confirmations. A writer asks this after it has put the
-    /// confirmation where [`confirmations`](super::ChunkWriter::confirmations) finds it.
+    /// confirmation where [`delivery_reports`](super::ChunkWriter::delivery_reports) finds it.
     pub fn is_awaited(&self) -> bool {
         !self.is_unawaited.load(Ordering::SeqCst)
     }

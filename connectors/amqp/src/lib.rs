@@ -10,7 +10,7 @@ mod reader;
 mod writer;
 
 use baler_common::transport::uri::UriError;
-use baler_common::transport::{Browse, Medium, Readership, Receiver};
+use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
 pub use config::{AmqpConfig, QueueType};
 pub use kieker_plain::KiekerPlainReader;
 #[doc(hidden)]
@@ -41,10 +41,10 @@ pub const MEDIUM: Medium = Medium {
         let config = AmqpConfig::from_uri(uri)?;
         if config.is_kieker_plain {
             let open = move || KiekerPlainReader::new(config.clone());
-            return Ok(Receiver::new(Readership::OneProcess, open));
+            return Ok(ReaderFactory::new(Readership::OneProcess, open));
         }
         let open = move || AmqpReader::new(config.clone());
-        Ok(Receiver::new(Readership::Shared, open))
+        Ok(ReaderFactory::new(Readership::Shared, open))
     },
     browser: Some(|uri, browse| {
         let config = AmqpConfig::from_uri(uri)?;
@@ -52,7 +52,7 @@ pub const MEDIUM: Medium = Medium {
             Browse::FromNow | Browse::FromOldest => config.tap(browse == Browse::FromOldest)?,
             Browse::UntilNow => config.inspect()?,
         };
-        let mut browser = Receiver::browser(move || AmqpReader::new(config.clone()));
+        let mut browser = ReaderFactory::browser(move || AmqpReader::new(config.clone()));
         // What comes of a queue must go back to it.
         browser.only_looks = browse != Browse::UntilNow;
         Ok(browser)

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Notify, NotifyCell, Outcome,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, NotifyCell, Outcome,
     Rejected, RetryClass, TransportError, Window,
 };
 
@@ -75,7 +75,7 @@ impl Answers<'_> {
         let mut state = self.0.lock();
         for outcome in outcomes {
             if let Some(ticket) = state.window.remove_oldest() {
-                state.confirmed.push(Confirmation { ticket, outcome });
+                state.confirmed.push(DeliveryReport { ticket, outcome });
             }
         }
         drop(state);
@@ -220,7 +220,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let Some(thread) = &self.thread else {
             return Err(self.not_open());
         };
@@ -276,7 +276,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
             Phase::Opening | Phase::Open => Some(self.late("close", RetryClass::Exhausted)),
         };
         CloseReport {
-            confirmations: std::mem::take(&mut state.confirmed),
+            delivery_reports: std::mem::take(&mut state.confirmed),
             unconfirmed: state.window.tickets().collect(),
             error,
         }
@@ -319,7 +319,7 @@ struct ThreadState {
     /// Offered and not yet confirmed, `queue` included.
     window: Window,
     /// What the owner has not fetched.
-    confirmed: Vec<Confirmation>,
+    confirmed: Vec<DeliveryReport>,
     stop: StopRequest,
 }
 

@@ -10,7 +10,7 @@ mod quarantine;
 mod reader;
 mod writer;
 
-use baler_common::transport::{Browse, Medium, Readership, Receiver};
+use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
 pub use client::{
     CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, replace_file, segment_name,
 };
@@ -34,7 +34,7 @@ pub const MEDIUM: Medium = Medium {
         let mut config = FileReaderConfig::from_uri(uri)?;
         config.follow |= follow;
         let open = move || FileReader::open(config.clone());
-        Ok(Receiver::new(Readership::OneProcess, open))
+        Ok(ReaderFactory::new(Readership::OneProcess, open))
     },
     browser: Some(|uri, browse| {
         let mut config = FileReaderConfig::from_uri(uri)?;
@@ -46,6 +46,8 @@ pub const MEDIUM: Medium = Medium {
             Browse::FromOldest => config.from = Start::Oldest,
             Browse::UntilNow => {}
         }
-        Ok(Receiver::browser(move || FileReader::open(config.clone())))
+        Ok(ReaderFactory::browser(move || {
+            FileReader::open(config.clone())
+        }))
     }),
 };

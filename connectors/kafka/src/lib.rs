@@ -9,7 +9,7 @@ mod plain;
 mod reader;
 mod writer;
 
-use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
+use baler_common::transport::{Medium, OpenReader, ReaderFactory, Readership};
 pub use config::{KafkaConfig, NewTopicShape, PartitionBy};
 pub use embedded::{EmbeddedCluster, RequestFault, RequestKind};
 pub use error::KafkaConfigError;
@@ -29,7 +29,7 @@ pub const MEDIUM: Medium = Medium {
     writer: |uri| Ok(Box::new(KafkaWriter::new(KafkaConfig::from_uri(uri)?))),
     receiver: |uri, _follow| {
         let config = KafkaConfig::from_uri(uri)?;
-        Ok(Receiver::new(Readership::Shared, move || {
+        Ok(ReaderFactory::new(Readership::Shared, move || {
             let cluster = config.embedded_cluster();
             Ok(OpenReader {
                 listens_on: cluster.and_then(|it| it.bootstrap_servers().parse().ok()),
@@ -40,7 +40,7 @@ pub const MEDIUM: Medium = Medium {
     browser: Some(|uri, browse| {
         let config = KafkaConfig::from_uri(uri)?;
         let open = move || KafkaBrowser::open(config.clone(), browse);
-        Ok(Receiver::browser(open))
+        Ok(ReaderFactory::browser(open))
     }),
 };
 

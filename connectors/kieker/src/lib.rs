@@ -7,7 +7,7 @@ mod reader;
 mod schema;
 mod writer;
 
-use baler_common::transport::{Browse, Medium, OpenReader, Readership, Receiver};
+use baler_common::transport::{Browse, Medium, OpenReader, ReaderFactory, Readership};
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
@@ -32,7 +32,7 @@ pub const MEDIUM: Medium = Medium {
     },
     receiver: |uri, _follow| {
         let config = KiekerTcpConfig::from_uri(uri)?;
-        Ok(Receiver::new(Readership::OneProcess, move || {
+        Ok(ReaderFactory::new(Readership::OneProcess, move || {
             let reader = KiekerTcpReader::bind(config.clone())?;
             let address = reader.local_addr();
             let warning = format!(
@@ -58,7 +58,7 @@ pub const LOG_MEDIUM: Medium = Medium {
     },
     receiver: |uri, follow| {
         let config = KiekerLogConfig::from_uri(uri, follow)?;
-        Ok(Receiver::new(Readership::OneProcess, move || {
+        Ok(ReaderFactory::new(Readership::OneProcess, move || {
             KiekerLogReader::open(config.clone())
         }))
     },
@@ -68,7 +68,7 @@ pub const LOG_MEDIUM: Medium = Medium {
         config.from_now = browse == Browse::FromNow;
         // Who looks leaves no trace.
         config.position_file = None;
-        Ok(Receiver::browser(move || {
+        Ok(ReaderFactory::browser(move || {
             KiekerLogReader::open(config.clone())
         }))
     }),

@@ -4,7 +4,7 @@ mod config;
 mod reader;
 mod writer;
 
-use baler_common::transport::{Medium, Readership, Receiver};
+use baler_common::transport::{Medium, ReaderFactory, Readership};
 pub use config::NullConfig;
 pub use reader::NullReader;
 pub use writer::{NullCounts, NullWriter};
@@ -19,7 +19,7 @@ pub const MEDIUM: Medium = Medium {
     receiver: |uri, _follow| {
         let config = NullConfig::from_uri(uri)?;
         let open = move || Ok(NullReader::new(config));
-        Ok(Receiver::new(Readership::OneProcess, open))
+        Ok(ReaderFactory::new(Readership::OneProcess, open))
     },
     browser: None,
 };

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, NotifyCell,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, NotifyCell,
     Order, Outcome, Rejected, RetryClass, TransportError,
 };
 
@@ -104,8 +104,8 @@ impl ChunkWriter for NullWriter {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        out.extend(self.confirmed.drain(..).map(|ticket| Confirmation {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        out.extend(self.confirmed.drain(..).map(|ticket| DeliveryReport {
             ticket,
             outcome: Outcome::Confirmed,
         }));
@@ -125,7 +125,7 @@ impl ChunkWriter for NullWriter {
     fn close(mut self: Box<Self>, _by: Instant) -> CloseReport {
         let mut report = CloseReport::default();
         // An error only says that it was never opened.
-        self.confirmations(&mut report.confirmations).ok();
+        self.delivery_reports(&mut report.delivery_reports).ok();
         report
     }
 }

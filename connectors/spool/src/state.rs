@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, Confirmation, Notify, NotifyCell, SpoolStats, TransportError,
+    Capability, Chunk, ChunkWriter, DeliveryReport, Notify, NotifyCell, SpoolStats, TransportError,
     Waiting, Window, WriterStats,
 };
 
@@ -33,7 +33,7 @@ pub(crate) struct State {
     pub(crate) pending: VecDeque<Chunk>,
     /// Tickets and bytes of `pending`.
     pub(crate) window: Window,
-    pub(crate) outcomes: Vec<Confirmation>,
+    pub(crate) outcomes: Vec<DeliveryReport>,
     /// The medium's writer before the thread takes it, or after an attempt to open it.
     pub(crate) opened: Option<(Box<dyn ChunkWriter>, Result<(), TransportError>)>,
     /// Whether chunks are taken; none while that is being found out.
@@ -119,7 +119,7 @@ impl SpoolState {
 
 impl State {
     /// Adds the outcome of a chunk, if the chunk is pending; returns whether it was.
-    pub(crate) fn conclude(&mut self, confirmation: Confirmation) -> bool {
+    pub(crate) fn conclude(&mut self, confirmation: DeliveryReport) -> bool {
         let ticket = confirmation.ticket;
         // Nearly always the oldest.
         let place = self.pending.iter().position(|it| it.ticket == ticket);

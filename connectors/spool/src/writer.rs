@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Notify, Rejected, RetryClass,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Rejected, RetryClass,
     TransportError, WriterStats,
 };
 
@@ -103,7 +103,7 @@ impl ChunkWriter for Spool {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let mut state = self.state.lock();
         out.append(&mut state.outcomes);
         self.verdict(&state)
@@ -150,7 +150,7 @@ impl ChunkWriter for Spool {
         let patience = by.max(Instant::now()) + DISK_GRACE * 2;
         let mut state = self.state.wait(patience, |state| state.ended);
         let mut report = CloseReport {
-            confirmations: std::mem::take(&mut state.outcomes),
+            delivery_reports: std::mem::take(&mut state.outcomes),
             unconfirmed: state.forget(),
             error: state.end_error.take(),
         };

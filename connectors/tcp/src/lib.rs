@@ -16,7 +16,7 @@ mod writer;
 use std::env::{self, VarError};
 
 use baler_common::transport::uri::{Uri, UriError};
-use baler_common::transport::{Medium, OpenReader, Readership, Receiver};
+use baler_common::transport::{Medium, OpenReader, ReaderFactory, Readership};
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
 pub use headers::VersionRange;
@@ -43,7 +43,7 @@ pub const MEDIUM: Medium = Medium {
     writer: |uri| Ok(Box::new(TcpWriter::new(with_token(uri)?))),
     receiver: |uri, _follow| {
         let config = with_token(uri)?;
-        Ok(Receiver::new(Readership::OneProcess, move || {
+        Ok(ReaderFactory::new(Readership::OneProcess, move || {
             let reader = TcpReader::bind(config.clone())?;
             let address = reader.local_addr();
             let is_open = config.is_open_to_all() && !address.ip().is_loopback();

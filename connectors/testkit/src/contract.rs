@@ -6,10 +6,10 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 
 /// A medium under test.
 ///
-/// Each case makes one with [`Medium::fresh`]; media of other cases must not be seen in it.
+/// Each case makes one with [`TestMedium::fresh`]; media of other cases must not be seen in it.
 /// Choose small limits (chunks of some kilobytes, a window of 8 to 64 chunks), so that the cases
 /// that reach them are quick.
-pub trait Medium: Sized {
+pub trait TestMedium: Sized {
     /// A new, empty medium with nobody connected.
     fn fresh() -> Self;
 
@@ -32,12 +32,12 @@ pub trait Medium: Sized {
     /// the group `stalls`.
     fn stall(&mut self) {}
 
-    /// Ends [`Medium::stall`].
+    /// Ends [`TestMedium::stall`].
     fn resume(&mut self) {}
 }
 
 /// Makes one `#[test]` for each case of the contract, for a type that implements
-/// [`Medium`](crate::Medium): those that every writer must pass, and those of the groups that follow
+/// [`TestMedium`](crate::TestMedium): those that every writer must pass, and those of the groups that follow
 /// the type.
 ///
 /// Use it in a module of its own:
@@ -49,8 +49,8 @@ pub trait Medium: Sized {
 /// |---|---|
 /// | `reads` | has a reader |
 /// | `redelivers` | delivers again after a retry and to a restarted receiver |
-/// | `breaks` | has connections that [`break_connections`](crate::Medium::break_connections) breaks |
-/// | `stalls` | can [`stall`](crate::Medium::stall), so that the window fills |
+/// | `breaks` | has connections that [`break_connections`](crate::TestMedium::break_connections) breaks |
+/// | `stalls` | can [`stall`](crate::TestMedium::stall), so that the window fills |
 /// | `many_writers`, `many_readers` | takes four of them at a time |
 #[macro_export]
 macro_rules! contract_tests {

@@ -17,7 +17,7 @@ mod tap;
 
 pub use cases::{closing, failing, reading, writing};
 pub use chunks::{ChunkSource, Label, payload, read_label};
-pub use contract::{Medium, PATIENCE, within, within_patience};
+pub use contract::{PATIENCE, TestMedium, within, within_patience};
 pub use memory::{MemoryLimits, MemoryMedium, MemoryReader, MemoryWriter};
 pub use pump::{Notification, Pump};
 pub use schedules::{Dice, each_schedule};

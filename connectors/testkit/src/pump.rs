@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Chunk, ChunkWriter, CloseReport, Confirmation, Notify, Order, Outcome, RejectReason, Rejected,
-    TransportError,
+    Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Order, Outcome, RejectReason,
+    Rejected, TransportError,
 };
 
 use super::contract::{PATIENCE, within_patience};
@@ -146,9 +146,9 @@ impl Pump {
                 }
             }
         }
-        let mut confirmations = Vec::new();
-        let result = self.writer().confirmations(&mut confirmations);
-        self.confirm(confirmations);
+        let mut delivery_reports = Vec::new();
+        let result = self.writer().delivery_reports(&mut delivery_reports);
+        self.confirm(delivery_reports);
         if let Err(error) = result {
             self.recover(&error);
         }
@@ -162,7 +162,7 @@ impl Pump {
     pub fn close(mut self, by: Instant) -> (Self, CloseReport) {
         let writer = self.writer.take().expect("the pump is open until closed");
         let mut report = writer.close(by);
-        self.confirm(std::mem::take(&mut report.confirmations));
+        self.confirm(std::mem::take(&mut report.delivery_reports));
         assert_eq!(
             report.unconfirmed,
             self.unconfirmed(),
@@ -171,12 +171,12 @@ impl Pump {
         (self, report)
     }
 
-    fn confirm(&mut self, confirmations: Vec<Confirmation>) {
+    fn confirm(&mut self, delivery_reports: Vec<DeliveryReport>) {
         let ordered = self
             .writer
             .as_ref()
             .is_none_or(|writer| writer.capability().order == Order::PerLane);
-        for Confirmation { ticket, outcome } in confirmations {
+        for DeliveryReport { ticket, outcome } in delivery_reports {
             let place = self
                 .unconfirmed
                 .iter()
@@ -208,13 +208,13 @@ impl Pump {
         assert!(error.is_retryable(), "the writer failed for good: {error}");
         self.breaks += 1;
         // What was confirmed before the break still counts.
-        let mut confirmations = Vec::new();
-        let broken = self.writer().confirmations(&mut confirmations);
+        let mut delivery_reports = Vec::new();
+        let broken = self.writer().delivery_reports(&mut delivery_reports);
         assert!(
             broken.is_err(),
             "a broken writer says so until it is reopened"
         );
-        self.confirm(confirmations);
+        self.confirm(delivery_reports);
         for chunk in std::mem::take(&mut self.unconfirmed).into_iter().rev() {
             self.pending.push_front(chunk);
         }

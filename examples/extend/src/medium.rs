@@ -20,7 +20,7 @@ pub const LZ4_FILE: Medium = Medium {
     receiver: |uri, follow| {
         let receiver = baler::media().receiver(inner(uri)?, follow)?;
         let open = move || receiver.open().map(|open| Lz4Reader(open.reader));
-        Ok(Receiver::new(Readership::OneProcess, open))
+        Ok(ReaderFactory::new(Readership::OneProcess, open))
     },
     browser: None,
 };
@@ -50,8 +50,8 @@ impl ChunkWriter for Lz4Writer {
         offered.map_err(|rejected| Rejected { chunk, ..rejected })
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        self.writer.confirmations(out)
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        self.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {

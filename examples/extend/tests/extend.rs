@@ -8,7 +8,7 @@ use baler::container::{Compression, NativeSerializer};
 use baler::transport::uri::Uri;
 use baler::transport::{ChunkReader, ChunkWriter};
 use baler::{ConsumerConfig, Controller, ControllerConfig, Record};
-use baler_connector_testkit::Medium;
+use baler_connector_testkit::TestMedium;
 use baler_extend::{JSON_LINES, LZ4_FILE, LinesDeserializer, LinesSerializer};
 use tempfile::TempDir;
 
@@ -22,7 +22,7 @@ impl Lz4File {
     }
 }
 
-impl Medium for Lz4File {
+impl TestMedium for Lz4File {
     fn fresh() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

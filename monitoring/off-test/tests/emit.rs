@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Rejected,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order, Rejected,
     TransportError,
 };
 use baler_monitoring::{Controller, installed, shutdown_installed};
@@ -45,7 +45,7 @@ impl ChunkWriter for Untouchable {
         panic!("a chunk was offered");
     }
 
-    fn confirmations(&mut self, _: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, _: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         panic!("confirmations were asked for");
     }
 

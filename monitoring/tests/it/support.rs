@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use baler_common::container::{ChunkDecoder, ChunkHeader};
 use baler_common::record::{Record, read};
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Outcome,
-    RejectReason, Rejected, RetryClass, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order,
+    Outcome, RejectReason, Rejected, RetryClass, TransportError,
 };
 use baler_monitoring::{Controller, ControllerBuilder, ShutdownReport};
 
@@ -269,17 +269,17 @@ impl ChunkWriter for ScriptedWriter {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let mut state = self.medium.lock();
         if state.mode == Mode::Sleeping && state.unawaited {
             return Ok(());
         }
-        let confirmed = state.confirmed.drain(..).map(|ticket| Confirmation {
+        let confirmed = state.confirmed.drain(..).map(|ticket| DeliveryReport {
             ticket,
             outcome: Outcome::Confirmed,
         });
         out.extend(confirmed);
-        let refused = state.refused.drain(..).map(|ticket| Confirmation {
+        let refused = state.refused.drain(..).map(|ticket| DeliveryReport {
             ticket,
             outcome: Outcome::Refused(error(RetryClass::Final, "not wanted")),
         });
@@ -320,7 +320,7 @@ impl ChunkWriter for ScriptedWriter {
         let mut state = self.medium.lock();
         state.closed = true;
         CloseReport {
-            confirmations: Vec::new(),
+            delivery_reports: Vec::new(),
             unconfirmed: std::mem::take(&mut state.unconfirmed),
             error: None,
         }

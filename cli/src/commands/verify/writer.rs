@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
-    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, Confirmation,
-    ContainerKind, Epoch, Notify, Outcome, ProducerId, RejectReason, Rejected, TransportError,
+    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
+    DeliveryReport, Epoch, Notify, Outcome, ProducerId, RejectReason, Rejected, TransportError,
     WriterStats,
 };
 
@@ -138,8 +138,8 @@ impl Records {
     }
 
     /// Tells what became of a chunk, and names it as its owner does; nothing for foreign bytes.
-    fn confirmed(&mut self, confirmation: Confirmation) -> Option<Confirmation> {
-        let Confirmation { ticket, outcome } = confirmation;
+    fn confirmed(&mut self, confirmation: DeliveryReport) -> Option<DeliveryReport> {
+        let DeliveryReport { ticket, outcome } = confirmation;
         let is_lost = matches!(&outcome, Outcome::Refused(error) if !error.is_retryable());
         let is_safe = matches!(outcome, Outcome::Confirmed | Outcome::Spooled);
         match self.in_flight.remove(&ticket)? {
@@ -164,7 +164,7 @@ impl Records {
                 if is_safe || is_lost {
                     self.offered.remove(&chunk);
                 }
-                Some(Confirmation {
+                Some(DeliveryReport {
                     ticket: chunk,
                     outcome,
                 })
@@ -208,10 +208,10 @@ impl ChunkWriter for RecordingWriter {
         }
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        let mut confirmations = Vec::new();
-        let result = self.inner.confirmations(&mut confirmations);
-        let told = confirmations.into_iter();
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        let mut delivery_reports = Vec::new();
+        let result = self.inner.delivery_reports(&mut delivery_reports);
+        let told = delivery_reports.into_iter();
         out.extend(told.filter_map(|it| self.records.confirmed(it)));
         result
     }
@@ -236,8 +236,8 @@ impl ChunkWriter for RecordingWriter {
     fn close(self: Box<Self>, by: Instant) -> CloseReport {
         let Self { inner, mut records } = *self;
         let mut report = inner.close(by);
-        let confirmations = report.confirmations.into_iter();
-        report.confirmations = confirmations
+        let delivery_reports = report.delivery_reports.into_iter();
+        report.delivery_reports = delivery_reports
             .filter_map(|it| records.confirmed(it))
             .collect();
         let owners = |ticket| match records.in_flight.get(ticket) {

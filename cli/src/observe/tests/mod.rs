@@ -387,7 +387,7 @@ fn a_tap_whose_client_reads_nothing_ends() {
     wait_for_taps(&observed, 0.0, || {
         // All of them are more than the buffers of a connection hold.
         writer.offer(chunk(ticket, 1 << 20)).unwrap();
-        writer.confirmations(&mut Vec::new()).unwrap();
+        writer.delivery_reports(&mut Vec::new()).unwrap();
         ticket += 1;
     });
     drop(client);

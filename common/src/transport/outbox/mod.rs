@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use super::chunk::Chunk;
 use super::error::{RetryClass, TransportError};
 use super::waiting::Waiting;
-use super::writer::{ChunkWriter, Confirmation, Notify, Outcome, RejectReason};
+use super::writer::{ChunkWriter, DeliveryReport, Notify, Outcome, RejectReason};
 use fate::Unconfirmed;
 pub use fate::{End, Fate};
 pub use recovery::guarded;
@@ -61,7 +61,7 @@ pub struct Outbox {
     retries: u64,
     opened: u64,
     broken: u64,
-    confirmations: Vec<Confirmation>,
+    delivery_reports: Vec<DeliveryReport>,
     /// Whether the writer did not take all chunks when they were last offered.
     has_backpressure: bool,
     /// Whether the owner waits for fates.
@@ -109,7 +109,7 @@ impl Outbox {
             retries: 0,
             opened: 0,
             broken: 0,
-            confirmations: Vec::new(),
+            delivery_reports: Vec::new(),
             has_backpressure: false,
             awaited: true,
             writer_awaited: true,
@@ -248,11 +248,11 @@ impl Outbox {
         let medium = self.writer.capability().medium;
         let writer = self.writer;
         let report = guarded("close", medium, move || writer.close(by));
-        let (confirmations, error) = match report {
-            Ok(report) => (report.confirmations, report.error),
+        let (delivery_reports, error) = match report {
+            Ok(report) => (report.delivery_reports, report.error),
             Err(error) => (Vec::new(), Some(error)),
         };
-        for Confirmation { ticket, outcome } in confirmations {
+        for DeliveryReport { ticket, outcome } in delivery_reports {
             let position = position(&self.unconfirmed, ticket);
             if let Some(entry) = position.and_then(|at| self.unconfirmed.remove(at)) {
                 fates.push(entry.end(End::of(outcome)));
@@ -288,23 +288,23 @@ impl Outbox {
 
     /// Takes the writer's confirmations.
     fn confirm(&mut self, now: Instant, fates: &mut Vec<Fate>) {
-        let mut confirmations = std::mem::take(&mut self.confirmations);
+        let mut delivery_reports = std::mem::take(&mut self.delivery_reports);
         let medium = self.writer.capability().medium;
         let result = guarded("read confirmations of", medium, || {
-            self.writer.confirmations(&mut confirmations)
+            self.writer.delivery_reports(&mut delivery_reports)
         });
-        for confirmation in confirmations.drain(..) {
+        for confirmation in delivery_reports.drain(..) {
             self.settle(confirmation, now, fates);
         }
-        self.confirmations = confirmations;
+        self.delivery_reports = delivery_reports;
         if let Err(error) | Ok(Err(error)) = result {
             self.break_off(error, now);
             self.give_up(now, fates);
         }
     }
 
-    fn settle(&mut self, confirmation: Confirmation, now: Instant, fates: &mut Vec<Fate>) {
-        let Confirmation { ticket, outcome } = confirmation;
+    fn settle(&mut self, confirmation: DeliveryReport, now: Instant, fates: &mut Vec<Fate>) {
+        let DeliveryReport { ticket, outcome } = confirmation;
         // A ticket may be unknown: its chunk was given up while in flight.
         let Some(at) = position(&self.unconfirmed, ticket) else {
             return;

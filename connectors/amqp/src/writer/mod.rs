@@ -19,8 +19,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
-    Rejected, TransportError, WriterStats,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Failure, Notify,
+    Order, Rejected, TransportError, WriterStats,
 };
 use lapin::Event;
 
@@ -135,9 +135,9 @@ impl ChunkWriter for AmqpWriter {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let mut state = self.shared.lock();
-        out.append(&mut state.confirmations);
+        out.append(&mut state.delivery_reports);
         match &state.failure {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.endpoint)),
@@ -181,7 +181,7 @@ impl ChunkWriter for AmqpWriter {
         self.disconnect(if error.is_none() { by } else { Instant::now() });
         let mut state = self.shared.lock();
         let report = CloseReport {
-            confirmations: std::mem::take(&mut state.confirmations),
+            delivery_reports: std::mem::take(&mut state.delivery_reports),
             unconfirmed: state.window.tickets().collect(),
             error: error.map(|failure| failure.at(&self.endpoint)),
         };

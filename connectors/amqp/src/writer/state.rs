@@ -5,7 +5,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
+    Capability, Chunk, DeliveryReport, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
 };
 use lapin::Confirmation as Answer;
 
@@ -39,7 +39,7 @@ pub(super) struct State {
     /// Offered and not answered, `outgoing` included.
     pub(super) window: Window,
     /// What the owner has not fetched.
-    pub(super) confirmations: Vec<Confirmation>,
+    pub(super) delivery_reports: Vec<DeliveryReport>,
     pub(super) counts: AmqpWriterCounts,
     /// Whether the broker took a chunk on this connection.
     pub(super) is_proven: bool,
@@ -138,7 +138,7 @@ impl Default for State {
             is_unopened: true,
             outgoing: VecDeque::new(),
             window: Window::default(),
-            confirmations: Vec::new(),
+            delivery_reports: Vec::new(),
             counts: AmqpWriterCounts::default(),
             is_proven: false,
             refused_since: None,
@@ -253,8 +253,8 @@ impl State {
         let Some(ticket) = self.window.remove_oldest() else {
             return false;
         };
-        let confirmation = Confirmation { ticket, outcome };
-        self.confirmations.push(confirmation);
+        let confirmation = DeliveryReport { ticket, outcome };
+        self.delivery_reports.push(confirmation);
         true
     }
 

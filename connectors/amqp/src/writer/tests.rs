@@ -1,6 +1,6 @@
 //! A connection's state by itself.
 
-use baler_common::transport::{Capability, Confirmation, Durability, Order, Outcome};
+use baler_common::transport::{Capability, DeliveryReport, Durability, Order, Outcome};
 use baler_connector_testkit::ChunkSource;
 use lapin::Confirmation as Answer;
 
@@ -37,10 +37,10 @@ fn first_chunk_of_a_connection_goes_alone_and_nothing_overtakes_it() {
     );
     state.take_answer(Ok(Answer::Nack(None)), "there").unwrap();
     assert_eq!(published(&mut state), [0; 0]);
-    let refused = std::mem::take(&mut state.confirmations);
+    let refused = std::mem::take(&mut state.delivery_reports);
     let tickets: Vec<_> = refused.iter().map(|it| it.ticket).collect();
     assert_eq!(tickets, [0, 1, 2]);
-    for Confirmation { outcome, .. } in refused {
+    for DeliveryReport { outcome, .. } in refused {
         assert!(matches!(outcome, Outcome::Refused(error) if error.is_retryable()));
     }
 

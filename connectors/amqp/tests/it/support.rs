@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
-use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, within_patience};
+use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, TestMedium, within_patience};
 use baler_faults::{RabbitMqNode, TcpProxy};
 use tempfile::TempDir;
 
@@ -87,7 +87,7 @@ impl Rabbit {
     }
 }
 
-impl Medium for Rabbit {
+impl TestMedium for Rabbit {
     fn fresh() -> Self {
         let medium = Self::undeclared();
         // A queue that two declare at the same time refuses chunks until it has a leader; that may
@@ -130,7 +130,7 @@ impl RabbitStream {
     }
 }
 
-impl Medium for RabbitStream {
+impl TestMedium for RabbitStream {
     fn fresh() -> Self {
         let medium = Self {
             rabbit: Rabbit::undeclared(),

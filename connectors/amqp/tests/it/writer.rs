@@ -17,10 +17,12 @@ fn opened(uri: &str) -> Box<AmqpWriter> {
 
 /// The first answer to what was offered.
 fn answer(writer: &mut AmqpWriter) -> Outcome {
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     within_patience("the broker answers", || {
-        writer.confirmations(&mut confirmations).unwrap();
-        confirmations.pop().map(|confirmation| confirmation.outcome)
+        writer.delivery_reports(&mut delivery_reports).unwrap();
+        delivery_reports
+            .pop()
+            .map(|confirmation| confirmation.outcome)
     })
 }
 
@@ -32,11 +34,11 @@ fn unroutable_chunk_breaks_the_connection_and_is_neither_confirmed_nor_refused()
     let mut writer = opened(&node.uri(&rest));
     let chunk = ChunkSource::new(1).next(0, 100);
     writer.offer(chunk.clone()).unwrap();
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     let error = within_patience("the writer breaks", || {
-        writer.confirmations(&mut confirmations).err()
+        writer.delivery_reports(&mut delivery_reports).err()
     });
-    assert!(confirmations.is_empty(), "{confirmations:?}");
+    assert!(delivery_reports.is_empty(), "{delivery_reports:?}");
     assert!(error.is_retryable(), "{error}");
     assert!(error.message.contains("NO_ROUTE"), "{error}");
     assert_eq!(writer.counts().returned, 1);
@@ -132,7 +134,7 @@ fn connection_on_which_everything_is_refused_is_given_up() {
     let mut source = ChunkSource::new(1);
     let error = within_patience("the writer breaks", || {
         writer.offer(source.next(0, 100)).ok();
-        writer.confirmations(&mut Vec::new()).err()
+        writer.delivery_reports(&mut Vec::new()).err()
     });
     assert!(error.is_retryable(), "{error}");
     assert!(error.message.contains("refused everything"), "{error}");
@@ -149,7 +151,7 @@ fn limit_of_the_broker_is_learnt_and_what_is_above_it_is_handed_back() {
     let large = source.next(0, RABBITMQ_MAX_MESSAGE_BYTES + 1);
     writer.offer(large.clone()).unwrap();
     let error = within_patience("the broker closes the channel", || {
-        writer.confirmations(&mut Vec::new()).err()
+        writer.delivery_reports(&mut Vec::new()).err()
     });
     assert!(error.is_retryable(), "{error}");
     writer.reopen(Instant::now() + PATIENCE).unwrap();
@@ -253,7 +255,7 @@ fn blocked_connection_is_a_full_window_and_counted() {
     });
     writer.offer(chunk).unwrap();
     within_patience("both are confirmed", || {
-        writer.confirmations(&mut Vec::new()).unwrap();
+        writer.delivery_reports(&mut Vec::new()).unwrap();
         (writer.counts().confirmed == 2).then_some(())
     });
     assert_eq!(writer.counts().blocked, 1);

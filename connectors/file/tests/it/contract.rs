@@ -6,7 +6,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_file::{
     FileReader, FileReaderConfig, FileWriter, FileWriterConfig, SyncPolicy,
 };
-use baler_connector_testkit::Medium;
+use baler_connector_testkit::TestMedium;
 use tempfile::TempDir;
 
 /// A folder with one named consumer.
@@ -24,7 +24,7 @@ impl Folder {
     }
 }
 
-impl Medium for Folder {
+impl TestMedium for Folder {
     fn fresh() -> Self {
         Self::with(SyncPolicy::Chunk)
     }
@@ -54,7 +54,7 @@ mod sync_by_chunk {
 /// Nothing is forced to disk.
 struct Unsynced(Folder);
 
-impl Medium for Unsynced {
+impl TestMedium for Unsynced {
     fn fresh() -> Self {
         Self(Folder::with(SyncPolicy::None))
     }

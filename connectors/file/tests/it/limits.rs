@@ -104,7 +104,7 @@ fn full_folder_refuses_until_somebody_makes_room() {
     pump.push(source.take(100));
     within_patience("the folder is full", || {
         pump.writer()
-            .confirmations(&mut Vec::new())
+            .delivery_reports(&mut Vec::new())
             .is_err()
             .then_some(())
             .or_else(|| {

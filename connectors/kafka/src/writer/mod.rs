@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Failure, Notify,
     RejectReason, Rejected, TransportError, WriterStats,
 };
 use rdkafka::error::RDKafkaErrorCode;
@@ -178,8 +178,8 @@ impl ChunkWriter for KafkaWriter {
             .map_err(|reason| Rejected { chunk, reason })
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.shared.confirmations(out) {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        match self.shared.delivery_reports(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.config.endpoint)),
         }
@@ -222,7 +222,7 @@ impl ChunkWriter for KafkaWriter {
         // From here on nothing is confirmed any more: what follows is the whole account.
         self.shared
             .fail(Failure::retry("write to", "it was closed"));
-        self.shared.confirmations(&mut report.confirmations);
+        self.shared.delivery_reports(&mut report.delivery_reports);
         report.unconfirmed = self.shared.unconfirmed();
         report.error = failure.map(|failure| failure.at(&self.config.endpoint));
         producer.close(by);

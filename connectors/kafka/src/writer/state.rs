@@ -8,7 +8,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Window,
+    Capability, Chunk, DeliveryReport, Failure, Notify as _, NotifyCell, Outcome, Window,
 };
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
@@ -44,7 +44,7 @@ pub(super) struct PersistentState {
 struct State {
     /// What was taken and not confirmed.
     window: Window,
-    known: Vec<Confirmation>,
+    known: Vec<DeliveryReport>,
     failure: Option<Failure>,
     /// What the client said last of its connections.
     trouble: Option<Box<str>>,
@@ -214,7 +214,7 @@ impl WriterState {
     }
 
     /// Appends what is known, and says whether the producer is broken.
-    pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
+    pub(super) fn delivery_reports(&self, out: &mut Vec<DeliveryReport>) -> Option<Failure> {
         let mut state = self.lock();
         out.append(&mut state.known);
         state.failure.clone()
@@ -228,7 +228,7 @@ impl WriterState {
             return;
         }
         let is_refused = !matches!(outcome, Outcome::Confirmed);
-        state.known.push(Confirmation { ticket, outcome });
+        state.known.push(DeliveryReport { ticket, outcome });
         let tells = is_refused || state.lacks_room || self.persistent.notify.is_awaited();
         drop(state);
         self.changed.notify_all();

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Durability;
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
+use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair, within_patience};
 
 use crate::support::{Kafka, PARTITIONS, TOPIC, soon};
 

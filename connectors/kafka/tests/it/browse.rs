@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Browse, Chunk, ChunkReader, Received, Verdict};
 use baler_connector_kafka::{KafkaBrowser, RequestFault, RequestKind};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, read_label, within_patience,
 };
 
 use crate::support::Kafka;

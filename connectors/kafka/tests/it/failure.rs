@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ContainerKind, Durability, RejectReason, RetryClass, Verdict};
 use baler_connector_kafka::{KafkaConfig, PartitionBy, RequestFault, RequestKind};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive, drive_pair, within_patience};
+use baler_connector_testkit::{
+    ChunkSource, Pump, Tap, TestMedium, drive, drive_pair, within_patience,
+};
 use rdkafka::ClientConfig;
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer};
 
@@ -170,7 +172,7 @@ fn chunk_that_is_too_large_for_the_topic_is_handed_back_to_be_split() {
     for _ in 0..2 {
         writer.offer(chunk.clone()).unwrap();
         let error = within_patience("the writer breaks", || {
-            writer.confirmations(&mut Vec::new()).err()
+            writer.delivery_reports(&mut Vec::new()).err()
         });
         assert!(error.is_retryable(), "{error}");
         writer.reopen(soon()).unwrap();
@@ -187,9 +189,9 @@ fn chunk_that_is_too_large_for_the_topic_is_handed_back_to_be_split() {
     );
     writer.offer(source.next(0, limit - 200)).unwrap();
     within_patience("a smaller one passes", || {
-        let mut confirmations = Vec::new();
-        writer.confirmations(&mut confirmations).unwrap();
-        confirmations.pop().map(|it| assert_eq!(it.ticket, 1))
+        let mut delivery_reports = Vec::new();
+        writer.delivery_reports(&mut delivery_reports).unwrap();
+        delivery_reports.pop().map(|it| assert_eq!(it.ticket, 1))
     });
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, read_label, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, read_label, within_patience,
 };
 
 use crate::support::{Kafka, PARTITIONS, config};

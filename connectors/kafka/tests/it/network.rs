@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_connector_testkit::{ChunkSource, Medium, PATIENCE, Pump, Tap, drive_pair};
+use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive_pair};
 use baler_faults::KafkaProxy;
 
 use crate::support::{Kafka, config};

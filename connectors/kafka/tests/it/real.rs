@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair, within_patience};
+use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair, within_patience};
 use baler_faults::KafkaProxy;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -85,7 +85,7 @@ struct Cluster {
     config: KafkaConfig,
 }
 
-impl Medium for Cluster {
+impl TestMedium for Cluster {
     fn fresh() -> Self {
         let proxy = KafkaProxy::start(&bootstrap()).unwrap();
         let config = limited(config_at(proxy.bootstrap_servers()));
@@ -169,7 +169,7 @@ fn topic_that_comes_back_empty_is_told_as_a_loss() {
     }
     let mut known = Vec::new();
     within_patience("they are confirmed", || {
-        writer.confirmations(&mut known).unwrap();
+        writer.delivery_reports(&mut known).unwrap();
         (known.len() == 200).then_some(())
     });
     let administrator = administrator();
@@ -184,14 +184,14 @@ fn topic_that_comes_back_empty_is_told_as_a_loss() {
             }
         }
         writer
-            .confirmations(&mut known)
+            .delivery_reports(&mut known)
             .err()
             .map(|error| error.to_string())
     });
     assert!(told.contains("partition 0 went back by"), "{told}");
     writer.reopen(soon()).unwrap();
     writer.offer(source.take(1).remove(0)).unwrap();
-    assert_eq!(writer.close(soon()).confirmations.len(), 1);
+    assert_eq!(writer.close(soon()).delivery_reports.len(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Chunk, RejectReason, RetryClass};
 use baler_connector_kafka::{RequestFault, RequestKind};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, within_patience,
 };
 
 use crate::support::{Kafka, soon};
@@ -99,7 +99,9 @@ fn writing_that_is_not_allowed_is_final() {
         kafka.cluster.fail_requests(produce, &[fault]).unwrap();
         let chunk = ChunkSource::new(1).next(0, 100);
         writer.offer(chunk).unwrap();
-        let error = within_patience("it is told", || writer.confirmations(&mut Vec::new()).err());
+        let error = within_patience("it is told", || {
+            writer.delivery_reports(&mut Vec::new()).err()
+        });
         assert_eq!(error.class, RetryClass::Final, "{error}");
     }
 }
@@ -126,12 +128,12 @@ fn full_window_hands_back_what_is_too_much_while_brokers_are_away() {
     );
     assert_eq!(taken.len(), writer.capability().window_chunks.get());
     kafka.cluster.broker_up(1).unwrap();
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     within_patience("all that was taken is confirmed", || {
-        writer.confirmations(&mut confirmations).unwrap();
-        (confirmations.len() == taken.len()).then_some(())
+        writer.delivery_reports(&mut delivery_reports).unwrap();
+        (delivery_reports.len() == taken.len()).then_some(())
     });
-    let confirmed: HashSet<_> = confirmations.iter().map(|it| it.ticket).collect();
+    let confirmed: HashSet<_> = delivery_reports.iter().map(|it| it.ticket).collect();
     assert_eq!(confirmed, taken);
 }
 

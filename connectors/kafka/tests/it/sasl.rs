@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, within_patience};
+use baler_connector_testkit::{ChunkSource, Pump, TestMedium, within_patience};
 use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 
 use crate::support::{Kafka, TOPIC, limited};

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
-use baler_connector_testkit::Medium;
+use baler_connector_testkit::TestMedium;
 
 pub(crate) const TOPIC: &str = "chunks";
 
@@ -75,7 +75,7 @@ impl Kafka {
     }
 }
 
-impl Medium for Kafka {
+impl TestMedium for Kafka {
     fn fresh() -> Self {
         Self::with_brokers(1)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaWriter};
-use baler_connector_testkit::{ChunkSource, Medium, Pump, Tap, drive_pair};
+use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair};
 use baler_faults::{KafkaProxy, KafkaSecurity, KafkaTls};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,

@@ -10,8 +10,8 @@ use baler_common::container::{
 use baler_common::record::kieker::EmptyRecord;
 use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _, RecordBatch};
 use baler_common::transport::{
-    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, Confirmation,
-    ContainerKind, Epoch, Notify, Outcome, ProducerId, Rejected, TransportError,
+    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
+    DeliveryReport, Epoch, Notify, Outcome, ProducerId, Rejected, TransportError,
 };
 
 pub(crate) fn soon() -> Instant {
@@ -82,7 +82,7 @@ pub(crate) fn chunks(batches: &[RecordBatch]) -> Vec<Chunk> {
 pub(crate) fn write_all(
     mut writer: Box<dyn ChunkWriter>,
     chunks: Vec<Chunk>,
-) -> (Vec<Confirmation>, CloseReport) {
+) -> (Vec<DeliveryReport>, CloseReport) {
     struct Nobody;
     impl Notify for Nobody {
         fn notify(&self) {}
@@ -93,17 +93,21 @@ pub(crate) fn write_all(
         writer.offer(chunk).unwrap();
     }
     let mut report = writer.close(soon());
-    (std::mem::take(&mut report.confirmations), report)
+    (std::mem::take(&mut report.delivery_reports), report)
 }
 
 /// Asserts that each of these chunks was written.
-pub(crate) fn assert_written(confirmations: &[Confirmation], report: &CloseReport, chunks: usize) {
+pub(crate) fn assert_written(
+    delivery_reports: &[DeliveryReport],
+    report: &CloseReport,
+    chunks: usize,
+) {
     assert!(
         report.error.is_none() && report.unconfirmed.is_empty(),
         "{report:?}"
     );
-    assert_eq!(confirmations.len(), chunks);
-    for (ticket, confirmation) in (0..).zip(confirmations) {
+    assert_eq!(delivery_reports.len(), chunks);
+    for (ticket, confirmation) in (0..).zip(delivery_reports) {
         assert_eq!(confirmation.ticket, ticket);
         assert!(
             matches!(confirmation.outcome, Outcome::Confirmed),
@@ -134,8 +138,8 @@ impl ChunkWriter for RealChunks {
         })
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        self.0.confirmations(out)
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        self.0.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {

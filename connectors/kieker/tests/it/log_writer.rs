@@ -147,8 +147,8 @@ fn every_class_is_written_in_each_format_and_compression() {
             config.compression = compression;
             let chunks = chunks(&batches);
             let count = chunks.len();
-            let (confirmations, report) = write_all(writer(config), chunks);
-            assert_written(&confirmations, &report, count);
+            let (delivery_reports, report) = write_all(writer(config), chunks);
+            assert_written(&delivery_reports, &report, count);
             let log = only_log(folder.path());
             let names = names(&log);
             assert_eq!(names.len(), 2, "{names:?}");
@@ -177,8 +177,8 @@ fn files_are_rotated_by_records_and_by_bytes_and_lose_nothing() {
     for format in FORMATS {
         let (folder, mut config) = config(format);
         config.max_entries = NonZeroUsize::new(2 * one).unwrap();
-        let (confirmations, report) = write_all(writer(config), chunks(&halves));
-        assert_written(&confirmations, &report, 6);
+        let (delivery_reports, report) = write_all(writer(config), chunks(&halves));
+        assert_written(&delivery_reports, &report, 6);
         let files = files(&only_log(folder.path()));
         let lengths: Vec<_> = files.iter().map(Vec::len).collect();
         assert!(
@@ -190,8 +190,8 @@ fn files_are_rotated_by_records_and_by_bytes_and_lose_nothing() {
     }
     let (folder, mut config) = config(LogFormat::Binary);
     config.max_bytes = NonZeroU64::new(1);
-    let (confirmations, report) = write_all(writer(config), chunks(&halves));
-    assert_written(&confirmations, &report, 6);
+    let (delivery_reports, report) = write_all(writer(config), chunks(&halves));
+    assert_written(&delivery_reports, &report, 6);
     let files = files(&only_log(folder.path()));
     assert_eq!(files.len(), 6, "a chunk is never divided");
 }
@@ -211,8 +211,8 @@ fn a_record_without_a_timestamp_gets_the_time_of_writing_unless_it_must_not() {
             let (folder, mut config) = config(format);
             config.set_timestamps = set_timestamps;
             let sent = vec![chunk(0, ContainerKind::Native, &batch)];
-            let (confirmations, report) = write_all(writer(config), sent);
-            assert_written(&confirmations, &report, 1);
+            let (delivery_reports, report) = write_all(writer(config), sent);
+            assert_written(&delivery_reports, &report, 1);
             let records = files(&only_log(folder.path())).concat();
             let first = records[0]["timestamp"].as_i64();
             assert_eq!(
@@ -273,8 +273,8 @@ fn strings_with_separators_and_backslashes_come_back_as_kieker_reads_them() {
     for format in FORMATS {
         let (folder, config) = config(format);
         let sent = vec![chunk(0, ContainerKind::Native, &batch)];
-        let (confirmations, report) = write_all(writer(config), sent);
-        assert_written(&confirmations, &report, 1);
+        let (delivery_reports, report) = write_all(writer(config), sent);
+        assert_written(&delivery_reports, &report, 1);
         let expected = strings.iter().map(|(text, read)| match format {
             LogFormat::Binary => *text,
             LogFormat::Text => *read,
@@ -292,8 +292,9 @@ fn each_opening_makes_a_whole_log_of_its_own() {
         config.hostname = "host1".into();
         config.name = "APP".into();
         for _ in 0..2 {
-            let (confirmations, report) = write_all(writer(config.clone()), chunks(&batches[..1]));
-            assert_written(&confirmations, &report, 1);
+            let (delivery_reports, report) =
+                write_all(writer(config.clone()), chunks(&batches[..1]));
+            assert_written(&delivery_reports, &report, 1);
         }
         let names = names(folder.path());
         assert_eq!(names.len(), 2);
@@ -311,8 +312,8 @@ fn each_opening_makes_a_whole_log_of_its_own() {
 #[test]
 fn a_writer_without_chunks_leaves_a_log_without_files() {
     let (folder, config) = config(LogFormat::Text);
-    let (confirmations, report) = write_all(writer(config), Vec::new());
-    assert_written(&confirmations, &report, 0);
+    let (delivery_reports, report) = write_all(writer(config), Vec::new());
+    assert_written(&delivery_reports, &report, 0);
     assert_eq!(names(&only_log(folder.path())), ["kieker.map"]);
 }
 
@@ -331,7 +332,7 @@ fn a_folder_that_cannot_be_made_is_an_error_that_names_it() {
 /// A log in a temporary folder.
 struct Log(TempDir);
 
-impl baler_connector_testkit::Medium for Log {
+impl baler_connector_testkit::TestMedium for Log {
     fn fresh() -> Self {
         Self(tempfile::tempdir().unwrap())
     }

@@ -118,8 +118,8 @@ fn types_of_ones_own_pass_both_ways_and_every_consumer_decodes_them() {
     config.schema = Some(path);
     let writer = Box::new(KiekerTcpWriter::new(config));
     let sent = vec![chunk(0, ContainerKind::Native, &batch)];
-    let (confirmations, report) = write_all(writer, sent);
-    assert_written(&confirmations, &report, 1);
+    let (delivery_reports, report) = write_all(writer, sent);
+    assert_written(&delivery_reports, &report, 1);
     let delivery = within_patience("the chunk", || match reader.receive(soon()).unwrap() {
         Received::Chunk(delivery) => Some(delivery),
         other => panic!("{other:?}"),
@@ -139,15 +139,15 @@ fn without_the_schema_the_class_is_named_on_both_sides() {
     let mut reader = reader("");
     let mut config = KiekerTcpWriterConfig::new("127.0.0.1", reader.local_addr().port());
     let sent = || vec![chunk(0, ContainerKind::Native, &batch)];
-    let (confirmations, _) = write_all(Box::new(KiekerTcpWriter::new(config.clone())), sent());
-    let Outcome::Refused(error) = &confirmations[0].outcome else {
-        panic!("{confirmations:?}");
+    let (delivery_reports, _) = write_all(Box::new(KiekerTcpWriter::new(config.clone())), sent());
+    let Outcome::Refused(error) = &delivery_reports[0].outcome else {
+        panic!("{delivery_reports:?}");
     };
     let what = "Kieker has no record type app.orders.OrderEvent; name its definition with schema=";
     assert!(error.message.contains(what), "{error}");
     config.schema = Some(path);
-    let (confirmations, report) = write_all(Box::new(KiekerTcpWriter::new(config)), sent());
-    assert_written(&confirmations, &report, 1);
+    let (delivery_reports, report) = write_all(Box::new(KiekerTcpWriter::new(config)), sent());
+    assert_written(&delivery_reports, &report, 1);
     let damaged = Heard::damage(&mut reader);
     let what = "the record type app.orders.OrderEvent is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types)";
     assert!(damaged.reason.contains(what), "{}", damaged.reason);
@@ -160,8 +160,8 @@ fn logs_take_types_of_ones_own_too() {
     let mut config = KiekerLogWriterConfig::new(folder.path().join("logs"));
     config.schema = Some(path.clone());
     let sent = vec![chunk(0, ContainerKind::Kieker, &batch)];
-    let (confirmations, report) = write_all(Box::new(KiekerLogWriter::new(config)), sent);
-    assert_written(&confirmations, &report, 1);
+    let (delivery_reports, report) = write_all(Box::new(KiekerLogWriter::new(config)), sent);
+    assert_written(&delivery_reports, &report, 1);
     let log = fs::read_dir(folder.path().join("logs"))
         .unwrap()
         .next()

@@ -55,8 +55,8 @@ fn independent_decoder_reads_what_kieker_wrote_and_what_the_writer_writes() {
         let chunks = chunks(&batches(&data(stream)));
         let count = chunks.len();
         let (config, taking) = sink(1);
-        let (confirmations, report) = write_all(writer(config), chunks);
-        assert_written(&confirmations, &report, count);
+        let (delivery_reports, report) = write_all(writer(config), chunks);
+        assert_written(&delivery_reports, &report, count);
         let written = taking.join().unwrap();
         assert_eq!(stream_records(&written[0]), expected, "{stream}");
         classes.extend(expected.iter().map(|record| record["type"].to_string()));
@@ -89,8 +89,8 @@ fn reader_of_this_crate_gets_text_beyond_ascii_in_byte_lengths() {
     });
     let config = KiekerTcpWriterConfig::new("127.0.0.1", source.local_addr().port());
     let count = originals.len();
-    let (confirmations, report) = write_all(writer(config), originals);
-    assert_written(&confirmations, &report, count);
+    let (delivery_reports, report) = write_all(writer(config), originals);
+    assert_written(&delivery_reports, &report, count);
     let heard = Heard::default().until(&mut source, expected.len());
     assert_eq!(heard.records, expected);
     assert!(heard.damaged.is_empty(), "{:?}", heard.damaged);
@@ -101,7 +101,7 @@ fn strings_are_sent_once_a_connection_and_again_after_reopening() {
     let batches = batches(&data("single-ascii.bin"));
     let (config, taking) = sink(2);
     let mut writer = writer(config);
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     for _ in 0..2 {
         writer.reopen(soon()).unwrap();
         for ticket in 0..2 {
@@ -109,10 +109,10 @@ fn strings_are_sent_once_a_connection_and_again_after_reopening() {
             writer.offer(chunk).unwrap();
         }
         within_patience("both confirmations", || {
-            writer.confirmations(&mut confirmations).unwrap();
-            (confirmations.len() == 2).then_some(())
+            writer.delivery_reports(&mut delivery_reports).unwrap();
+            (delivery_reports.len() == 2).then_some(())
         });
-        confirmations.clear();
+        delivery_reports.clear();
     }
     assert!(writer.close(soon()).error.is_none());
     let taken = taking.join().unwrap();
@@ -179,16 +179,16 @@ fn chunks_that_kieker_cannot_read_are_refused_and_the_others_arrive() {
     let (config, taking) = sink(1);
     let writer = writer(config);
     let counts = writer.counts_handle();
-    let (confirmations, report) = write_all(writer, sent);
+    let (delivery_reports, report) = write_all(writer, sent);
     assert!(report.error.is_none(), "{report:?}");
-    for ((_, message), confirmation) in refused.iter().zip(&confirmations) {
+    for ((_, message), confirmation) in refused.iter().zip(&delivery_reports) {
         let Outcome::Refused(error) = &confirmation.outcome else {
             panic!("{confirmation:?}");
         };
         assert_eq!(error.class, RetryClass::Final);
         assert!(error.message.contains(message), "{error}");
     }
-    assert!(matches!(confirmations[4].outcome, Outcome::Confirmed));
+    assert!(matches!(delivery_reports[4].outcome, Outcome::Confirmed));
     assert_eq!(
         (counts().refused_chunks, counts().chunks, counts().records),
         (4, 1, 1)
@@ -207,12 +207,12 @@ fn a_reader_that_closed_is_noticed_before_the_next_chunk() {
     writer
         .offer(chunk(0, ContainerKind::Native, &good))
         .unwrap();
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     let error = within_patience("the break", || {
-        writer.confirmations(&mut confirmations).err()
+        writer.delivery_reports(&mut delivery_reports).err()
     });
     assert!(error.message.contains("closed the connection"), "{error}");
-    assert!(error.is_retryable() && confirmations.is_empty());
+    assert!(error.is_retryable() && delivery_reports.is_empty());
     let report = writer.close(soon());
     assert_eq!(report.unconfirmed, [0]);
     drop(listener);
@@ -261,7 +261,7 @@ fn a_reader_that_takes_nothing_fills_the_window_and_does_not_hold_up_the_end() {
 /// A writer to a socket that a thread empties.
 struct Drained;
 
-impl baler_connector_testkit::Medium for Drained {
+impl baler_connector_testkit::TestMedium for Drained {
     fn fresh() -> Self {
         Self
     }

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason};
 use baler_connector_null::{NullConfig, NullReader, NullWriter};
-use baler_connector_testkit::{ChunkSource, Medium};
+use baler_connector_testkit::{ChunkSource, TestMedium};
 
 struct Null;
 
-impl Medium for Null {
+impl TestMedium for Null {
     fn fresh() -> Self {
         Self
     }
@@ -62,8 +62,8 @@ fn window_is_full_until_confirmations_are_taken() {
     }
     let rejected = writer.offer(source.next(0, 50)).unwrap_err();
     assert!(matches!(rejected.reason, RejectReason::Full));
-    let mut confirmations = Vec::new();
-    writer.confirmations(&mut confirmations).unwrap();
-    assert_eq!(confirmations.len(), window);
+    let mut delivery_reports = Vec::new();
+    writer.delivery_reports(&mut delivery_reports).unwrap();
+    assert_eq!(delivery_reports.len(), window);
     writer.offer(rejected.chunk).unwrap();
 }

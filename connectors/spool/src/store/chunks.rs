@@ -99,9 +99,9 @@ impl Store {
         if self.flight.is_empty() {
             return Vec::new();
         }
-        let mut confirmations = Vec::new();
-        let result = writer.confirmations(&mut confirmations);
-        let count = confirmations.len().min(self.flight.len());
+        let mut delivery_reports = Vec::new();
+        let result = writer.delivery_reports(&mut delivery_reports);
+        let count = delivery_reports.len().min(self.flight.len());
         let written: Vec<_> = self.flight.drain(..count).collect();
         if !written.is_empty() {
             self.backoff.reset();

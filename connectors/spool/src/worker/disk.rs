@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Chunk, Confirmation, Delivery, Outcome, Poison, Quarantine as _, RetryClass, TransportError,
+    Chunk, Delivery, DeliveryReport, Outcome, Poison, Quarantine as _, RetryClass, TransportError,
     Verdict,
 };
 
@@ -57,7 +57,7 @@ impl Worker {
         let written = self.store.written(now);
         let written = written.iter().filter(|it| it.generation == self.generation);
         let outcomes: Vec<_> = written
-            .map(|flight| Confirmation {
+            .map(|flight| DeliveryReport {
                 ticket: flight.ticket,
                 outcome: Outcome::Spooled,
             })

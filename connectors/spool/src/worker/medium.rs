@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use baler_common::transport::{
-    Chunk, ChunkMeta, Confirmation, Outcome, Poison, Quarantine as _, RejectReason, Rejected,
+    Chunk, ChunkMeta, DeliveryReport, Outcome, Poison, Quarantine as _, RejectReason, Rejected,
     RetryClass, TransportError, Verdict, guarded,
 };
 use bytes::Bytes;
@@ -197,18 +197,18 @@ impl Worker {
         let Medium::Open(inner) = &mut self.medium else {
             return Ok(());
         };
-        let mut confirmations = Vec::new();
+        let mut delivery_reports = Vec::new();
         let medium = inner.capability().medium;
         let result = guarded("read confirmations of", medium, || {
-            inner.confirmations(&mut confirmations)
+            inner.delivery_reports(&mut delivery_reports)
         });
-        self.settle_all(confirmations, now);
+        self.settle_all(delivery_reports, now);
         result.and_then(|result| result)
     }
 
-    fn settle_all(&mut self, confirmations: Vec<Confirmation>, now: Instant) {
+    fn settle_all(&mut self, delivery_reports: Vec<DeliveryReport>, now: Instant) {
         let mut outcomes = Vec::new();
-        for Confirmation { ticket, outcome } in confirmations {
+        for DeliveryReport { ticket, outcome } in delivery_reports {
             let at = self
                 .outstanding
                 .binary_search_by_key(&ticket, |(ticket, _)| *ticket);
@@ -225,7 +225,7 @@ impl Worker {
                 Sent::Disk(delivery) => delivery,
                 Sent::Owner { generation, ticket } => {
                     if generation == self.generation {
-                        outcomes.push(Confirmation { ticket, outcome });
+                        outcomes.push(DeliveryReport { ticket, outcome });
                     }
                     continue;
                 }
@@ -254,7 +254,7 @@ impl Worker {
     }
 
     /// Passes outcomes to the owner, unless it has reopened meanwhile.
-    pub(super) fn conclude(&mut self, outcomes: Vec<Confirmation>) {
+    pub(super) fn conclude(&mut self, outcomes: Vec<DeliveryReport>) {
         let generation = self.generation;
         let concluded = self.state.tell(|state| {
             if state.generation != generation {
@@ -310,10 +310,10 @@ impl Worker {
             }
         };
         // A refusal for now would be one for ever at this point; the disk keeps the chunk.
-        report.confirmations.retain(|it| {
+        report.delivery_reports.retain(|it| {
             !matches!(&it.outcome, Outcome::Refused(error) if error.class != RetryClass::Final)
         });
-        self.settle_all(report.confirmations, Instant::now());
+        self.settle_all(report.delivery_reports, Instant::now());
         self.take_back();
         report.error
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium};
+use baler_connector_testkit::{MemoryLimits, MemoryMedium, TestMedium};
 use baler_spool::{Spool, SpoolConfig};
 use tempfile::TempDir;
 
@@ -46,7 +46,7 @@ macro_rules! medium {
     ($name:ident, $change:expr) => {
         struct $name(Spooled);
 
-        impl Medium for $name {
+        impl TestMedium for $name {
             fn fresh() -> Self {
                 Self(Spooled::with($change))
             }

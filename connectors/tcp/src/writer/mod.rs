@@ -10,8 +10,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Failure, Notify, Order,
-    Rejected, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Failure, Notify,
+    Order, Rejected, TransportError,
 };
 
 use crate::SCHEME;
@@ -107,8 +107,8 @@ impl ChunkWriter for TcpWriter {
         self.state.offer(chunk, &self.capability)
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
-        match self.state.confirmations(out) {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
+        match self.state.delivery_reports(out) {
             None => Ok(()),
             Some(failure) => Err(failure.at(&self.endpoint)),
         }
@@ -145,7 +145,7 @@ impl ChunkWriter for TcpWriter {
         }
         self.disconnect();
         // The report has the failure already.
-        self.state.confirmations(&mut report.confirmations);
+        self.state.delivery_reports(&mut report.delivery_reports);
         report.unconfirmed = self.state.unconfirmed();
         report
     }

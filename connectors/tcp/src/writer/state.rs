@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, Confirmation, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
+    Capability, Chunk, DeliveryReport, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
 };
 use tokio::sync::Notify;
 
@@ -91,9 +91,9 @@ impl WriterState {
     }
 
     /// Appends the confirmations since the last call; returns why the connection is gone, if it is.
-    pub(super) fn confirmations(&self, out: &mut Vec<Confirmation>) -> Option<Failure> {
+    pub(super) fn delivery_reports(&self, out: &mut Vec<DeliveryReport>) -> Option<Failure> {
         let mut state = self.lock();
-        out.extend(state.confirmed.drain(..).map(|ticket| Confirmation {
+        out.extend(state.confirmed.drain(..).map(|ticket| DeliveryReport {
             ticket,
             outcome: Outcome::Confirmed,
         }));

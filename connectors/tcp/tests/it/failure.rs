@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{ChunkReader, ChunkWriter, Received, RejectReason, Settled, Verdict};
 use baler_connector_tcp::{TcpConfig, TcpWriter};
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive, drive_pair, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, within_patience,
 };
 
 use crate::support::{Secrets, Tcp, config, receiver, with};
@@ -98,14 +98,14 @@ fn frozen_connection_is_noticed_by_both_ends() {
     // Longer than the silence that is allowed: heartbeats keep the connection.
     let start = Instant::now();
     within_patience("several heartbeats pass", || {
-        writer.confirmations(&mut Vec::new()).unwrap();
+        writer.delivery_reports(&mut Vec::new()).unwrap();
         (start.elapsed() > Duration::from_millis(1000)).then_some(())
     });
     assert_eq!(counts().connections_lost, 0);
 
     tcp.proxy.set_frozen(true);
     let error = within_patience("the writer notices", || {
-        writer.confirmations(&mut Vec::new()).err()
+        writer.delivery_reports(&mut Vec::new()).err()
     });
     assert!(error.is_retryable());
     assert!(
@@ -265,11 +265,11 @@ fn closing_receiver_says_bye_and_confirms_what_is_settled() {
     tap.settle(second, Verdict::Reject);
     let (_, report) = tap.close(soon());
     assert_eq!(report.unsettled, 0);
-    let mut confirmations = Vec::new();
+    let mut delivery_reports = Vec::new();
     let error = within_patience("the end is told", || {
-        writer.confirmations(&mut confirmations).err()
+        writer.delivery_reports(&mut delivery_reports).err()
     });
-    let tickets: Vec<u64> = confirmations.iter().map(|known| known.ticket).collect();
+    let tickets: Vec<u64> = delivery_reports.iter().map(|known| known.ticket).collect();
     assert_eq!(tickets, [0, 1, 2], "acknowledged before the end");
     assert!(error.to_string().contains("closing"), "{error}");
     assert!(error.is_retryable());
@@ -322,7 +322,7 @@ fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
     });
     let mut other = open(&mut ChunkSource::new(1));
     let error = within_patience("the other one is refused", || {
-        other.confirmations(&mut Vec::new()).err()
+        other.delivery_reports(&mut Vec::new()).err()
     });
     assert!(error.is_retryable(), "the live one may go: {error}");
     assert!(error.to_string().contains("the same token_file"), "{error}");
@@ -342,7 +342,7 @@ fn sender_with_the_producer_of_a_live_one_is_told_why_it_is_refused() {
         other.reopen(soon()).ok()?;
         other.offer(ChunkSource::new(1).next(0, 100)).ok()?;
         within_patience("it is taken or refused", || {
-            let refused = other.confirmations(&mut Vec::new()).is_err();
+            let refused = other.delivery_reports(&mut Vec::new()).is_err();
             (refused || counts().chunks == 2).then_some(())
         });
         (counts().chunks == 2).then_some(())

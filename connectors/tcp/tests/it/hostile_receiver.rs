@@ -44,7 +44,7 @@ fn broken(frames: Vec<u8>) -> TransportError {
     writer.reopen(Instant::now() + PATIENCE).unwrap();
     writer.offer(ChunkSource::new(1).next(0, 50)).unwrap();
     within_patience("the writer breaks", || {
-        writer.confirmations(&mut Vec::new()).err()
+        writer.delivery_reports(&mut Vec::new()).err()
     })
 }
 

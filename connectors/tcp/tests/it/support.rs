@@ -6,7 +6,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
-use baler_connector_testkit::Medium;
+use baler_connector_testkit::TestMedium;
 use baler_connector_testkit::hostile::Guard;
 use baler_faults::TcpProxy;
 use tempfile::TempDir;
@@ -103,7 +103,7 @@ impl Tcp {
     }
 }
 
-impl Medium for Tcp {
+impl TestMedium for Tcp {
     fn fresh() -> Self {
         Self {
             proxy: TcpProxy::start().unwrap(),

@@ -8,7 +8,7 @@ use baler_common::transport::{ChunkReader, ChunkWriter, Received, RetryClass};
 use baler_connector_tcp::{TcpReader, TcpWriter};
 use baler_connector_testkit::hostile::Guard;
 use baler_connector_testkit::{
-    ChunkSource, Medium, PATIENCE, Pump, Tap, drive_pair, within_patience,
+    ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive_pair, within_patience,
 };
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
@@ -52,7 +52,7 @@ struct Tls {
 /// Small limits, as those of [`crate::support::config`].
 const LIMITS: &str = "&max_chunk=20000&window_chunks=32&window=60000&memory=100000";
 
-impl Medium for Tls {
+impl TestMedium for Tls {
     fn fresh() -> Self {
         Self {
             tcp: Tcp::fresh(),
@@ -188,7 +188,7 @@ fn a_producer_belongs_to_the_certificate_that_sends_it() {
             continue;
         }
         let error = within_patience("it is refused", || {
-            writer.confirmations(&mut Vec::new()).err()
+            writer.delivery_reports(&mut Vec::new()).err()
         });
         assert!(error.is_retryable());
         assert!(error.to_string().contains("refuses a chunk"), "{error}");

@@ -4,13 +4,13 @@ use std::time::{Duration, Instant};
 
 use super::{GRACE, drains};
 use crate::chunks::ChunkSource;
-use crate::contract::Medium;
+use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
 /// Everything that was offered is confirmed, during the close if not before; confirmed
 /// chunks arrive. A spool that closes before its medium is open keeps what it has for its next life.
-pub fn close_flushes_what_was_offered<M: Medium>() {
+pub fn close_flushes_what_was_offered<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -37,7 +37,7 @@ pub fn close_flushes_what_was_offered<M: Medium>() {
 }
 
 /// A stuck peer: the writer gives up at its deadline and names the chunks in doubt.
-pub fn close_accounts_for_what_a_stuck_peer_holds<M: Medium>() {
+pub fn close_accounts_for_what_a_stuck_peer_holds<M: TestMedium>() {
     let mut medium = M::fresh();
     let taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -55,7 +55,7 @@ pub fn close_accounts_for_what_a_stuck_peer_holds<M: Medium>() {
 }
 
 /// A reader closes in time and says what was not settled.
-pub fn reader_closes_within_its_deadline<M: Medium>() {
+pub fn reader_closes_within_its_deadline<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::holding(medium.reader(), 3);
     let mut pump = Pump::open(medium.writer());
@@ -71,11 +71,11 @@ pub fn reader_closes_within_its_deadline<M: Medium>() {
 }
 
 /// A writer that was never opened has nothing to wait for.
-pub fn unopened_writer_closes_at_once<M: Medium>() {
+pub fn unopened_writer_closes_at_once<M: TestMedium>() {
     let mut medium = M::fresh();
     let writer = medium.writer();
     let start = Instant::now();
     let report = writer.close(start + GRACE * 10);
     assert!(start.elapsed() < GRACE, "it waited for nothing");
-    assert!(report.confirmations.is_empty() && report.unconfirmed.is_empty());
+    assert!(report.delivery_reports.is_empty() && report.unconfirmed.is_empty());
 }

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Order, Settled, Token, Verdict};
 
 use crate::chunks::{ChunkSource, Label};
-use crate::contract::Medium;
+use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
 /// Writes chunks and receives them without settling: as many as the window takes, at most 8.
-fn held<M: Medium>(medium: &mut M) -> (Pump, Tap) {
+fn held<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
     let reader = medium.reader();
     assert!(reader.capability().redelivers);
     let mut tap = Tap::holding(reader, 64);
@@ -37,7 +37,7 @@ fn finish(mut pump: Pump, mut tap: Tap) -> Tap {
 }
 
 /// A verdict of retry delivers again, with the same bytes; then it can be acknowledged.
-pub fn retried_chunk_is_delivered_again<M: Medium>() {
+pub fn retried_chunk_is_delivered_again<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = held(&mut medium);
     let (first, second) = match tap.unsettled().as_slice() {
@@ -61,7 +61,7 @@ pub fn retried_chunk_is_delivered_again<M: Medium>() {
 }
 
 /// A verdict of reject is final, for this reader and after a restart.
-pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
+pub fn rejected_chunk_is_not_delivered_again<M: TestMedium>() {
     let mut medium = M::fresh();
     let (pump, mut tap) = held(&mut medium);
     let before = tap.received().len();
@@ -81,7 +81,7 @@ pub fn rejected_chunk_is_not_delivered_again<M: Medium>() {
 }
 
 /// A token that was settled, or never given, counts as stale; that is no error.
-pub fn stale_token_is_told<M: Medium>() {
+pub fn stale_token_is_told<M: TestMedium>() {
     let mut medium = M::fresh();
     let (pump, mut tap) = held(&mut medium);
     let label = tap.unsettled().first().copied();
@@ -101,7 +101,7 @@ pub fn stale_token_is_told<M: Medium>() {
 }
 
 /// What a reader received and did not settle comes again when it is restarted.
-pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
+pub fn unsettled_chunks_come_again_after_restart<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, tap) = held(&mut medium);
     let unsettled = tap.unsettled();
@@ -115,7 +115,7 @@ pub fn unsettled_chunks_come_again_after_restart<M: Medium>() {
 }
 
 /// Settled out of order, then restarted: what was not settled comes again, all of it.
-pub fn watermark_never_passes_an_unsettled_chunk<M: Medium>() {
+pub fn watermark_never_passes_an_unsettled_chunk<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = held(&mut medium);
     // All but the second and the last but one, the later ones first.
@@ -146,7 +146,7 @@ pub fn watermark_never_passes_an_unsettled_chunk<M: Medium>() {
 
 /// The connection breaks again and again; after go-back-N every chunk arrived at least once, and
 /// the first deliveries are in order.
-pub fn broken_connection_loses_nothing<M: Medium>() {
+pub fn broken_connection_loses_nothing<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::new(medium.reader());
     let mut pump = Pump::open(medium.writer());

@@ -1,4 +1,4 @@
-//! The cases of the contract, each a function over a [`Medium`](crate::Medium).
+//! The cases of the contract, each a function over a [`TestMedium`](crate::TestMedium).
 
 pub mod closing;
 pub mod failing;
@@ -7,7 +7,7 @@ pub mod writing;
 
 use std::time::Duration;
 
-use crate::contract::Medium;
+use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::Tap;
 
@@ -18,14 +18,14 @@ const GRACE: Duration = Duration::from_secs(3);
 const SEVERAL: usize = 4;
 
 /// A reader that acknowledges everything and a writer to it, open.
-fn pair<M: Medium>(medium: &mut M) -> (Pump, Tap) {
+fn pair<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
     let tap = Tap::new(medium.reader());
     let pump = Pump::open(medium.writer());
     (pump, tap)
 }
 
 /// The readers that a medium has while a case looks at a writer only.
-fn drains<M: Medium>(medium: &mut M) -> Vec<Tap> {
+fn drains<M: TestMedium>(medium: &mut M) -> Vec<Tap> {
     if medium.is_readable() {
         vec![Tap::new(medium.reader())]
     } else {

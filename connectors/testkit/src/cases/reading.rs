@@ -8,12 +8,12 @@ use baler_common::transport::{Order, Received};
 
 use super::{GRACE, SEVERAL, pair};
 use crate::chunks::ChunkSource;
-use crate::contract::{Medium, within_patience};
+use crate::contract::{TestMedium, within_patience};
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
 /// The capabilities of both ends agree with what the medium says of itself.
-pub fn capability_is_consistent<M: Medium>() {
+pub fn capability_is_consistent<M: TestMedium>() {
     let mut medium = M::fresh();
     let reader = medium.reader();
     let mut pump = Pump::open(medium.writer());
@@ -29,7 +29,7 @@ pub fn capability_is_consistent<M: Medium>() {
 }
 
 /// A reader of an empty medium waits until its deadline and is idle, or says that it ended.
-pub fn empty_medium_is_idle_or_ends<M: Medium>() {
+pub fn empty_medium_is_idle_or_ends<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut reader = medium.reader();
     reader.set_demand(8);
@@ -51,7 +51,7 @@ pub fn empty_medium_is_idle_or_ends<M: Medium>() {
 
 /// Once all is confirmed, all can be read, each chunk once. The reader then says that it is at the
 /// end.
-pub fn everything_confirmed_is_readable<M: Medium>() {
+pub fn everything_confirmed_is_readable<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = pair(&mut medium);
     pump.push(ChunkSource::new(1).take(1000));
@@ -71,7 +71,7 @@ pub fn everything_confirmed_is_readable<M: Medium>() {
 }
 
 /// Chunks of interleaved lanes come in the order of each lane.
-pub fn order_is_kept_in_each_lane<M: Medium>() {
+pub fn order_is_kept_in_each_lane<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = pair(&mut medium);
     assert_eq!(tap.reader().capability().order, Order::PerLane);
@@ -87,7 +87,7 @@ pub fn order_is_kept_in_each_lane<M: Medium>() {
 }
 
 /// The largest chunk and the smallest pass.
-pub fn chunk_at_the_limit_passes<M: Medium>() {
+pub fn chunk_at_the_limit_passes<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = pair(&mut medium);
     let limit = pump.writer().capability().max_chunk_bytes.get();
@@ -101,7 +101,7 @@ pub fn chunk_at_the_limit_passes<M: Medium>() {
 }
 
 /// Several writers at a time; the order of each one's lane is kept.
-pub fn many_writers_reach_one_reader<M: Medium>() {
+pub fn many_writers_reach_one_reader<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::new(medium.reader());
     let mut pumps: Vec<Pump> = (1..)
@@ -128,7 +128,7 @@ pub fn many_writers_reach_one_reader<M: Medium>() {
 }
 
 /// With demand 0 nothing is handed out; with demand 2, two chunks until one is settled.
-pub fn paused_reader_gets_nothing<M: Medium>() {
+pub fn paused_reader_gets_nothing<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::holding(medium.reader(), 0);
     let mut pump = Pump::open(medium.writer());
@@ -154,7 +154,7 @@ pub fn paused_reader_gets_nothing<M: Medium>() {
 }
 
 /// Several readers share the chunks: each goes to one of them, and none is missing.
-pub fn readers_share_the_chunks<M: Medium>() {
+pub fn readers_share_the_chunks<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps: Vec<Tap> = (0..SEVERAL).map(|_| Tap::new(medium.reader())).collect();
     // A group that still deals its partitions may deliver chunks again.

@@ -7,12 +7,12 @@ use baler_common::transport::{RejectReason, Rejected};
 
 use super::drains;
 use crate::chunks::ChunkSource;
-use crate::contract::{Medium, PATIENCE};
+use crate::contract::{PATIENCE, TestMedium};
 use crate::pump::Pump;
 use crate::tap::drive;
 
 /// A writer starts closed: an offer is handed back as broken, and so say the confirmations.
-pub fn offer_before_reopen_is_broken<M: Medium>() {
+pub fn offer_before_reopen_is_broken<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut writer = medium.writer();
@@ -26,8 +26,8 @@ pub fn offer_before_reopen_is_broken<M: Medium>() {
     };
     assert_eq!((back.ticket, &back.bytes), (chunk.ticket, &chunk.bytes));
     assert!(error.is_retryable(), "reopening helps: {error}");
-    let confirmations = writer.confirmations(&mut Vec::new());
-    assert!(confirmations.is_err(), "a closed writer says that it is");
+    let delivery_reports = writer.delivery_reports(&mut Vec::new());
+    assert!(delivery_reports.is_err(), "a closed writer says that it is");
 
     let mut pump = Pump::open(writer);
     pump.push([chunk]);
@@ -40,7 +40,7 @@ pub fn offer_before_reopen_is_broken<M: Medium>() {
 }
 
 /// A chunk above the limit is handed back unchanged, and the writer goes on.
-pub fn chunk_above_the_limit_is_handed_back<M: Medium>() {
+pub fn chunk_above_the_limit_is_handed_back<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -68,7 +68,7 @@ pub fn chunk_above_the_limit_is_handed_back<M: Medium>() {
 }
 
 /// Many chunks of several lanes: the pump checks that each ticket is confirmed once, and in order.
-pub fn every_ticket_is_confirmed_exactly_once<M: Medium>() {
+pub fn every_ticket_is_confirmed_exactly_once<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -82,12 +82,12 @@ pub fn every_ticket_is_confirmed_exactly_once<M: Medium>() {
     );
     assert_eq!((pump.confirmed(), pump.breaks()), (500, 0));
     let mut late = Vec::new();
-    assert!(pump.writer().confirmations(&mut late).is_ok());
+    assert!(pump.writer().delivery_reports(&mut late).is_ok());
     assert!(late.is_empty(), "confirmed again: {late:?}");
 }
 
 /// A window that fills says so, hands the chunk back, and notifies when it opens.
-pub fn full_window_hands_back_and_notifies_when_it_opens<M: Medium>() {
+pub fn full_window_hands_back_and_notifies_when_it_opens<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -127,7 +127,7 @@ pub fn full_window_hands_back_and_notifies_when_it_opens<M: Medium>() {
 }
 
 /// A window that is full of bytes before it is full of chunks says so, too.
-pub fn window_counts_bytes<M: Medium>() {
+pub fn window_counts_bytes<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());
@@ -160,7 +160,7 @@ pub fn window_counts_bytes<M: Medium>() {
 
 /// An owner that does not wait for confirmations is notified when a window that was full opens, and of
 /// the rest once it waits again: it goes by notifications alone and gets every confirmation.
-pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: Medium>() {
+pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
     let mut pump = Pump::open(medium.writer());

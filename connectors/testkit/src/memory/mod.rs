@@ -8,7 +8,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkMeta, Confirmation, Durability, Notify, Order, Outcome, RetryClass,
+    Capability, Chunk, ChunkMeta, DeliveryReport, Durability, Notify, Order, Outcome, RetryClass,
     TransportError, Window,
 };
 use bytes::Bytes;
@@ -95,8 +95,8 @@ struct WriterState {
     /// Taken and not yet in the queue.
     waiting: VecDeque<Chunk>,
     /// In the queue, with the confirmation held back.
-    held: Vec<Confirmation>,
-    confirmations: Vec<Confirmation>,
+    held: Vec<DeliveryReport>,
+    delivery_reports: Vec<DeliveryReport>,
     /// Taken and not yet reported as confirmed.
     unconfirmed: Window,
     notify: Option<Arc<dyn Notify>>,
@@ -183,7 +183,7 @@ impl MemoryMedium {
             state.confirmations_held = hold;
             if !hold {
                 for writer in state.writers.values_mut() {
-                    writer.confirmations.append(&mut writer.held);
+                    writer.delivery_reports.append(&mut writer.held);
                 }
             }
         });
@@ -248,14 +248,14 @@ impl State {
                         Outcome::Confirmed
                     }
                 };
-                let confirmation = Confirmation {
+                let confirmation = DeliveryReport {
                     ticket: chunk.ticket,
                     outcome,
                 };
                 if self.confirmations_held {
                     writer.held.push(confirmation);
                 } else {
-                    writer.confirmations.push(confirmation);
+                    writer.delivery_reports.push(confirmation);
                 }
             }
         }

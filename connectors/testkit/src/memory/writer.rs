@@ -4,8 +4,8 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, Confirmation, Durability, Notify, Order, Rejected,
-    TransportError, Window,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order,
+    Rejected, TransportError, Window,
 };
 
 use super::{MEDIUM, MediumState, WriterState, broken, unreachable};
@@ -61,10 +61,10 @@ impl ChunkWriter for MemoryWriter {
         Ok(())
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let mut state = self.shared.lock();
         let writer = state.writers.get_mut(&self.id).ok_or_else(broken)?;
-        for confirmation in writer.confirmations.drain(..) {
+        for confirmation in writer.delivery_reports.drain(..) {
             writer.unconfirmed.remove(confirmation.ticket);
             out.push(confirmation);
         }
@@ -88,7 +88,7 @@ impl ChunkWriter for MemoryWriter {
         let reachable = !state.unreachable;
         let writer = state.writers.get_mut(&self.id).ok_or_else(broken)?;
         writer.disconnect();
-        writer.confirmations.clear();
+        writer.delivery_reports.clear();
         writer.unconfirmed.clear();
         writer.open = reachable;
         if reachable {
@@ -101,7 +101,7 @@ impl ChunkWriter for MemoryWriter {
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
         let mut report = CloseReport::default();
         loop {
-            report.error = self.confirmations(&mut report.confirmations).err();
+            report.error = self.delivery_reports(&mut report.delivery_reports).err();
             let state = self.shared.lock();
             let writer = state.writers.get(&self.id);
             let unconfirmed = writer.map(|writer| &writer.unconfirmed);
@@ -112,7 +112,7 @@ impl ChunkWriter for MemoryWriter {
                 return report;
             }
             // A confirmation may have come between the two locks; wait only if none is there.
-            if writer.is_some_and(|writer| writer.confirmations.is_empty()) {
+            if writer.is_some_and(|writer| writer.delivery_reports.is_empty()) {
                 drop(
                     self.shared
                         .changed

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
-use baler_connector_testkit::{Medium, MemoryLimits, MemoryMedium, contract_tests};
+use baler_connector_testkit::{MemoryLimits, MemoryMedium, TestMedium, contract_tests};
 
 struct Memory(MemoryMedium);
 
-impl Medium for Memory {
+impl TestMedium for Memory {
     fn fresh() -> Self {
         let small = |value| NonZeroUsize::new(value).unwrap();
         Self(MemoryMedium::new(MemoryLimits {

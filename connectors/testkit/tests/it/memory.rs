@@ -21,10 +21,10 @@ fn refused_chunk_is_not_delivered() {
     for chunk in source.take(2) {
         writer.offer(chunk).unwrap();
     }
-    let mut confirmations = Vec::new();
-    writer.confirmations(&mut confirmations).unwrap();
-    let [first, second] = confirmations.as_slice() else {
-        panic!("two confirmations: {confirmations:?}");
+    let mut delivery_reports = Vec::new();
+    writer.delivery_reports(&mut delivery_reports).unwrap();
+    let [first, second] = delivery_reports.as_slice() else {
+        panic!("two reports: {delivery_reports:?}");
     };
     assert!(matches!(&first.outcome, Outcome::Refused(error) if error.class == RetryClass::Final));
     assert!(matches!(second.outcome, Outcome::Confirmed));

@@ -7,8 +7,8 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use crate::transport::{
-    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, Confirmation,
-    ContainerKind, Durability, Epoch, Notify, Order, Outbox, OutboxSettings, Outcome, ProducerId,
+    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
+    DeliveryReport, Durability, Epoch, Notify, Order, Outbox, OutboxSettings, Outcome, ProducerId,
     RejectReason, Rejected, RetryClass, RetryPolicy, TransportError,
 };
 
@@ -74,7 +74,7 @@ pub(super) struct Script {
     pub(super) full: bool,
     pub(super) max_chunk_bytes: usize,
     pub(super) in_flight: Vec<u64>,
-    confirmations: Vec<Confirmation>,
+    delivery_reports: Vec<DeliveryReport>,
     /// Everything that arrived, in order, each time it did.
     pub(super) arrived: Vec<u64>,
     pub(super) offered: Vec<u64>,
@@ -128,7 +128,9 @@ impl Fake {
             MediumAction::RefuseNewest => {
                 if let Some(ticket) = script.in_flight.pop() {
                     let outcome = Outcome::Refused(error(RetryClass::Retry));
-                    script.confirmations.push(Confirmation { ticket, outcome });
+                    script
+                        .delivery_reports
+                        .push(DeliveryReport { ticket, outcome });
                 }
             }
             MediumAction::Break { arrived } => {
@@ -157,7 +159,8 @@ impl Script {
         if matches!(outcome, Outcome::Confirmed) {
             self.arrived.push(ticket);
         }
-        self.confirmations.push(Confirmation { ticket, outcome });
+        self.delivery_reports
+            .push(DeliveryReport { ticket, outcome });
     }
 
     fn break_off(&mut self) {
@@ -198,9 +201,9 @@ impl ChunkWriter for Fake {
         })
     }
 
-    fn confirmations(&mut self, out: &mut Vec<Confirmation>) -> Result<(), TransportError> {
+    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         self.with(|script| {
-            out.append(&mut script.confirmations);
+            out.append(&mut script.delivery_reports);
             if script.open {
                 Ok(())
             } else {
@@ -218,7 +221,7 @@ impl ChunkWriter for Fake {
     fn reopen(&mut self, _: Instant) -> Result<(), TransportError> {
         self.with(|script| {
             script.break_off();
-            script.confirmations.clear();
+            script.delivery_reports.clear();
             script.reopened += 1;
             if let Some(class) = script.failed {
                 return Err(error(class));
@@ -234,7 +237,7 @@ impl ChunkWriter for Fake {
 
     fn close(self: Box<Self>, _: Instant) -> CloseReport {
         self.with(|script| CloseReport {
-            confirmations: std::mem::take(&mut script.confirmations),
+            delivery_reports: std::mem::take(&mut script.delivery_reports),
             unconfirmed: std::mem::take(&mut script.in_flight),
             error: None,
         })

@@ -116,10 +116,10 @@ fn send(config: KafkaConfig, stop: &AtomicBool) -> usize {
             writer.offer(source.next(lane, 200)).unwrap();
             sent += 1;
         }
-        writer.confirmations(&mut known).unwrap();
+        writer.delivery_reports(&mut known).unwrap();
         thread::park_timeout(Duration::from_millis(5));
     }
-    known.extend(writer.close(soon()).confirmations);
+    known.extend(writer.close(soon()).delivery_reports);
     assert_eq!(known.len(), sent, "everything is confirmed");
     sent
 }
