@@ -32,7 +32,7 @@ const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often a paused consumer asks how far its partitions go, and how long a question may take.
 const WATERMARK_INTERVAL: Duration = Duration::from_secs(2);
-const WATERMARK_TIMEOUT: Duration = Duration::from_millis(200);
+const WATERMARK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The client's callbacks, all of them on the thread that polls.
 pub(super) struct Callbacks {
@@ -207,7 +207,7 @@ fn failure(error: &KafkaError) -> Failure {
 
 /// Polls until it is told to stop, then leaves the group.
 pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
-    let mut asked = Instant::now();
+    let (mut asked, mut first) = (Instant::now(), 0);
     loop {
         match shared.next() {
             Next::Stop => break,
@@ -221,7 +221,7 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
                 if shared.wait_for_room(PAUSED_POLL_INTERVAL) == Next::Keep {
                     take(&client, shared, Duration::ZERO);
                     if asked.elapsed() >= WATERMARK_INTERVAL {
-                        ask_for_ends(&client, shared);
+                        first = ask_for_ends(&client, shared, first);
                         asked = Instant::now();
                     }
                 }
@@ -254,13 +254,16 @@ fn owned(shared: &ReaderState) -> Vec<i32> {
 }
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
-/// that the reader falls behind.
-fn ask_for_ends(client: &Client, shared: &ReaderState) {
+/// that the reader falls behind. Begins with partition `first`; returns the one to begin with the next
+/// time.
+fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     let topic = &client.context().topic;
-    for partition in owned(shared) {
-        // The broker is away: the others are asked the next time.
+    let partitions = owned(shared);
+    let (before, from) = partitions.split_at(partitions.partition_point(|it| *it < first));
+    for partition in from.iter().chain(before).copied() {
+        // The broker is away. Others have partitions after this one, so those are next.
         let Ok(range) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
-            return;
+            return partition.saturating_add(1);
         };
         let lacks_start = {
             let state = shared.lock();
@@ -272,6 +275,7 @@ fn ask_for_ends(client: &Client, shared: &ReaderState) {
             lane.update_watermarks(start.flatten(), range.1);
         }
     }
+    first
 }
 
 /// Where the group stands in a partition that was paused before its first fetch: the statistics say
