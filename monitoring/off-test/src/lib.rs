@@ -60,12 +60,7 @@ pub mod probed {
 
     pub fn block(number: u64) -> u64 {
         let _probe = enter!("off.block()");
-        let _probe = enter!(
-            "off.hot()",
-            record = aggregated,
-            full = 1 / 9,
-            histogram
-        );
+        let _probe = enter!("off.hot()", record = aggregated, full = 1 / 9, histogram);
         let _probe = enter!("off.seldom()", sample = 1 / 9);
         let mut probe = enter!("off.events()", record = events);
         probe.fail("nothing");

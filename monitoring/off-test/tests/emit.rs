@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order, Rejected,
-    TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order,
+    Rejected, TransportError,
 };
 use baler_monitoring::{Controller, installed, shutdown_installed};
 use baler_off_test::{Beat, emitted};
@@ -98,11 +98,11 @@ fn a_controller_starts_no_thread_and_what_is_emitted_costs_nothing() {
     assert_eq!(report.emitted(), 0);
     assert!(installed().is_some());
     assert_eq!(threads(), threads_before);
+    assert_no_collector_is_linked();
 }
 
 /// The linker leaves out what nobody calls: the name of its thread is that of the collector's code.
-#[test]
-fn the_collector_is_no_part_of_the_program() {
+fn assert_no_collector_is_linked() {
     let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let name = ["baler", "collector"].join("-");
     let found = program.windows(name.len()).any(|it| it == name.as_bytes());

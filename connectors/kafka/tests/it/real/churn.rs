@@ -8,7 +8,9 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::Uri;
-use baler_common::transport::{ChunkReader, ChunkWriter, LaneName, Received, Verdict};
+use baler_common::transport::{
+    ChunkReader, ChunkWriter, LaneName, Received, RejectReason, Verdict,
+};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
 use baler_connector_testkit::{ChunkSource, Dice, Label, PATIENCE, read_label};
 use baler_faults::KafkaProxy;
@@ -107,13 +109,21 @@ fn send(config: KafkaConfig, stop: &AtomicBool) -> usize {
     let mut writer: Box<dyn ChunkWriter> = Box::new(KafkaWriter::new(config));
     writer.reopen(soon()).unwrap();
     let (mut source, mut sent, mut known) = (ChunkSource::new(1), 0, Vec::new());
+    let mut waiting = None;
     let start = Instant::now();
     while !stop.load(Ordering::Acquire) {
         // 500 chunks a second.
         let due = usize::try_from(start.elapsed().as_millis() / 2).unwrap();
         while sent < due {
             let lane = u32::try_from(sent % 32).unwrap();
-            writer.offer(source.next(lane, 200)).unwrap();
+            let chunk = waiting.take();
+            let chunk = chunk.unwrap_or_else(|| source.next(lane, 200));
+            if let Err(rejected) = writer.offer(chunk) {
+                // On a busy machine the broker may be slower than that.
+                assert!(matches!(rejected.reason, RejectReason::Full));
+                waiting = Some(rejected.chunk);
+                break;
+            }
             sent += 1;
         }
         writer.delivery_reports(&mut known).unwrap();
