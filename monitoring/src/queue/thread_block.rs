@@ -117,8 +117,8 @@ impl OpenBlock {
 
     /// Where a type is or may be remembered, and its marked address.
     ///
-    /// A slot that another type has taken makes it look in the next one: two types that took turns in
-    /// one slot would make every record slow.
+    /// If another type has the slot, the next one is tried. Two types that share a slot would make
+    /// each of their records slow.
     #[inline(always)]
     fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
         let address = Arc::as_ptr(schema).addr() | mark;

@@ -254,14 +254,13 @@ fn owned(shared: &ReaderState) -> Vec<i32> {
 }
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
-/// that the reader falls behind. Begins with partition `first`; returns the one to begin with the next
-/// time.
+/// that the reader falls behind. Begins with partition `first`; returns where the next round begins.
 fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     let topic = &client.context().topic;
     let partitions = owned(shared);
     let (before, from) = partitions.split_at(partitions.partition_point(|it| *it < first));
     for partition in from.iter().chain(before).copied() {
-        // The broker is away. Others have partitions after this one, so those are next.
+        // The broker is away or slow. The next round begins with the partition after this one.
         let Ok(range) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
             return partition.saturating_add(1);
         };
