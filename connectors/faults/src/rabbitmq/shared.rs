@@ -40,7 +40,8 @@ impl RabbitMqNode {
         let users = open("users").map_err(FaultError::io("make a lock"))?;
         let locked = users.lock_shared();
         locked.map_err(FaultError::io("take the lock of the node's users"))?;
-        // Held until this process ends, however it does. A test that keeps only the URI uses the node.
+        // Held until this process ends, however it does: a test that keeps only the URI uses the
+        // node, too.
         std::mem::forget(users);
         if let Some(node) = Self::running(folder) {
             return Ok(node);

@@ -254,7 +254,8 @@ fn owned(shared: &ReaderState) -> Vec<i32> {
 }
 
 /// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
-/// that the reader falls behind. Begins with partition `first`; returns where the next round begins.
+/// that the reader falls behind. Begins with partition `first`, and returns where the next round
+/// begins.
 fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     let topic = &client.context().topic;
     let partitions = owned(shared);
