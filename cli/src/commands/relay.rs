@@ -110,11 +110,12 @@ impl Passage {
             if now >= next_poll {
                 next_poll = now + POLL_INTERVAL;
                 let stats = relay.stats();
+                // Before the messages: a signal that answers one shows the figures of this moment.
+                figures.show(stats.clone());
                 let looked = source.look(&stats.source_waiting);
                 let looked_at_target = target.look(&stats.outbox.waiting);
                 given_up = looked.and(looked_at_target).err();
                 log_change(&mut connection, &stats);
-                figures.show(stats);
             }
             progress.show(relay.received(), || {
                 let received = output::number(relay.received());

@@ -247,7 +247,7 @@ pub enum Ended {
 
 impl Relay {
     /// Relays until the end of the source, a stop, or until `keep_going` says no, which is asked
-    /// after every step, and every 50 ms at least.
+    /// after every step. A step lasts 50 ms at most, or as long as the sink is opened.
     ///
     /// In the last case there may be chunks in flight; [`close`](Self::close) drains them.
     ///
