@@ -42,7 +42,7 @@ fn what_the_sink_does_not_take_until_the_deadline_is_given_back() {
     let began = Instant::now();
     let deadline = began + Duration::from_millis(200);
     let report = relay.close(deadline);
-    assert!(Instant::now() < deadline + Duration::from_secs(1));
+    assert!(Instant::now() < deadline + Duration::from_secs(10));
     let stats = &report.stats;
     assert_eq!(
         (stats.received, stats.given_back, stats.in_flight),
