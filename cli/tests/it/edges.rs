@@ -32,7 +32,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-monitoring",
         Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
     ),
-    ("baler-connector-amqp", Allowed::Only(&["baler-common"])),
+    (
+        "baler-connector-amqp",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-file",

@@ -1,5 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+pub mod files;
+mod lock;
+#[cfg(feature = "schema")]
+pub mod schema;
+
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,6 +16,8 @@ use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, NotifyCell, Outcome,
     Rejected, RetryClass, TransportError, Window,
 };
+
+pub use lock::FileLock;
 
 /// A medium that is written by calls that block: its settings.
 pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {

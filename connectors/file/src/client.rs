@@ -1,10 +1,10 @@
-//! The folder: the names of its files, how they are replaced, and how its entries become durable.
+//! The folder: the names of its files, and how it is listed and made.
 
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Write as _};
-#[cfg(unix)]
-use std::os::unix::fs::MetadataExt as _;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use baler_blocking::files::{folder_of, if_found, sync_folder};
 
 /// The sub-folder to which damaged bytes are moved.
 pub const DAMAGED_FOLDER: &str = "damaged";
@@ -44,33 +44,15 @@ pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
         let Some(first_chunk) = name.to_str().and_then(parse_segment_name) else {
             continue;
         };
-        match entry.metadata() {
-            Ok(metadata) if metadata.is_file() => segments.push(SegmentEntry {
-                first_chunk,
-                bytes: metadata.len(),
-            }),
-            Ok(_) => {}
-            // It was removed between the two calls.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
+        // It may have been removed between the two calls.
+        let metadata = if_found(entry.metadata())?;
+        if let Some(metadata) = metadata.filter(|it| it.is_file()) {
+            let bytes = metadata.len();
+            segments.push(SegmentEntry { first_chunk, bytes });
         }
     }
     segments.sort_by_key(|segment| segment.first_chunk);
     Ok(segments)
-}
-
-/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of a
-/// file survive a crash of the machine.
-pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Other systems cannot open a folder as a file, and need not.
-    if cfg!(not(unix)) {
-        return Ok(());
-    }
-    match File::open(folder)?.sync_all() {
-        // Some network file systems cannot do it (CIFS).
-        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        synced => synced,
-    }
 }
 
 /// Makes a folder with its parents, durably.
@@ -79,77 +61,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     fs::create_dir_all(folder)?;
-    match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
-        _ => Ok(()),
-    }
-}
-
-/// Replaces a file at once and durably: a reader sees the old bytes or the new ones.
-///
-/// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.
-/// - A device or a pipe (`/dev/stdout`) is written as it is, never replaced.
-/// - A symlink is followed if it belongs to this user or to root. One of another user is refused:
-///   it may have been planted to have a file of this user replaced.
-///
-/// # Errors
-///
-/// The file cannot be written, or it is a symlink of another user. The old file is still there.
-pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let link = present(fs::symlink_metadata(path))?.filter(Metadata::is_symlink);
-    if link.as_ref().is_some_and(is_of_another_user) {
-        let message = "it is a symlink of another user; name the file that it leads to";
-        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
-    }
-    let target = present(fs::metadata(path))?;
-    if target.is_some_and(|it| !it.is_file()) {
-        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
-    }
-    let path = match link {
-        Some(_) => &fs::canonicalize(path)?,
-        None => path,
-    };
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let mut file = new_file(&part)?;
-    file.write_all(bytes)
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&part, path))
-        .inspect_err(|_| {
-            // Only the first error is returned. The next call replaces a file that stays.
-            fs::remove_file(&part).ok();
-        })?;
-    let folder = path.parent().filter(|it| !it.as_os_str().is_empty());
-    sync_folder(folder.unwrap_or_else(|| Path::new(".")))
-}
-
-/// Makes a file anew, whatever had its name: no link that somebody planted there is followed.
-pub(crate) fn new_file(path: &Path) -> io::Result<File> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => File::create_new(path),
-    }
-}
-
-#[cfg(unix)]
-fn is_of_another_user(link: &Metadata) -> bool {
-    ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
-}
-
-/// Files have no owner that could be compared.
-#[cfg(not(unix))]
-fn is_of_another_user(_link: &Metadata) -> bool {
-    false
-}
-
-/// Nothing if there is no such file.
-fn present(metadata: io::Result<Metadata>) -> io::Result<Option<Metadata>> {
-    match metadata {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    sync_folder(folder_of(folder))
 }
 
 /// A path in the folder of damaged bytes that is not taken yet.

@@ -5,15 +5,15 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use baler_blocking::FileLock;
+use baler_blocking::files::{if_found, replace_file, sync_folder};
 use baler_common::transport::TransportError;
 
 use crate::client::{
-    CONSUMERS_FOLDER, LOCK_FILE, damaged_path, list_segments, make_folder, replace_file,
-    segment_name, sync_folder,
+    CONSUMERS_FOLDER, LOCK_FILE, damaged_path, list_segments, make_folder, segment_name,
 };
 use crate::error::io_error;
 use crate::headers::SEGMENT_HEADER_BYTES;
-use crate::lock::FileLock;
 use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 
 /// A place in a folder. Later positions compare greater.
@@ -118,18 +118,15 @@ impl Consumer {
         let fail = |error| io_error("open consumer", &path, error);
         make_folder(&consumers).map_err(fail)?;
         let lock = FileLock::acquire(&path.with_extension("lock")).map_err(fail)?;
-        let (stored, damaged) = match fs::read(&path) {
-            Ok(bytes) => match std::str::from_utf8(&bytes).ok().and_then(Watermark::decode) {
-                Some(watermark) => (Some(watermark), None),
-                None => {
-                    let aside = damaged_path(folder, &format!("consumer-{}.bin", name.as_str()));
-                    fs::rename(&path, aside.map_err(fail)?).map_err(fail)?;
-                    (None, Some(bytes))
-                }
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => (None, None),
-            Err(error) => return Err(fail(error)),
-        };
+        let mut damaged = if_found(fs::read(&path)).map_err(fail)?;
+        let text = damaged.as_deref().map(std::str::from_utf8);
+        let stored = text.and_then(|text| Watermark::decode(text.ok()?));
+        if stored.is_some() {
+            damaged = None;
+        } else if damaged.is_some() {
+            let aside = damaged_path(folder, &format!("consumer-{}.bin", name.as_str()));
+            fs::rename(&path, aside.map_err(fail)?).map_err(fail)?;
+        }
         Ok(Self {
             path,
             stored,
@@ -162,13 +159,9 @@ fn read_watermark(path: &Path) -> Watermark {
 
 /// The watermarks of all consumers of the folder. A consumer may be there twice.
 pub(crate) fn watermarks(folder: &Path) -> io::Result<Vec<Watermark>> {
-    let entries = match fs::read_dir(folder.join(CONSUMERS_FOLDER)) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
-    };
+    let entries = if_found(fs::read_dir(folder.join(CONSUMERS_FOLDER)))?;
     let mut watermarks = Vec::new();
-    for entry in entries {
+    for entry in entries.into_iter().flatten() {
         let path = entry?.path();
         // A consumer that has settled nothing yet has only its lock.
         if path
@@ -226,12 +219,9 @@ fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Res
             offset: segment.bytes,
         };
         if segment.first_chunk < settled.segment || (holds_chunks && end <= settled) {
-            match fs::remove_file(folder.join(segment_name(segment.first_chunk))) {
-                Ok(()) => removed += 1,
-                // Another process removed it.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            let path = folder.join(segment_name(segment.first_chunk));
+            // Another process may have removed it.
+            removed += u64::from(if_found(fs::remove_file(path))?.is_some());
         }
     }
     Ok(removed)
@@ -257,13 +247,8 @@ pub struct Backlog {
 pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
     let path = folder.join(CONSUMERS_FOLDER);
     let from = read_watermark(&path.join(format!("{}.json", name.as_str()))).position;
-    let segments = match list_segments(folder) {
-        Ok(segments) => segments,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-        Err(error) => return Err(error),
-    };
     let mut backlog = Backlog::default();
-    for segment in segments {
+    for segment in if_found(list_segments(folder))?.unwrap_or_default() {
         let mut offset = match segment.first_chunk == from.segment {
             true => from.offset,
             false if segment.first_chunk < from.segment => continue,

@@ -5,20 +5,18 @@ mod config;
 mod consumers;
 mod error;
 pub mod headers;
-mod lock;
 mod quarantine;
 mod reader;
 mod writer;
 
+pub use baler_blocking::FileLock;
+pub use baler_blocking::files::replace_file;
 use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
-pub use client::{
-    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, replace_file, segment_name,
-};
+pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
 pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
-pub use lock::FileLock;
 pub use quarantine::{QuarantineFolder, QuarantineReader};
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};

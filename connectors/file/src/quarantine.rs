@@ -6,14 +6,13 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use baler_blocking::files::{if_found, new_file, sync_folder};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin, Poison, Quarantine,
     ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
     Verdict,
 };
 use serde::{Deserialize, Serialize};
-
-use super::client::{new_file, sync_folder};
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
@@ -92,12 +91,9 @@ impl QuarantineFolder {
             if entry.path().extension().is_some_and(|it| it == "chunk") {
                 contents.chunks = contents.chunks.saturating_add(1);
             }
-            match entry.metadata() {
-                Ok(metadata) => contents.bytes = contents.bytes.saturating_add(metadata.len()),
-                // It was renamed or removed between the two calls.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
+            // It may have been renamed or removed between the two calls.
+            let bytes = if_found(entry.metadata())?.map_or(0, |it| it.len());
+            contents.bytes = contents.bytes.saturating_add(bytes);
         }
         Ok(contents)
     }

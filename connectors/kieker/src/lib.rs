@@ -4,14 +4,13 @@ mod config;
 mod headers;
 pub mod log;
 mod reader;
-mod schema;
 mod writer;
 
+pub use baler_blocking::schema::read_schema;
 use baler_common::transport::{Browse, Medium, OpenReader, ReaderFactory, Readership};
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
-pub use schema::read_schema;
 pub use writer::{
     KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, LogCompression,
     LogFormat, WriterCounts,

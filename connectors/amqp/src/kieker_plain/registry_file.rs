@@ -9,10 +9,12 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Wr
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baler_blocking::FileLock;
+use baler_blocking::files::{beside, if_found};
 use baler_common::container::KiekerStream;
 use baler_common::transport::Failure;
 
-use crate::reader::{PositionLock, beside, open_file};
+use crate::reader::{lock_beside, open_file};
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;
@@ -25,7 +27,7 @@ pub(super) struct RegistryFile {
     bytes: u64,
     is_unsynced: bool,
     /// It is released with this value.
-    _lock: PositionLock,
+    _lock: FileLock,
 }
 
 /// A string: the number of its registry, its id, and the text.
@@ -35,7 +37,7 @@ impl RegistryFile {
     /// Opens the file, which need not be there yet.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let io_failed = |error: io::Error| io_failure(path, &error);
-        let lock = PositionLock::acquire(&beside(path, ".lock")).map_err(io_failed)?;
+        let lock = lock_beside(path).map_err(io_failed)?;
         let mut options = OpenOptions::new();
         let options = options.read(true).append(true).create(true);
         let file = open_file(options, path).map_err(io_failed)?;
@@ -139,10 +141,7 @@ fn write_beside<'a>(
     strings: impl Iterator<Item = (i64, i32, &'a str)>,
 ) -> io::Result<(PathBuf, File, u64)> {
     let new = beside(path, ".new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    if_found(fs::remove_file(&new))?;
     let mut options = OpenOptions::new();
     let file = options.append(true).create_new(true).open(&new)?;
     let mut output = BufWriter::new(file);

@@ -23,7 +23,7 @@ use crate::client;
 use crate::config::{AmqpConfig, QueueType, TapTarget};
 use ledger::Ledger;
 use position::StreamPosition;
-pub(crate) use position::{PositionLock, beside, open_file};
+pub(crate) use position::{lock_beside, open_file};
 use state::ReaderState;
 
 /// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use baler_blocking::FileLock;
+use baler_blocking::files::{beside, folder_of, if_found, new_file, sync_folder};
 use baler_common::transport::Failure;
 
 use super::ledger::Arrival;
@@ -112,7 +113,7 @@ pub(super) struct PositionFile {
     stream: Box<str>,
     saved: Option<u64>,
     /// The file itself is replaced, so that it cannot be locked.
-    _lock: PositionLock,
+    _lock: FileLock,
 }
 
 /// What the file begins with.
@@ -127,10 +128,11 @@ impl PositionFile {
         let failed = |error: io::Error| failure(path, &error);
         // Before a lock file is made beside it.
         check_file(path).map_err(failed)?;
-        let lock = PositionLock::acquire(&beside(path, ".lock")).map_err(failed)?;
+        let lock = lock_beside(path).map_err(failed)?;
         let mut text = String::new();
-        let saved = match open_file(OpenOptions::new().read(true), path) {
-            Ok(file) => {
+        let file = if_found(open_file(OpenOptions::new().read(true), path)).map_err(failed)?;
+        let saved = match file {
+            Some(file) => {
                 let mut file = file.take(LONGEST);
                 file.read_to_string(&mut text).map_err(failed)?;
                 Some(parse(&text, stream).map_err(|what| {
@@ -138,8 +140,7 @@ impl PositionFile {
                     Failure::last("read from", message)
                 })?)
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(failed(error)),
+            None => None,
         };
         Ok(Self {
             path: path.into(),
@@ -168,96 +169,23 @@ impl PositionFile {
     fn replace(&self, position: u64) -> io::Result<()> {
         check_file(&self.path)?;
         let new = beside(&self.path, ".new");
-        // That of a reader that was killed. Removing a symlink leaves the file that it leads to.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        // Refuses a symlink that was put there since.
-        let mut file = File::create_new(&new)?;
+        let mut file = new_file(&new)?;
         let text = format!("{MAGIC}\nstream {}\nnext {position}\n", self.stream);
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
-        File::open(folder(&self.path))?.sync_all()
+        sync_folder(folder_of(&self.path))
     }
 }
 
-/// The lock files that readers of a process have. The child of a fork has a copy of the list, and
-/// none of the locks.
-static LOCKED: Mutex<Vec<LockedFile>> = Mutex::new(Vec::new());
-
-struct LockedFile {
-    process: u32,
-    path: PathBuf,
-    _file: File,
-}
-
-/// A lock that one reader has, for as long as this value or the process lives.
-///
-/// It is a lock of POSIX (`fcntl`), which belongs to a process: the child of a fork does not have
-/// it. The list keeps other readers of the process away, which that lock does not.
-#[derive(Debug)]
-pub(crate) struct PositionLock {
-    path: PathBuf,
-}
-
-impl PositionLock {
-    pub(crate) fn acquire(path: &Path) -> io::Result<Self> {
-        let taken = || io::Error::new(io::ErrorKind::WouldBlock, "another reader has it");
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
-        let path = folder(path).canonicalize()?.join(name);
-        // Tried again a moment later: in the child of a fork it may be held for ever.
-        let mut locked = LOCKED.try_lock().map_err(|_| taken())?;
-        let process = std::process::id();
-        // Before the file is opened: closing it again would end the lock that this process has.
-        if locked
-            .iter()
-            .any(|it| it.process == process && it.path == path)
-        {
-            return Err(taken());
-        }
-        // It is never emptied: its name may lead to a file of somebody else.
-        let mut options = OpenOptions::new();
-        let file = open_file(options.write(true).create(true).truncate(false), &path)?;
-        if !lock_for_process(&file)? {
-            return Err(taken());
-        }
-        locked.push(LockedFile {
-            process,
-            path: path.clone(),
-            _file: file,
-        });
-        Ok(Self { path })
-    }
-}
-
-impl Drop for PositionLock {
-    fn drop(&mut self) {
-        let mut locked = LOCKED.lock().unwrap_or_else(PoisonError::into_inner);
-        locked.retain(|it| it.path != self.path);
-    }
-}
-
-/// Locks a file for this process; whether nobody else has it.
-#[cfg(unix)]
-fn lock_for_process(file: &File) -> io::Result<bool> {
-    use rustix::io::Errno;
-    match rustix::fs::fcntl_lock(file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(true),
-        Err(Errno::ACCESS | Errno::AGAIN) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// There is no fork.
-#[cfg(not(unix))]
-fn lock_for_process(file: &File) -> io::Result<bool> {
-    match file.try_lock() {
-        Ok(()) => Ok(true),
-        Err(fs::TryLockError::WouldBlock) => Ok(false),
-        Err(fs::TryLockError::Error(error)) => Err(error),
-    }
+/// Locks the file beside this one, which itself may be replaced.
+pub(crate) fn lock_beside(path: &Path) -> io::Result<FileLock> {
+    let path = beside(path, ".lock");
+    check_file(&path)?;
+    FileLock::acquire(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another reader has it"),
+        _ => error,
+    })
 }
 
 /// Opens an ordinary file; neither follows a symlink nor waits for the other end of a pipe.
@@ -279,9 +207,8 @@ pub(crate) fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
 
 /// Refuses what is there if it is not an ordinary file.
 fn check_file(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Err(not_a_file(path)),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+    match if_found(fs::symlink_metadata(path))? {
+        Some(metadata) if !metadata.is_file() => Err(not_a_file(path)),
         _ => Ok(()),
     }
 }
@@ -300,21 +227,6 @@ fn failure(path: &Path, error: &io::Error) -> Failure {
         io::ErrorKind::InvalidInput => Failure::last("read from", message),
         _ => Failure::retry("read from", message),
     }
-}
-
-/// The folder that a file is in.
-fn folder(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// A file beside this one.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 fn parse(text: &str, stream: &str) -> Result<u64, String> {

@@ -3,13 +3,14 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use baler_blocking::FileLock;
+
 use super::PathKind;
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
-use crate::lock::FileLock;
 
 /// A place in a folder or in one file.
 #[derive(Debug)]

@@ -8,17 +8,16 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use baler_blocking::FileLock;
+use baler_blocking::files::{if_found, sync_folder};
 use baler_common::transport::{Chunk, RetryClass, TransportError};
 
 use super::WriterStats;
 use super::recovery::recover;
-use crate::client::{
-    LOCK_FILE, SegmentEntry, list_segments, make_folder, segment_name, sync_folder,
-};
+use crate::client::{LOCK_FILE, SegmentEntry, list_segments, make_folder, segment_name};
 use crate::config::{FileWriterConfig, FullPolicy, SyncPolicy};
 use crate::error::{endpoint, io_error};
 use crate::headers::{FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
-use crate::lock::FileLock;
 
 /// Frames are collected up to this many bytes before they are written.
 const BUFFER_BYTES: usize = 256 << 10;
@@ -315,11 +314,8 @@ impl Appender {
             return Ok(());
         };
         let path = self.config.folder.join(segment_name(oldest.first_chunk));
-        match fs::remove_file(&path) {
-            // A consumer removed it before.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            removed => removed.map_err(|error| io_error("remove", &path, error))?,
-        }
+        // A consumer may have removed it before.
+        if_found(fs::remove_file(&path)).map_err(|error| io_error("remove", &path, error))?;
         let next = self.segments.front().map(|next| next.first_chunk);
         let chunks = next
             .unwrap_or(self.next_chunk)

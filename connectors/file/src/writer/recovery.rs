@@ -9,9 +9,11 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Mutex;
 
+use baler_blocking::files::sync_folder;
+
 use super::WriterStats;
 use super::appender::lock_stats;
-use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name, sync_folder};
+use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name};
 use crate::consumers::watermarks;
 use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};

@@ -1,11 +1,11 @@
 //! Up to where the files of a log were read, kept in a file.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::Path;
 
+use baler_blocking::files::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
 /// The place of the first record of a folder that was not read. Files have names that grow, so the
@@ -37,14 +37,13 @@ impl LogPosition {
     ///
     /// The file cannot be read, or holds something else.
     pub(super) fn load(file: &Path) -> io::Result<Self> {
-        match fs::read(file) {
-            Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| {
-                let message = format!("it holds no position of a log of Kieker: {error}");
-                io::Error::other(message)
-            }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Self::default()),
-            Err(error) => Err(error),
-        }
+        let Some(bytes) = if_found(fs::read(file))? else {
+            return Ok(Self::default());
+        };
+        serde_json::from_slice(&bytes).map_err(|error| {
+            let message = format!("it holds no position of a log of Kieker: {error}");
+            io::Error::other(message)
+        })
     }
 
     /// Writes the position to a file, which has either the old or the new position whenever the
@@ -54,18 +53,6 @@ impl LogPosition {
     ///
     /// The operating system refuses.
     pub(super) fn save(&self, file: &Path) -> io::Result<()> {
-        let mut name = OsString::from(".");
-        name.push(file.file_name().unwrap_or_default());
-        name.push(".new");
-        let new = file.with_file_name(name);
-        // Made anew, so that no link is followed that somebody else planted there.
-        match fs::remove_file(&new) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-        let mut output = File::create_new(&new)?;
-        serde_json::to_writer(&mut output, self)?;
-        output.sync_data()?;
-        fs::rename(new, file)
+        replace_file(file, &serde_json::to_vec(self)?)
     }
 }

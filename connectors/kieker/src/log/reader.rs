@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_blocking::schema;
 use baler_common::container::KiekerChunk;
 use baler_common::record::Catalog;
 use baler_common::transport::{
@@ -20,8 +21,8 @@ use super::config::KiekerLogConfig;
 use super::file::BadPart;
 use super::folder::{FolderStep, LogFolder, folders, log_names};
 use super::position::LogPosition;
+use crate::LOG_SCHEME;
 use crate::headers::first_identity;
-use crate::{LOG_SCHEME, schema};
 
 /// How soon a log that is followed is looked at again.
 const POLL: Duration = Duration::from_millis(100);

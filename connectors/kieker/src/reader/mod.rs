@@ -13,6 +13,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use baler_blocking::schema;
 use baler_common::transport::{
     ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
     Token, TransportError, Verdict,
@@ -20,8 +21,8 @@ use baler_common::transport::{
 use tokio::runtime;
 use tokio::sync::watch;
 
+use crate::SCHEME;
 use crate::config::KiekerTcpConfig;
-use crate::{SCHEME, schema};
 use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;

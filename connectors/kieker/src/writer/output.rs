@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baler_blocking::{Answers, BlockingOutput};
+use baler_blocking::{Answers, BlockingOutput, schema};
 use baler_common::container::{ChunkDecoder, EncodeError};
 use baler_common::record::{Catalog, RecordBatch};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
 
 use super::fitting;
-use crate::schema;
 
 /// An open connection or folder that takes records. Its calls block.
 pub trait RecordOutput {

@@ -1,4 +1,4 @@
-//! Record types beside Kieker's own, from files.
+//! Record types beside Kieker's own, from files: what readers and writers of Kieker's formats share.
 
 use std::fs;
 use std::io::Read as _;
@@ -13,7 +13,11 @@ use baler_common::transport::Failure;
 const MAX_FILES: usize = 1_000;
 
 /// Kieker's types if `schema` is not set, and otherwise those of [`read_schema`].
-pub(crate) fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
+///
+/// # Errors
+///
+/// A file cannot be read or is wrong. Somebody must change it.
+pub fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
     schema.map_or_else(|| Ok(Catalog::shared_kieker()), read_schema)
 }
 

@@ -83,7 +83,7 @@ impl FileLock {
     }
 
     /// Whether anybody has locked this file.
-    pub(crate) fn is_held(path: &Path) -> bool {
+    pub fn is_held(path: &Path) -> bool {
         let _no_fork = hold_locked();
         let Ok((file, _)) = open(path, false) else {
             return false;

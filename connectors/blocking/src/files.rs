@@ -1,0 +1,111 @@
+//! Files that are replaced as a whole, durably, and whatever was planted beside them.
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+/// Replaces a file at once and durably: a reader sees the old bytes or the new ones.
+///
+/// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.
+/// - A device or a pipe (`/dev/stdout`) is written as it is, never replaced.
+/// - A symlink is followed if it belongs to this user or to root. One of another user is refused:
+///   it may have been planted to have a file of this user replaced.
+///
+/// # Errors
+///
+/// The file cannot be written, or it is a symlink of another user. The old file is still there.
+pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let link = if_found(fs::symlink_metadata(path))?.filter(Metadata::is_symlink);
+    if link.as_ref().is_some_and(is_of_another_user) {
+        let message = "it is a symlink of another user; name the file that it leads to";
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
+    }
+    let target = if_found(fs::metadata(path))?;
+    if target.is_some_and(|it| !it.is_file()) {
+        return OpenOptions::new().write(true).open(path)?.write_all(bytes);
+    }
+    let path = match link {
+        Some(_) => &fs::canonicalize(path)?,
+        None => path,
+    };
+    let part = beside(path, &format!(".{}.part", std::process::id()));
+    let mut file = new_file(&part)?;
+    file.write_all(bytes)
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&part, path))
+        .inspect_err(|_| {
+            // Only the first error is returned. The next call replaces a file that stays.
+            fs::remove_file(&part).ok();
+        })?;
+    sync_folder(folder_of(path))
+}
+
+/// Makes a file anew, whatever had its name: no link that somebody planted there is followed.
+///
+/// # Errors
+///
+/// The operating system refuses.
+pub fn new_file(path: &Path) -> io::Result<File> {
+    if_found(fs::remove_file(path))?;
+    File::create_new(path)
+}
+
+/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of a
+/// file survive a crash of the machine.
+///
+/// # Errors
+///
+/// The operating system refuses.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Other systems cannot open a folder as a file, and need not.
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    match File::open(folder)?.sync_all() {
+        // Some network file systems cannot do it (CIFS).
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
+        synced => synced,
+    }
+}
+
+/// The result of a call on a file; nothing if there is no such file.
+///
+/// # Errors
+///
+/// The call failed for another reason.
+pub fn if_found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The folder that a file is in.
+pub fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or_else(|| Path::new("."))
+}
+
+/// A file beside this one, whose name has this ending more.
+pub fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+#[cfg(unix)]
+fn is_of_another_user(link: &Metadata) -> bool {
+    ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
+}
+
+/// Files have no owner that could be compared.
+#[cfg(not(unix))]
+fn is_of_another_user(_link: &Metadata) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests;
