@@ -13,12 +13,6 @@ pub enum FaultError {
          apt-get install -y --no-install-recommends rabbitmq-server"
     )]
     NotInstalled,
-    /// Certificates or keys cannot be used.
-    #[error("cannot speak TLS: {message}")]
-    Tls {
-        /// What is wrong with them.
-        message: Box<str>,
-    },
     /// The operating system refused something.
     #[error("cannot {what}: {source}")]
     Io {
@@ -27,32 +21,9 @@ pub enum FaultError {
         /// Why it was not.
         source: io::Error,
     },
-    /// A broker ended instead of starting.
-    #[error("{broker} ended with {status}: {output}")]
-    Ended {
-        /// Which one.
-        broker: &'static str,
-        /// Its exit status.
-        status: std::process::ExitStatus,
-        /// What it said.
-        output: Box<str>,
-    },
-    /// Something did not happen in time.
-    #[error("not within {limit:?}: {what}")]
-    Late {
-        /// What was waited for.
-        what: &'static str,
-        /// For how long.
-        limit: Duration,
-    },
-    /// A command of an administrator failed.
-    #[error("{command} failed: {output}")]
-    Refused {
-        /// The command.
-        command: Box<str>,
-        /// What it said.
-        output: Box<str>,
-    },
+    /// A broker, a command or a certificate did not do what it should, or not in time.
+    #[error("{0}")]
+    Failed(Box<str>),
 }
 
 impl FaultError {
@@ -68,7 +39,7 @@ impl FaultError {
 /// Calls `step` until it yields a value, for `limit` at most.
 pub(crate) fn within<T>(
     limit: Duration,
-    what: &'static str,
+    what: &str,
     mut step: impl FnMut() -> Result<Option<T>, FaultError>,
 ) -> Result<T, FaultError> {
     let start = Instant::now();
@@ -77,7 +48,8 @@ pub(crate) fn within<T>(
             return Ok(value);
         }
         if start.elapsed() > limit {
-            return Err(FaultError::Late { what, limit });
+            let message = format!("not within {limit:?}: {what}");
+            return Err(FaultError::Failed(message.into()));
         }
         pause();
     }

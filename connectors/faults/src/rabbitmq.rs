@@ -170,11 +170,9 @@ impl RabbitMqNode {
         within(START, "RabbitMQ starts", || {
             if let Ok(Some(status)) = script.try_wait() {
                 let output = fs::read_to_string(self.folder.join("output"));
-                return Err(FaultError::Ended {
-                    broker: "RabbitMQ",
-                    status,
-                    output: output.unwrap_or_default().into(),
-                });
+                let output = output.unwrap_or_default();
+                let message = format!("RabbitMQ ended with {status}: {output}");
+                return Err(FaultError::Failed(message.into()));
             }
             Ok(self.listens().then_some(()))
         })?;
@@ -333,10 +331,9 @@ impl RabbitMqNode {
             if complaint.contains(STARTING) {
                 return Ok(None);
             }
-            Err(FaultError::Refused {
-                command: format!("rabbitmqctl {}", arguments.join(" ")).into(),
-                output: format!("{said}{complaint}").into(),
-            })
+            let arguments = arguments.join(" ");
+            let message = format!("rabbitmqctl {arguments} failed: {said}{complaint}");
+            Err(FaultError::Failed(message.into()))
         })
     }
 

@@ -7,7 +7,7 @@ mod splice;
 mod tls;
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -70,9 +70,6 @@ struct Front {
     proxy: TcpProxy,
     relay: SocketAddr,
 }
-
-/// The two ways of a client's connection.
-type Ways = (Box<dyn Read + Send>, Box<dyn Write + Send>);
 
 impl KafkaProxy {
     /// Starts before the brokers at `host:port,host:port`, in plain text.
@@ -241,28 +238,13 @@ impl KafkaProxyState {
         self.lock().switches.throttle
     }
 
-    /// Has a client authenticate, if it must.
-    fn admit(
-        &self,
-        from: &mut impl Read,
-        to: &mut impl Write,
-        ask: impl FnMut(&[u8]) -> io::Result<Vec<u8>>,
-    ) -> io::Result<()> {
-        match &self.sasl {
-            Some(sasl) => sasl.admit(from, to, ask),
-            None => Ok(()),
-        }
-    }
-
-    /// The two ways of a client's connection, in plain text.
-    fn split(&self, client: TcpStream) -> io::Result<Ways> {
-        match &self.tls {
-            Some(tls) => {
-                let (from, to) = tls::split(client, Arc::clone(tls))?;
-                Ok((Box::new(from), Box::new(to)))
-            }
-            None => Ok((Box::new(client.try_clone()?), Box::new(client))),
-        }
+    /// Serves a client's connection to a broker until one of them ends.
+    fn serve(self: &Arc<Self>, client: TcpStream, broker: &TcpStream) -> io::Result<()> {
+        let client = match &self.tls {
+            Some(tls) => tls::decrypted(client, Arc::clone(tls))?,
+            None => client,
+        };
+        relay::serve(&client, broker, self)
     }
 }
 
@@ -282,7 +264,8 @@ fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<KafkaProx
         let (host, port) = broker;
         // A broker that is away ends the connection, as one that dies does.
         if let (Ok(client), Ok(broker)) = (client, TcpStream::connect((&**host, *port))) {
-            relay::start(client, broker, shared).ok();
+            let shared = Arc::clone(shared);
+            thread::spawn(move || shared.serve(client, &broker));
         }
     }
 }

@@ -31,35 +31,32 @@ const SASL: [(i16, i16, i16); 2] = [(SASL_HANDSHAKE, 1, 1), (SASL_AUTHENTICATE, 
 /// `UNSUPPORTED_VERSION`.
 const UNSUPPORTED_VERSION: i16 = 35;
 
-/// A request whose answer names brokers or versions.
+/// A request whose answer is changed: it names brokers or versions, or quotas count the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     key: i16,
     version: i16,
 }
 
-/// What the request in a frame asks, and its number, if its answer is to be rewritten.
+impl Asked {
+    /// Whether quotas count it: it brings or fetches messages, and is of a version whose answer says
+    /// for how long the client is held back.
+    pub(super) fn is_counted(self) -> bool {
+        matches!(self.key, PRODUCE | FETCH) && self.version >= 1
+    }
+}
+
+/// The number of the request in a frame and what it asks, if its answer is to be changed.
 pub(super) fn asked(request: &[u8]) -> Option<(i32, Asked)> {
     let mut request = Splice::new(request);
-    let key = request.i16()?;
-    let version = request.i16()?;
+    let (key, version) = (request.i16()?, request.i16()?);
     let number = request.i32()?;
+    let asked = Asked { key, version };
     let names = matches!(key, METADATA | FIND_COORDINATOR | API_VERSIONS);
-    names.then_some((number, Asked { key, version }))
+    (names || asked.is_counted()).then_some((number, asked))
 }
 
-/// A request that quotas count, and its number: one that brings or fetches messages, of a version
-/// whose answer says for how long the client is held back.
-pub(super) fn counted(request: &[u8]) -> Option<(i32, Asked)> {
-    let mut request = Splice::new(request);
-    let key = request.i16()?;
-    let version = request.i16()?;
-    let number = request.i32()?;
-    let counts = matches!(key, PRODUCE | FETCH) && version >= 1;
-    counts.then_some((number, Asked { key, version }))
-}
-
-/// The answer to such a request that says for how many milliseconds the client is held back.
+/// The answer to a request that quotas count; it says for how many milliseconds the client is held back.
 pub(super) fn throttled(asked: Asked, answer: &[u8], millis: i32) -> Option<Vec<u8>> {
     let place = match asked.key {
         // The number, and tags: none.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
+use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::protocol::{API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE};
@@ -39,17 +40,6 @@ impl fmt::Debug for KafkaSasl {
     }
 }
 
-/// How far a client is.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Exchange {
-    /// It named no mechanism yet.
-    None,
-    /// It named the mechanism that the proxy knows.
-    Agreed,
-    /// It authenticated.
-    Done,
-}
-
 impl KafkaSasl {
     /// Admits a user with this password alone from now on.
     pub fn set_password(&self, user: &str, password: &str) {
@@ -77,63 +67,33 @@ impl KafkaSasl {
     /// The connection ended, or is to be ended.
     pub(super) fn admit(
         &self,
-        from: &mut impl Read,
-        to: &mut impl Write,
-        mut ask: impl FnMut(&[u8]) -> io::Result<Vec<u8>>,
+        mut client: &TcpStream,
+        ask: impl Fn(&[u8]) -> io::Result<Vec<u8>>,
     ) -> io::Result<()> {
-        let mut exchange = Exchange::None;
+        let mut is_agreed = false;
         loop {
-            let request = read_frame(from)?;
-            let key = Splice::new(&request).i16();
-            if key == Some(API_VERSIONS) {
-                write_frame(to, &ask(&request)?)?;
+            let request = read_frame(&mut client)?;
+            if Splice::new(&request).i16() == Some(API_VERSIONS) {
+                write_frame(&mut client, &ask(&request)?)?;
                 continue;
             }
             // A broker that is asked for something else hangs up, too.
             let request = SaslRequest::read(&request).ok_or(io::ErrorKind::PermissionDenied)?;
-            let (answer, next) = match key {
-                Some(SASL_HANDSHAKE) => agree(&request),
-                _ => self.authenticate(&request, exchange),
+            let is_known = match request.is_handshake {
+                true => request.content == MECHANISM.as_bytes(),
+                false => is_agreed && self.knows(request.content),
             };
-            write_frame(to, &answer)?;
-            exchange = next;
-            match exchange {
-                Exchange::None => {
-                    self.lock().refused += 1;
-                    return Err(io::ErrorKind::PermissionDenied.into());
-                }
-                Exchange::Agreed => {}
-                Exchange::Done => {
-                    self.lock().admitted += 1;
-                    return Ok(());
-                }
+            write_frame(&mut client, &request.answer(is_known))?;
+            if !is_known {
+                self.lock().refused += 1;
+                return Err(io::ErrorKind::PermissionDenied.into());
             }
+            if !request.is_handshake {
+                self.lock().admitted += 1;
+                return Ok(());
+            }
+            is_agreed = true;
         }
-    }
-
-    /// The answer to a name and a password.
-    fn authenticate(&self, request: &SaslRequest<'_>, exchange: Exchange) -> (Vec<u8>, Exchange) {
-        let mut answer = Answer::to(request.number);
-        let is_known = exchange == Exchange::Agreed && self.knows(request.content);
-        if is_known {
-            answer.i16(0);
-            answer.i16(NULL);
-        } else {
-            answer.i16(AUTHENTICATION_FAILED);
-            answer.text("Authentication failed: Invalid username or password");
-        }
-        // No token.
-        answer.i32(0);
-        if request.version >= 1 {
-            // A session without an end.
-            answer.0.extend_from_slice(&0_i64.to_be_bytes());
-        }
-        let next = if is_known {
-            Exchange::Done
-        } else {
-            Exchange::None
-        };
-        (answer.0, next)
     }
 
     /// Whether the token has a user and its password: whom to act as, who, and the password, each after
@@ -148,23 +108,10 @@ impl KafkaSasl {
     }
 }
 
-/// The answer to the name of a mechanism.
-fn agree(request: &SaslRequest<'_>) -> (Vec<u8>, Exchange) {
-    let is_known = request.content == MECHANISM.as_bytes();
-    let mut answer = Answer::to(request.number);
-    answer.i16(if is_known { 0 } else { UNSUPPORTED_MECHANISM });
-    answer.i32(1);
-    answer.text(MECHANISM);
-    let next = if is_known {
-        Exchange::Agreed
-    } else {
-        Exchange::None
-    };
-    (answer.0, next)
-}
-
 /// What a request of SASL holds: a number, and the name of a mechanism or a token.
 struct SaslRequest<'a> {
+    /// It names a mechanism.
+    is_handshake: bool,
     version: i16,
     number: i32,
     content: &'a [u8],
@@ -187,31 +134,44 @@ impl<'a> SaslRequest<'a> {
             _ => return None,
         };
         Some(Self {
+            is_handshake: key == SASL_HANDSHAKE,
             version,
             number,
             content,
         })
     }
+
+    /// The answer: an error or none, and the mechanisms that there are or the end of the exchange.
+    fn answer(&self, is_known: bool) -> Vec<u8> {
+        let number = self.number.to_be_bytes();
+        if self.is_handshake {
+            let error = if is_known { 0 } else { UNSUPPORTED_MECHANISM };
+            let mechanisms = 1_i32.to_be_bytes();
+            let parts: [&[u8]; 4] = [&number, &error.to_be_bytes(), &mechanisms, &text(MECHANISM)];
+            return parts.concat();
+        }
+        let (error, why) = match is_known {
+            true => (0, NULL.to_be_bytes().to_vec()),
+            false => (
+                AUTHENTICATION_FAILED,
+                text("Authentication failed: Invalid username or password"),
+            ),
+        };
+        let no_token = [0; 4];
+        // A session without an end.
+        let session = [0; 8];
+        let session = if self.version >= 1 {
+            session.as_slice()
+        } else {
+            &[]
+        };
+        let parts: [&[u8]; 5] = [&number, &error.to_be_bytes(), &why, &no_token, session];
+        parts.concat()
+    }
 }
 
-/// An answer of SASL.
-struct Answer(Vec<u8>);
-
-impl Answer {
-    fn to(number: i32) -> Self {
-        Self(number.to_be_bytes().to_vec())
-    }
-
-    fn i16(&mut self, value: i16) {
-        self.0.extend_from_slice(&value.to_be_bytes());
-    }
-
-    fn i32(&mut self, value: i32) {
-        self.0.extend_from_slice(&value.to_be_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.i16(i16::try_from(text.len()).unwrap_or(i16::MAX));
-        self.0.extend_from_slice(text.as_bytes());
-    }
+/// A string after its length.
+fn text(text: &str) -> Vec<u8> {
+    let length = i16::try_from(text.len()).unwrap_or(i16::MAX);
+    [&length.to_be_bytes(), text.as_bytes()].concat()
 }

@@ -1,13 +1,15 @@
 //! The server's end of TLS, in front of brokers that speak plain text.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
-use rustls::{RootCertStore, ServerConfig, ServerConnection};
+use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::FaultError;
 
@@ -31,8 +33,8 @@ impl std::fmt::Debug for KafkaTls {
 impl KafkaTls {
     pub(super) fn server(&self) -> Result<Arc<ServerConfig>, FaultError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let wrong = |error: &dyn std::fmt::Display| FaultError::Tls {
-            message: error.to_string().into(),
+        let wrong = |error: &dyn std::fmt::Display| {
+            FaultError::Failed(format!("cannot speak TLS: {error}").into())
         };
         let certificates = |pem: &str| {
             CertificateDer::pem_slice_iter(pem.as_bytes())
@@ -63,94 +65,42 @@ impl KafkaTls {
     }
 }
 
-/// The two ways of a connection.
-pub(super) fn split(
-    stream: TcpStream,
-    config: Arc<ServerConfig>,
-) -> io::Result<(impl Read, impl Write)> {
-    let connection = ServerConnection::new(config).map_err(io::Error::other)?;
-    let session = Arc::new(Mutex::new(Session {
-        connection,
-        socket: stream.try_clone()?,
-    }));
-    let incoming = Incoming {
-        session: Arc::clone(&session),
-        socket: stream,
-        sealed: Vec::new(),
+/// How long one direction is read from before the other one has its turn.
+const TURN: Duration = Duration::from_millis(1);
+
+/// The plain text of a client's connection, as a connection.
+pub(super) fn decrypted(client: TcpStream, config: Arc<ServerConfig>) -> io::Result<TcpStream> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let plain = TcpStream::connect(listener.local_addr()?)?;
+    let (decrypted, _) = listener.accept()?;
+    for stream in [&client, &plain] {
+        stream.set_nodelay(true)?;
+        stream.set_read_timeout(Some(TURN))?;
+    }
+    let session = ServerConnection::new(config).map_err(io::Error::other)?;
+    thread::spawn(move || forward(StreamOwned::new(session, client), plain));
+    Ok(decrypted)
+}
+
+/// Forwards both ways until one of them ends. One thread does it, since TLS has one state for both.
+fn forward(mut client: StreamOwned<ServerConnection, TcpStream>, mut plain: TcpStream) {
+    let mut buffer = vec![0; 16 << 10];
+    let mut both = || {
+        pass(&mut client, &mut plain, &mut buffer)?;
+        pass(&mut plain, &mut client, &mut buffer)
     };
-    Ok((incoming, Outgoing(session)))
+    while both().is_ok() {}
 }
 
-struct Session {
-    connection: ServerConnection,
-    socket: TcpStream,
-}
-
-impl Session {
-    fn flush(&mut self) -> io::Result<()> {
-        while self.connection.wants_write() {
-            self.connection.write_tls(&mut self.socket)?;
+/// Passes on what comes soon.
+fn pass(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> io::Result<()> {
+    match from.read(buffer) {
+        Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+        Ok(read) => {
+            to.write_all(buffer.get(..read).unwrap_or_default())?;
+            to.flush()
         }
-        Ok(())
-    }
-}
-
-fn lock(session: &Mutex<Session>) -> MutexGuard<'_, Session> {
-    session.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// What the client says.
-struct Incoming {
-    session: Arc<Mutex<Session>>,
-    socket: TcpStream,
-    /// What was read and not yet opened.
-    sealed: Vec<u8>,
-}
-
-impl Read for Incoming {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            match lock(&self.session).connection.reader().read(buffer) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                result => return result,
-            }
-            if self.sealed.is_empty() {
-                let mut piece = [0; 16 << 10];
-                let read = self.socket.read(&mut piece)?;
-                if read == 0 {
-                    return Ok(0);
-                }
-                let piece = piece.get(..read).unwrap_or_default();
-                self.sealed.extend_from_slice(piece);
-            }
-            let mut session = lock(&self.session);
-            let mut sealed = self.sealed.as_slice();
-            let read = session.connection.read_tls(&mut sealed)?;
-            self.sealed.drain(..read);
-            let opened = session.connection.process_new_packets();
-            // An alert says why it failed.
-            session.flush()?;
-            opened.map_err(io::Error::other)?;
-        }
-    }
-}
-
-/// What the client hears.
-struct Outgoing(Arc<Mutex<Session>>);
-
-impl Write for Outgoing {
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is that method, and its caller knows what it does not take"
-    )]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut session = lock(&self.0);
-        let written = session.connection.writer().write(bytes)?;
-        session.flush()?;
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        lock(&self.0).flush()
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
+        Err(error) => Err(error),
     }
 }
