@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     ChunkReader, ContainerKind, Damaged, Delivery, ReaderCloseReport, Received, Settled, Token,
-    TransportError, Verdict,
+    Verdict,
 };
 
 use super::chunks::{Label, read_label};
@@ -24,8 +24,6 @@ pub struct Tap {
     redelivered: Vec<bool>,
     unsettled: Vec<(Label, Delivery)>,
     damaged: Vec<Damaged>,
-    errors: Vec<TransportError>,
-    ended: bool,
 }
 
 impl fmt::Debug for Tap {
@@ -58,8 +56,6 @@ impl Tap {
             redelivered: Vec::new(),
             unsettled: Vec::new(),
             damaged: Vec::new(),
-            errors: Vec::new(),
-            ended: false,
         }
     }
 
@@ -113,16 +109,6 @@ impl Tap {
         &self.damaged
     }
 
-    /// What failed and was tried again by the reader itself.
-    pub fn errors(&self) -> &[TransportError] {
-        &self.errors
-    }
-
-    /// Whether the reader said that nothing will ever come again.
-    pub fn ended(&self) -> bool {
-        self.ended
-    }
-
     /// Settles a chunk that is held; yields its token.
     ///
     /// # Panics
@@ -161,14 +147,9 @@ impl Tap {
                 self.damaged.push(damaged);
                 true
             }
-            Ok(Received::End) => {
-                self.ended = true;
-                false
-            }
-            Ok(Received::Assigned { .. } | Received::Idle | Received::Revoked { .. }) => false,
+            Ok(_) => false,
             Err(error) => {
                 assert!(error.is_retryable(), "the reader failed for good: {error}");
-                self.errors.push(error);
                 false
             }
         }

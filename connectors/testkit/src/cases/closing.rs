@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{GRACE, drains};
+use super::{GRACE, opened};
 use crate::chunks::ChunkSource;
 use crate::contract::TestMedium;
 use crate::pump::Pump;
@@ -11,9 +11,7 @@ use crate::tap::{Tap, drive, drive_pair};
 /// Everything that was offered is confirmed, during the close if not before; confirmed
 /// chunks arrive. A spool that closes before its medium is open keeps what it has for its next life.
 pub fn close_flushes_what_was_offered<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (_medium, mut pump, mut taps) = opened::<M>();
     let chunks = pump.writer().capability().window_chunks.get().min(8);
     pump.push(ChunkSource::new(1).take(chunks));
     pump.step();
@@ -38,9 +36,7 @@ pub fn close_flushes_what_was_offered<M: TestMedium>() {
 
 /// A stuck peer: the writer gives up at its deadline and names the chunks in doubt.
 pub fn close_accounts_for_what_a_stuck_peer_holds<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (mut medium, mut pump, taps) = opened::<M>();
     medium.stall();
     pump.push(ChunkSource::new(1).take(3));
     pump.step();

@@ -1,7 +1,6 @@
 //! What survives retries, restarts and broken connections.
 
 use std::collections::HashSet;
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Order, Settled, Token, Verdict};
@@ -9,7 +8,7 @@ use baler_common::transport::{Order, Settled, Token, Verdict};
 use crate::chunks::{ChunkSource, Label};
 use crate::contract::TestMedium;
 use crate::pump::Pump;
-use crate::tap::{Tap, drive, drive_pair};
+use crate::tap::{Tap, drive_pair};
 
 /// Writes chunks and receives them without settling: as many as the window takes, at most 8.
 fn held<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
@@ -131,17 +130,10 @@ pub fn watermark_never_passes_an_unsettled_chunk<M: TestMedium>() {
     let (_, report) = tap.close(Instant::now() + Duration::from_secs(2));
     assert_eq!(report.unsettled, kept.len());
     let mut restarted = Tap::new(medium.reader());
-    drive(
-        "what was not settled comes again",
-        slice::from_mut(&mut pump),
-        slice::from_mut(&mut restarted),
-        |pumps, taps| {
-            pumps.iter().all(Pump::is_done)
-                && taps
-                    .iter()
-                    .all(|tap| kept.iter().all(|label| tap.received().contains(label)))
-        },
-    );
+    let what = "what was not settled comes again";
+    drive_pair(what, &mut pump, &mut restarted, |pump, tap| {
+        pump.is_done() && kept.iter().all(|label| tap.received().contains(label))
+    });
 }
 
 /// The connection breaks again and again; after go-back-N every chunk arrived at least once, and
@@ -158,12 +150,9 @@ pub fn broken_connection_loses_nothing<M: TestMedium>() {
             tap.distinct() >= some
         });
         medium.break_connections();
-        drive(
-            "the break is noticed",
-            slice::from_mut(&mut pump),
-            slice::from_mut(&mut tap),
-            |pumps, _| pumps.iter().all(|pump| pump.breaks() >= round),
-        );
+        drive_pair("the break is noticed", &mut pump, &mut tap, |pump, _| {
+            pump.breaks() >= round
+        });
     }
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
         pump.is_done() && tap.distinct() == 500

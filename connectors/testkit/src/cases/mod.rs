@@ -5,11 +5,12 @@ pub mod failing;
 pub mod reading;
 pub mod writing;
 
+use std::slice;
 use std::time::Duration;
 
 use crate::contract::TestMedium;
 use crate::pump::Pump;
-use crate::tap::Tap;
+use crate::tap::{Tap, drive};
 
 /// What a deadline may be missed by on a busy machine.
 const GRACE: Duration = Duration::from_secs(3);
@@ -22,6 +23,21 @@ fn pair<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
     let tap = Tap::new(medium.reader());
     let pump = Pump::open(medium.writer());
     (pump, tap)
+}
+
+/// A medium with an open writer, and the readers of [`drains`].
+fn opened<M: TestMedium>() -> (M, Pump, Vec<Tap>) {
+    let mut medium = M::fresh();
+    let taps = drains(&mut medium);
+    let pump = Pump::open(medium.writer());
+    (medium, pump, taps)
+}
+
+/// Drives until everything is offered and answered.
+fn confirm_all(what: &str, pump: &mut Pump, taps: &mut [Tap]) {
+    drive(what, slice::from_mut(pump), taps, |pumps, _| {
+        pumps.iter().all(Pump::is_done)
+    });
 }
 
 /// The readers that a medium has while a case looks at a writer only.

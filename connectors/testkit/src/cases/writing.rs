@@ -1,15 +1,13 @@
 //! What a writer promises before anybody reads.
 
-use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{RejectReason, Rejected};
 
-use super::drains;
+use super::{confirm_all, drains, opened};
 use crate::chunks::ChunkSource;
 use crate::contract::{PATIENCE, TestMedium};
 use crate::pump::Pump;
-use crate::tap::drive;
 
 /// A writer starts closed: an offer is handed back as broken, and so say the confirmations.
 pub fn offer_before_reopen_is_broken<M: TestMedium>() {
@@ -31,19 +29,12 @@ pub fn offer_before_reopen_is_broken<M: TestMedium>() {
 
     let mut pump = Pump::open(writer);
     pump.push([chunk]);
-    drive(
-        "the chunk is confirmed",
-        slice::from_mut(&mut pump),
-        &mut taps,
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    confirm_all("the chunk is confirmed", &mut pump, &mut taps);
 }
 
 /// A chunk above the limit is handed back unchanged, and the writer goes on.
 pub fn chunk_above_the_limit_is_handed_back<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (_medium, mut pump, mut taps) = opened::<M>();
     let limit = pump.writer().capability().max_chunk_bytes.get();
     let mut source = ChunkSource::new(1);
     let chunk = source.next(0, limit + 1);
@@ -59,27 +50,15 @@ pub fn chunk_above_the_limit_is_handed_back<M: TestMedium>() {
     assert_eq!(back.bytes, chunk.bytes);
 
     pump.push(source.take(1));
-    drive(
-        "the next chunk is confirmed",
-        slice::from_mut(&mut pump),
-        &mut taps,
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    confirm_all("the next chunk is confirmed", &mut pump, &mut taps);
 }
 
 /// Many chunks of several lanes: the pump checks that each ticket is confirmed once, and in order.
 pub fn every_ticket_is_confirmed_exactly_once<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (_medium, mut pump, mut taps) = opened::<M>();
     let mut source = ChunkSource::new(1);
     pump.push((0..500_u32).map(|at| source.next(at % 3, 100)));
-    drive(
-        "all is confirmed",
-        slice::from_mut(&mut pump),
-        &mut taps,
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    confirm_all("all is confirmed", &mut pump, &mut taps);
     assert_eq!((pump.confirmed(), pump.breaks()), (500, 0));
     let mut late = Vec::new();
     assert!(pump.writer().delivery_reports(&mut late).is_ok());
@@ -88,9 +67,7 @@ pub fn every_ticket_is_confirmed_exactly_once<M: TestMedium>() {
 
 /// A window that fills says so, hands the chunk back, and notifies when it opens.
 pub fn full_window_hands_back_and_notifies_when_it_opens<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (mut medium, mut pump, mut taps) = opened::<M>();
     let capability = pump.writer().capability();
     let (window_chunks, window_bytes) = (capability.window_chunks, capability.window_bytes);
     medium.stall();
@@ -117,20 +94,13 @@ pub fn full_window_hands_back_and_notifies_when_it_opens<M: TestMedium>() {
             tap.poll(Duration::from_millis(1));
         }
     }
-    drive(
-        "the rest is taken",
-        slice::from_mut(&mut pump),
-        &mut taps,
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    confirm_all("the rest is taken", &mut pump, &mut taps);
     assert_eq!((pump.confirmed(), pump.breaks()), (chunks, 0));
 }
 
 /// A window that is full of bytes before it is full of chunks says so, too.
 pub fn window_counts_bytes<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (mut medium, mut pump, mut taps) = opened::<M>();
     let capability = pump.writer().capability();
     let window_bytes = capability.window_bytes.get();
     let bytes = capability.max_chunk_bytes.get().min(window_bytes / 3);
@@ -149,21 +119,14 @@ pub fn window_counts_bytes<M: TestMedium>() {
         "{fit} chunks of {bytes} bytes fit into a window of {window_bytes} bytes"
     );
     medium.resume();
-    drive(
-        "the rest is taken",
-        slice::from_mut(&mut pump),
-        &mut taps,
-        |pumps, _| pumps.iter().all(Pump::is_done),
-    );
+    confirm_all("the rest is taken", &mut pump, &mut taps);
     assert_eq!((pump.confirmed(), pump.breaks()), (fit + 2, 0));
 }
 
 /// An owner that does not wait for confirmations is notified when a window that was full opens, and of
 /// the rest once it waits again: it goes by notifications alone and gets every confirmation.
 pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: TestMedium>() {
-    let mut medium = M::fresh();
-    let mut taps = drains(&mut medium);
-    let mut pump = Pump::open(medium.writer());
+    let (_medium, mut pump, mut taps) = opened::<M>();
     pump.writer().set_awaited(false);
     let chunks = pump.writer().capability().window_chunks.get().min(200) * 3;
     let mut source = ChunkSource::new(1);

@@ -8,8 +8,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkMeta, DeliveryReport, Durability, Notify, Order, Outcome, RetryClass,
-    TransportError, Window,
+    Capability, Chunk, ChunkMeta, DeliveryReport, Durability, Failure, Notify as _, NotifyCell,
+    Order, Outcome, RetryClass, TransportError, Window,
 };
 use bytes::Bytes;
 
@@ -89,7 +89,7 @@ struct Stored {
     attempts: u32,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct WriterState {
     open: bool,
     /// Taken and not yet in the queue.
@@ -99,22 +99,8 @@ struct WriterState {
     delivery_reports: Vec<DeliveryReport>,
     /// Taken and not yet reported as confirmed.
     unconfirmed: Window,
-    notify: Option<Arc<dyn Notify>>,
-    /// Its owner said that it does not wait for confirmations; it is notified of them all the same.
-    unawaited: bool,
+    notify: Arc<NotifyCell>,
 }
-
-impl std::fmt::Debug for WriterState {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriterState")
-            .field("open", &self.open)
-            .field("unconfirmed", &self.unconfirmed)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Owners to notify, once the lock is released.
-type ToNotify = Vec<Arc<dyn Notify>>;
 
 impl Default for MemoryMedium {
     fn default() -> Self {
@@ -205,11 +191,9 @@ impl MediumState {
         let mut state = self.lock();
         let result = change(&mut state);
         state.admit(self.limits.capacity_chunks.get());
-        let to_notify: ToNotify = state
-            .writers
-            .values()
-            .filter_map(|writer| writer.notify.clone())
-            .collect();
+        // They are notified once the lock is released.
+        let writers = state.writers.values();
+        let to_notify: Vec<_> = writers.map(|it| Arc::clone(&it.notify)).collect();
         drop(state);
         self.changed.notify_all();
         for notify in to_notify {
@@ -293,21 +277,7 @@ impl WriterState {
 }
 
 fn broken() -> TransportError {
-    TransportError::new(
-        "write to",
-        MEDIUM,
-        RetryClass::Retry,
-        "the connection is not open",
-    )
-}
-
-fn unreachable() -> TransportError {
-    TransportError::new(
-        "connect to",
-        MEDIUM,
-        RetryClass::Retry,
-        "the medium is unreachable",
-    )
+    Failure::retry("write to", "the connection is not open").at(MEDIUM)
 }
 
 fn refused(class: RetryClass) -> TransportError {

@@ -4,11 +4,11 @@ use std::sync::{Arc, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order,
-    Rejected, TransportError, Window,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Failure, Notify,
+    Order, Rejected, TransportError, Window,
 };
 
-use super::{MEDIUM, MediumState, WriterState, broken, unreachable};
+use super::{MEDIUM, MediumState, WriterState, broken};
 
 /// Writes into a [`MemoryMedium`](super::MemoryMedium).
 #[derive(Debug)]
@@ -73,13 +73,7 @@ impl ChunkWriter for MemoryWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         if let Some(writer) = self.shared.lock().writers.get_mut(&self.id) {
-            writer.notify = Some(notify);
-        }
-    }
-
-    fn set_awaited(&mut self, awaited: bool) {
-        if let Some(writer) = self.shared.lock().writers.get_mut(&self.id) {
-            writer.unawaited = !awaited;
+            writer.notify.set(notify);
         }
     }
 
@@ -91,10 +85,9 @@ impl ChunkWriter for MemoryWriter {
         writer.delivery_reports.clear();
         writer.unconfirmed.clear();
         writer.open = reachable;
-        if reachable {
-            Ok(())
-        } else {
-            Err(unreachable())
+        match reachable {
+            true => Ok(()),
+            false => Err(Failure::retry("connect to", "the medium is unreachable").at(MEDIUM)),
         }
     }
 
