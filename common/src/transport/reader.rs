@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::chunk::ChunkMeta;
+use super::chunk::{ChunkIdentity, ChunkMeta};
 use super::error::TransportError;
 use super::writer::Order;
 
@@ -218,6 +218,17 @@ pub struct Origin {
     pub lane: LaneName,
     /// The position in the lane: an offset, a byte position, a count.
     pub position: u64,
+}
+
+impl Origin {
+    /// The place of a chunk in a medium that has no lanes of its own: those of the chunk's producer.
+    pub fn of_chunk(endpoint: &str, identity: &ChunkIdentity) -> Self {
+        Self {
+            endpoint: endpoint.into(),
+            lane: format!("{}/{}", identity.producer, identity.lane).into(),
+            position: identity.sequence,
+        }
+    }
 }
 
 impl fmt::Display for Origin {

@@ -14,7 +14,7 @@ use crate::container::format::ChunkSerializer as _;
 use crate::container::header::ChunkHeader;
 use crate::container::native::NativeSerializer;
 use crate::record::{Catalog, FieldType};
-use crate::transport::{ChunkIdentity, ContainerKind};
+use crate::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
 /// The id of no trace.
 const NO_TRACE: i64 = -1;
@@ -35,27 +35,38 @@ impl StreamChunk {
     /// The chunk in a container that every consumer can decode: as it is where it has only Kieker's
     /// types, and otherwise in the native container, which holds its schemas.
     ///
-    /// A chunk that does not decode stays as it is, so that its consumer puts it aside.
+    /// A chunk that does not decode stays as it is, so that its consumer puts it aside. The chunk
+    /// gets the identity `next`, which goes on to the next number.
     pub fn for_every_consumer(
         self,
         catalog: &Arc<Catalog>,
-        identity: ChunkIdentity,
-    ) -> (ContainerKind, Vec<u8>) {
-        if self.has_only_kiekers_types {
-            return (ContainerKind::Kieker, self.bytes);
-        }
-        let mut decoder = ChunkDecoder::default().with_catalog(Arc::clone(catalog));
-        let native = decoder.decode(&self.bytes).ok().and_then(|decoded| {
+        next: &mut ChunkIdentity,
+    ) -> (ChunkMeta, Vec<u8>) {
+        let identity = *next;
+        next.sequence = identity.sequence.saturating_add(1);
+        let make_native = || {
+            let mut decoder = ChunkDecoder::default().with_catalog(Arc::clone(catalog));
+            let decoded = decoder.decode(&self.bytes).ok()?;
             let mut bytes = Vec::new();
             let mut serializer = NativeSerializer::new(Compression::None).ok()?;
             let header = ChunkHeader::new(identity);
             let written = serializer.serialize(&decoded.batch, &header, &mut bytes);
             written.is_ok().then_some(bytes)
-        });
-        match native {
+        };
+        let native = match self.has_only_kiekers_types {
+            true => None,
+            false => make_native(),
+        };
+        let (container, bytes) = match native {
             Some(bytes) => (ContainerKind::Native, bytes),
             None => (ContainerKind::Kieker, self.bytes),
-        }
+        };
+        let meta = ChunkMeta {
+            container,
+            records: self.records,
+            identity,
+        };
+        (meta, bytes)
     }
 }
 

@@ -166,17 +166,10 @@ impl Sender {
 
     fn chunk(&mut self) -> Option<Finished> {
         let chunk = self.stream.take_chunk()?;
-        let identity = self.next;
-        self.next.sequence = identity.sequence.saturating_add(1);
-        let records = chunk.records;
-        let (container, bytes) = chunk.for_every_consumer(&self.catalog, identity);
+        let (meta, bytes) = chunk.for_every_consumer(&self.catalog, &mut self.next);
         Some(Finished {
             bytes: bytes.into(),
-            meta: ChunkMeta {
-                container,
-                records,
-                identity,
-            },
+            meta,
             tokens: std::mem::take(&mut self.tokens),
             is_redelivered: std::mem::take(&mut self.is_redelivered),
         })

@@ -12,9 +12,8 @@ use baler_blocking::schema;
 use baler_common::container::KiekerChunk;
 use baler_common::record::Catalog;
 use baler_common::transport::{
-    ChunkIdentity, ChunkMeta, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId,
-    ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
-    Verdict, WrongData,
+    ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
+    ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict, WrongData,
 };
 
 use super::config::KiekerLogConfig;
@@ -226,23 +225,12 @@ impl KiekerLogReader {
         if self.is_skipping {
             return None;
         }
-        let identity = self.next;
-        self.next.sequence = identity.sequence.saturating_add(1);
-        let records = chunk.records;
-        let (container, bytes) = chunk.for_every_consumer(&self.catalog, identity);
+        let (meta, bytes) = chunk.for_every_consumer(&self.catalog, &mut self.next);
         let delivery = Delivery {
-            token: Token(identity.sequence),
+            token: Token(meta.identity.sequence),
             bytes: bytes.into(),
-            meta: Some(ChunkMeta {
-                container,
-                records,
-                identity,
-            }),
-            origin: Origin {
-                endpoint: self.endpoint.clone(),
-                lane: format!("{}/{}", identity.producer, identity.lane).into(),
-                position: identity.sequence,
-            },
+            meta: Some(meta),
+            origin: Origin::of_chunk(&self.endpoint, &meta.identity),
             redelivered: false,
             attempts: 0,
         };

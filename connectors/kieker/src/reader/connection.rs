@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{KiekerStream, StreamStep};
-use baler_common::transport::{ChunkIdentity, ChunkMeta, Damaged, Origin};
+use baler_common::transport::{ChunkIdentity, Damaged, Origin};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -193,15 +193,7 @@ impl Sender<'_> {
         let Some(chunk) = self.stream.take_chunk() else {
             return;
         };
-        let identity = self.next;
-        self.next.sequence = identity.sequence.saturating_add(1);
-        let records = chunk.records;
-        let (container, bytes) = chunk.for_every_consumer(&self.state.catalog, identity);
-        let meta = ChunkMeta {
-            container,
-            records,
-            identity,
-        };
+        let (meta, bytes) = chunk.for_every_consumer(&self.state.catalog, &mut self.next);
         self.state.push(bytes, meta, &self.endpoint).await;
     }
 

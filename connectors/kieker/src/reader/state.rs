@@ -69,16 +69,11 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn delivery(&self, token: Token) -> Delivery {
-        let identity = self.meta.identity;
         Delivery {
             token,
             bytes: self.bytes.clone(),
             meta: Some(self.meta),
-            origin: Origin {
-                endpoint: (*self.endpoint).into(),
-                lane: format!("{}/{}", identity.producer, identity.lane).into(),
-                position: identity.sequence,
-            },
+            origin: Origin::of_chunk(&self.endpoint, &self.meta.identity),
             redelivered: self.redelivered,
             attempts: 0,
         }

@@ -333,16 +333,11 @@ impl State {
         let pending = again.or_else(|| self.ready.pop_front())?;
         let token = self.next_token;
         self.next_token = self.next_token.wrapping_add(1);
-        let identity = pending.meta.identity;
         let delivery = Delivery {
             token: Token(token),
             bytes: pending.bytes.clone(),
             meta: Some(pending.meta),
-            origin: Origin {
-                endpoint: pending.connection.endpoint.clone(),
-                lane: format!("{}/{}", identity.producer, identity.lane).into(),
-                position: identity.sequence,
-            },
+            origin: Origin::of_chunk(&pending.connection.endpoint, &pending.meta.identity),
             redelivered: pending.redelivered,
             attempts: 0,
         };
