@@ -108,6 +108,11 @@ impl Failure {
         }
     }
 
+    /// An error of the operating system, which may pass.
+    pub fn of_io(operation: &'static str, error: &std::io::Error) -> Self {
+        Self::retry(operation, error.to_string())
+    }
+
     /// One that stays until somebody changes the configuration.
     pub fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
         Self {

@@ -67,7 +67,7 @@ impl KiekerTcpConfig {
             &mut config.unique_trace_ids,
             uri.take_choice("trace_ids", &choices)?,
         );
-        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
+        config.schema = uri.take_path("schema");
         uri.finish()?;
         Ok(config)
     }

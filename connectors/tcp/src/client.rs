@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, lookup_host};
 
 use crate::config::{TcpConfig, silence};
-use crate::error::{ProtocolError, ProtocolErrorKind, failed};
+use crate::error::ProtocolErrorKind;
 use crate::headers::{ConnectionLimits, Hello, Role};
 use crate::security::{ACCEPTED, CHALLENGE_BYTES};
 
@@ -32,10 +32,10 @@ const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 pub(crate) async fn connect(config: &TcpConfig) -> Result<Connected, Failure> {
     let addresses = lookup_host((&*config.host.name, config.port())).await;
     let mut last = Failure::retry("connect to", "the name has no address");
-    for address in addresses.map_err(|error| failed("look up", &error))? {
+    for address in addresses.map_err(|error| Failure::of_io("look up", &error))? {
         match TcpStream::connect(address).await {
             Ok(socket) => return greet(socket, config).await,
-            Err(error) => last = failed("connect to", &error),
+            Err(error) => last = Failure::of_io("connect to", &error),
         }
     }
     Err(last)
@@ -44,9 +44,9 @@ pub(crate) async fn connect(config: &TcpConfig) -> Result<Connected, Failure> {
 async fn greet(socket: TcpStream, config: &TcpConfig) -> Result<Connected, Failure> {
     socket
         .set_nodelay(true)
-        .map_err(|error| failed("set up", &error))?;
+        .map_err(|error| Failure::of_io("set up", &error))?;
     let mut stream = secure(socket, config).await?;
-    let unsent = |error| failed("say hello to", &error);
+    let unsent = |error| Failure::of_io("say hello to", &error);
     let wrong = |kind| broken("the receiver's hello", kind);
     let hello = config.hello(Role::Sender);
     send(&mut stream, &hello.to_bytes()).await.map_err(unsent)?;
@@ -118,11 +118,7 @@ pub(crate) async fn send(
 
 /// The receiver's first bytes, or their absence, break the protocol.
 fn broken(reading: &'static str, kind: ProtocolErrorKind) -> Failure {
-    Failure::from(&ProtocolError {
-        offset: 0,
-        reading,
-        kind,
-    })
+    Failure::from(&kind.at(0, reading))
 }
 
 /// Why the receiver's answer could not be read. An error of TLS does not pass by itself.
@@ -133,6 +129,6 @@ fn unanswered(error: &io::Error) -> Failure {
             let reason = error.to_string().into();
             broken("the TLS handshake", ProtocolErrorKind::Handshake { reason })
         }
-        _ => failed("say hello to", error),
+        _ => Failure::of_io("say hello to", error),
     }
 }

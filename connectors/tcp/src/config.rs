@@ -112,12 +112,11 @@ impl TcpConfig {
             &mut config.max_connections,
             uri.take_number("max_connections")?,
         );
-        let mut file = |name| uri.take_text(name).map(|path| PathBuf::from(&*path));
-        config.token_file = file("token_file");
+        config.token_file = uri.take_path("token_file");
         let files = TlsFiles {
-            authority: file("cacertfile"),
-            certificate: file("certfile"),
-            key: file("keyfile"),
+            authority: uri.take_path("cacertfile"),
+            certificate: uri.take_path("certfile"),
+            key: uri.take_path("keyfile"),
         };
         config.take_tls(uri.scheme() == SCHEME_TLS, files)?;
         uri.finish()?;
@@ -179,6 +178,14 @@ impl TcpConfig {
         self.heartbeat() * MISSED_HEARTBEATS
     }
 
+    /// The scheme of both ends.
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.tls {
+            Some(_) => SCHEME_TLS,
+            None => SCHEME,
+        }
+    }
+
     /// The port; 0 lets the operating system choose.
     pub(crate) fn port(&self) -> u16 {
         self.host.port.unwrap_or(0)
@@ -208,12 +215,7 @@ pub(crate) fn silence(peer: &Hello) -> Duration {
 /// The endpoint, as a URI without settings.
 impl fmt::Display for TcpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls.is_some() {
-            SCHEME_TLS
-        } else {
-            SCHEME
-        };
-        write!(f, "{scheme}://{}", self.host)
+        write!(f, "{}://{}", self.scheme(), self.host)
     }
 }
 

@@ -1,7 +1,5 @@
 //! Errors of the protocol and of connections, with their retry class.
 
-use std::io;
-
 use baler_common::transport::{Failure, ProducerId, RetryClass};
 
 use crate::headers::VersionRange;
@@ -145,6 +143,15 @@ pub enum ProtocolErrorKind {
 }
 
 impl ProtocolErrorKind {
+    /// The error of this kind at a place of the connection.
+    pub(crate) fn at(self, offset: u64, reading: &'static str) -> ProtocolError {
+        ProtocolError {
+            offset,
+            reading,
+            kind: self,
+        }
+    }
+
     /// Whether the peer may not send, however well it keeps to the protocol.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
@@ -176,9 +183,4 @@ impl From<&ProtocolError> for Failure {
             class: error.kind.class(),
         }
     }
-}
-
-/// Wraps an error of the operating system from connecting, writing or reading; all of them may pass.
-pub(crate) fn failed(operation: &'static str, error: &io::Error) -> Failure {
-    Failure::retry(operation, error.to_string())
 }

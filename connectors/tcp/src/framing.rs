@@ -247,11 +247,7 @@ impl Incoming {
     }
 
     fn error(&self, reading: &'static str, kind: ProtocolErrorKind) -> ProtocolError {
-        ProtocolError {
-            offset: self.offset,
-            reading,
-            kind,
-        }
+        kind.at(self.offset, reading)
     }
 }
 

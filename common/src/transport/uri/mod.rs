@@ -26,6 +26,7 @@ mod parse;
 mod settings;
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use settings::{Settings, parse_bool, parse_number};
@@ -195,6 +196,11 @@ impl Uri {
     /// Takes a setting as text.
     pub fn take_text(&mut self, name: &str) -> Option<Box<str>> {
         self.settings.take(name).map(|setting| setting.value)
+    }
+
+    /// Takes a path.
+    pub fn take_path(&mut self, name: &str) -> Option<PathBuf> {
+        self.take_text(name).map(|path| PathBuf::from(&*path))
     }
 
     /// Takes a setting that is `true`, `yes`, `on`, `1` or `false`, `no`, `off`, `0`; a setting

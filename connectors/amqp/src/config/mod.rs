@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use baler_common::transport::uri::{Host, Uri, UriError, set};
+use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
 use lapin::types::AMQPValue;
 
@@ -102,18 +102,14 @@ impl AmqpConfig {
             uri.host()?;
         }
         let hosts = uri.hosts().into();
-        let password = match (
-            uri.password().map(Box::from),
-            uri.take_text("password_file"),
-        ) {
+        let password_file = uri.take_path("password_file");
+        let password = match (uri.password().map(Box::from), password_file) {
             (Some(_), Some(_)) => {
-                let (first, why) = (
-                    "the password before the host",
-                    "one of them would not count",
-                );
+                let first = "the password before the host";
+                let why = "one of them would not count";
                 return Err(UriError::conflict(first, "password_file", why));
             }
-            (None, Some(file)) => Password::File(PathBuf::from(&*file)),
+            (None, Some(file)) => Password::File(file),
             // What RabbitMQ's own clients take, accepted from the broker's machine alone.
             (text, None) => Password::Text(text.unwrap_or_else(|| "guest".into())),
         };
@@ -123,83 +119,53 @@ impl AmqpConfig {
             None | Some("") => "/".into(),
             Some(vhost) => vhost.into(),
         };
+        let names = Names::take(&mut uri)?;
+        let arguments = QueueArguments::take(&mut uri)?;
+        let queue_type = uri.take_choice("queue_type", &QueueType::CHOICES)?;
+        let formats = [("chunks", false), ("kieker-plain", true)];
+        let mut window = WindowLimits::new(NonZeroU32::MIN.saturating_add(255));
+        window.take(&mut uri)?;
+        let max_chunk_bytes = NonZeroU32::MIN.saturating_add((16 << 20) - 1);
+        let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
         let small = |value| NonZeroU16::MIN.saturating_add(value);
-        let mut config = Self {
+        let (secs, millis) = (Duration::from_secs, Duration::from_millis);
+        let config = Self {
             tls: uri.scheme() == SCHEME_TLS,
             hosts,
             user: uri.user().unwrap_or("guest").into(),
             password,
             vhost,
             path: uri.path_as_typed().into(),
-            names: Names::take(&mut uri)?,
-            queue_type: QueueType::Quorum,
-            arguments: QueueArguments::take(&mut uri)?,
-            declare: true,
-            max_chunk_bytes: NonZeroU32::MIN.saturating_add((16 << 20) - 1),
-            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(255)),
-            prefetch: small(255),
-            ack_every: small(63),
-            ack_interval: Duration::from_millis(100),
-            heartbeat: Duration::from_secs(10),
-            connect_timeout: Duration::from_secs(10),
-            confirm_timeout: Duration::from_secs(30),
-            reconnect_max: Duration::from_secs(2),
-            lag_interval: Duration::from_secs(1),
-            start: Start::First,
-            position_file: uri
-                .take_text("position_file")
-                .map(|file| PathBuf::from(&*file)),
-            is_kieker_plain: false,
-            registry_file: uri
-                .take_text("registry_file")
-                .map(|file| PathBuf::from(&*file)),
-            schema: uri.take_text("schema").map(|file| PathBuf::from(&*file)),
-            ca_file: uri
-                .take_text("cacertfile")
-                .map(|file| PathBuf::from(&*file)),
-            cert_file: uri.take_text("certfile").map(|file| PathBuf::from(&*file)),
-            key_file: uri.take_text("keyfile").map(|file| PathBuf::from(&*file)),
+            names,
+            queue_type: queue_type.unwrap_or(QueueType::Quorum),
+            arguments,
+            declare: or(uri.take_bool("declare"), true)?,
+            max_chunk_bytes: or(uri.take_bytes_in("max_chunk"), max_chunk_bytes)?,
+            window,
+            prefetch: or(uri.take_number("prefetch"), small(255))?,
+            ack_every: or(uri.take_number("ack_every"), small(63))?,
+            ack_interval: or(uri.take_duration("ack_interval"), millis(100))?,
+            heartbeat: or(uri.take_duration("heartbeat"), secs(10))?,
+            connect_timeout: or(uri.take_duration("connect_timeout"), secs(10))?,
+            confirm_timeout: or(uri.take_duration("confirm_timeout"), secs(30))?,
+            reconnect_max: or(uri.take_duration("reconnect_max"), secs(2))?,
+            lag_interval: or(uri.take_duration("lag_interval"), secs(1))?,
+            start: start.unwrap_or(Start::First),
+            position_file: uri.take_path("position_file"),
+            is_kieker_plain: or(uri.take_choice("format", &formats), false)?,
+            registry_file: uri.take_path("registry_file"),
+            schema: uri.take_path("schema"),
+            ca_file: uri.take_path("cacertfile"),
+            cert_file: uri.take_path("certfile"),
+            key_file: uri.take_path("keyfile"),
             tap_target: None,
         };
-        config.take_settings(&mut uri)?;
         uri.finish()?;
+        if start.is_some() && config.queue_type != QueueType::Stream {
+            return Err(config.not_a_stream("offset"));
+        }
         config.check()?;
         Ok(config)
-    }
-
-    fn take_settings(&mut self, uri: &mut Uri) -> Result<(), UriError> {
-        set(
-            &mut self.queue_type,
-            uri.take_choice("queue_type", &QueueType::CHOICES)?,
-        );
-        let formats = [("chunks", false), ("kieker-plain", true)];
-        set(
-            &mut self.is_kieker_plain,
-            uri.take_choice("format", &formats)?,
-        );
-        set(&mut self.declare, uri.take_bool("declare")?);
-        set(&mut self.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
-        self.window.take(uri)?;
-        set(&mut self.prefetch, uri.take_number("prefetch")?);
-        set(&mut self.ack_every, uri.take_number("ack_every")?);
-        set(&mut self.ack_interval, uri.take_duration("ack_interval")?);
-        set(&mut self.heartbeat, uri.take_duration("heartbeat")?);
-        set(
-            &mut self.connect_timeout,
-            uri.take_duration("connect_timeout")?,
-        );
-        set(
-            &mut self.confirm_timeout,
-            uri.take_duration("confirm_timeout")?,
-        );
-        set(&mut self.reconnect_max, uri.take_duration("reconnect_max")?);
-        set(&mut self.lag_interval, uri.take_duration("lag_interval")?);
-        let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
-        if start.is_some() && self.queue_type != QueueType::Stream {
-            return Err(self.not_a_stream("offset"));
-        }
-        set(&mut self.start, start);
-        Ok(())
     }
 
     /// Settings that exclude each other.
@@ -257,6 +223,11 @@ impl AmqpConfig {
     pub(crate) fn port(&self, host: &Host) -> u16 {
         host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
     }
+}
+
+/// What was taken from a URI, or a default.
+fn or<T>(taken: Result<Option<T>, UriError>, default: T) -> Result<T, UriError> {
+    taken.map(|taken| taken.unwrap_or(default))
 }
 
 /// The endpoint, as a URI without credentials and settings, so that it can be shown.

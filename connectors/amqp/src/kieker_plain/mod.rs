@@ -15,7 +15,6 @@ mod sender;
 mod senders;
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use baler_blocking::schema;
@@ -35,6 +34,7 @@ const MAX_AGE: Duration = Duration::from_millis(100);
 /// Reads the messages that Kieker's `AmqpWriter` publishes, and hands out chunks of their records.
 ///
 /// It must be the only reader of its queue: it needs every message, in order.
+#[derive(Debug)]
 pub struct KiekerPlainReader {
     messages: AmqpReader,
     endpoint: Box<str>,
@@ -148,16 +148,11 @@ impl KiekerPlainReader {
         let chunk = self.ready.pop_front()?;
         let token = Token(self.next_token);
         self.next_token = self.next_token.wrapping_add(1);
-        let identity = chunk.meta.identity;
         let delivery = Delivery {
             token,
             bytes: chunk.bytes.clone(),
             meta: Some(chunk.meta),
-            origin: Origin {
-                endpoint: self.endpoint.clone(),
-                lane: format!("{}/{}", identity.producer, identity.lane).into(),
-                position: identity.sequence,
-            },
+            origin: Origin::of_chunk(&self.endpoint, &chunk.meta.identity),
             redelivered: chunk.is_redelivered,
             attempts: 0,
         };
@@ -230,14 +225,5 @@ impl ChunkReader for KiekerPlainReader {
             unsettled,
             ..report
         }
-    }
-}
-
-impl fmt::Debug for KiekerPlainReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KiekerPlainReader")
-            .field("endpoint", &self.endpoint)
-            .field("senders", &self.senders)
-            .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,6 @@
 //! All writers of Kieker whose messages come, within bounds, and the file of their strings.
 
 use std::collections::{HashMap, VecDeque};
-use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,10 +26,11 @@ const MAX_FILE_BYTES: u64 = 1 << 30;
 const FORGOTTEN: i32 = -1;
 
 /// The writers by the numbers of their registries.
+#[derive(Debug)]
 pub(super) struct Senders {
     catalog: Arc<Catalog>,
     senders: HashMap<i64, Sender>,
-    /// The memory of all of them.
+    /// The memory of all of them, in bytes.
     memory: usize,
     /// Counts messages, so that writers know when they sent last.
     messages: u64,
@@ -98,11 +98,6 @@ impl Senders {
     /// How many writers are known.
     pub(super) fn len(&self) -> usize {
         self.senders.len()
-    }
-
-    /// The memory of all writers, in bytes.
-    pub(super) fn memory(&self) -> usize {
-        self.memory
     }
 
     /// Takes a message apart; chunks that are full go to `ready`.
@@ -260,15 +255,6 @@ fn strings(senders: &HashMap<i64, Sender>) -> impl Iterator<Item = (i64, i32, &s
         let strings = sender.stream.strings();
         strings.map(|(id, text)| (sender.id, id, text))
     })
-}
-
-impl fmt::Debug for Senders {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Senders")
-            .field("senders", &self.len())
-            .field("memory", &self.memory())
-            .finish_non_exhaustive()
-    }
 }
 
 #[cfg(test)]

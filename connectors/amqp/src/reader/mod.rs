@@ -7,7 +7,6 @@ mod state;
 mod tests;
 mod worker;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -32,19 +31,11 @@ use state::ReaderState;
 /// One thread with a runtime in it connects, and connects again when the connection or the
 /// consumer is lost (the client library has another one for the socket). What was handed out then
 /// is stale, and comes again.
+#[derive(Debug)]
 pub struct AmqpReader {
-    endpoint: Box<str>,
     capability: ReaderCapability,
     shared: Arc<ReaderState>,
     thread: Option<JoinHandle<()>>,
-}
-
-impl fmt::Debug for AmqpReader {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AmqpReader")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
-    }
 }
 
 impl AmqpReader {
@@ -80,7 +71,6 @@ impl AmqpReader {
         let thread = client::spawn("baler-amqp-read", move || worker::run(ours, config, queue));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
-            endpoint: endpoint.into(),
             capability,
             shared,
             thread: Some(thread),

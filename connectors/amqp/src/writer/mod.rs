@@ -11,7 +11,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
@@ -37,20 +36,13 @@ use state::WriterState;
 ///
 /// A connection has one thread with a runtime in it, which publishes and takes the answers (the
 /// client library has another one for the socket). Both end with the connection.
+#[derive(Debug)]
 pub struct AmqpWriter {
     config: Arc<AmqpConfig>,
     endpoint: Box<str>,
     capability: Capability,
     shared: Arc<WriterState>,
     thread: Option<JoinHandle<()>>,
-}
-
-impl fmt::Debug for AmqpWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AmqpWriter")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
-    }
 }
 
 impl AmqpWriter {

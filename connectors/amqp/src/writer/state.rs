@@ -18,7 +18,7 @@ use crate::error;
 const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 
 /// What the owner and the thread share.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread: something was offered, or it is to end.
@@ -29,6 +29,7 @@ pub(super) struct WriterState {
 }
 
 /// A connection and its chunks: no thread, no I/O.
+#[derive(Debug)]
 pub(super) struct State {
     /// Why nothing can be offered.
     pub(super) failure: Option<Failure>,

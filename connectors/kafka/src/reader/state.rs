@@ -2,7 +2,6 @@
 //! The owner and the polling thread share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -125,14 +124,6 @@ pub(super) enum Next {
     /// Keep the membership alive: there is no room.
     Keep,
     Stop,
-}
-
-impl fmt::Debug for ReaderState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReaderState")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
-    }
 }
 
 impl ReaderState {

@@ -1,7 +1,6 @@
 //! The thread that polls, so that the group sees a living member however slow its owner is.
 
 use std::error::Error;
-use std::fmt;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
@@ -44,14 +43,6 @@ pub(super) struct Callbacks {
     pub(super) tokens: TokenSource,
     /// The client whose callbacks these are, once it is there.
     pub(super) client: OnceLock<Weak<Client>>,
-}
-
-impl fmt::Debug for Callbacks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Callbacks")
-            .field("shared", &self.shared)
-            .finish_non_exhaustive()
-    }
 }
 
 /// What this crate calls a consumer.

@@ -53,12 +53,12 @@ impl KiekerLogConfig {
         let follows = uri.take_bool("follow")?.unwrap_or(false);
         config.follow = follow || follows;
         let beside = || config.folder.with_added_extension("position");
-        let given = uri.take_text("position").map(|file| PathBuf::from(&*file));
+        let given = uri.take_path("position");
         config.position_file = given.or_else(|| follows.then(beside));
         let choices = [("skip", false), ("stop", true)];
         let stops = uri.take_choice("on_bad_line", &choices)?;
         config.stops_at_bad_record = stops.unwrap_or(false);
-        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
+        config.schema = uri.take_path("schema");
         uri.finish()?;
         Ok(config)
     }

@@ -4,7 +4,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Damaged, Origin};
+use baler_common::transport::{Damaged, Failure, Origin};
 use bytes::Bytes;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::net::TcpStream;
@@ -13,7 +13,6 @@ use tokio::task::JoinSet;
 use tokio::time;
 
 use super::connection::serve;
-use super::failed;
 use super::state::ReaderState;
 use crate::SCHEME;
 use crate::config::KiekerTcpConfig;
@@ -47,7 +46,7 @@ pub(super) async fn listen(
     let (listener, registry) = match (tokio::net::TcpListener::from_std(listener), registry) {
         (Ok(listener), Ok(registry)) => (listener, registry),
         (Err(error), _) | (_, Err(error)) => {
-            return state.push_failure(failed("listen at", &error));
+            return state.push_failure(Failure::of_io("listen at", &error));
         }
     };
     let mut connections = JoinSet::new();
@@ -63,7 +62,7 @@ pub(super) async fn listen(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                state.push_failure(failed("accept at", &error));
+                state.push_failure(Failure::of_io("accept at", &error));
                 time::sleep(PAUSE).await;
                 continue;
             }

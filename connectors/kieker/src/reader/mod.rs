@@ -57,7 +57,7 @@ impl KiekerTcpReader {
     /// read: the error is final.
     pub fn bind(config: KiekerTcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
-        let fail = |error| failed("listen at", &error).at(&endpoint);
+        let fail = |error| Failure::of_io("listen at", &error).at(&endpoint);
         let catalog = schema::catalog(config.schema.as_deref());
         let catalog = catalog.map_err(|failure| failure.at(&endpoint))?;
         let listen = |port| {
@@ -198,9 +198,4 @@ impl Drop for KiekerTcpReader {
     fn drop(&mut self) {
         self.stop();
     }
-}
-
-/// Wraps an error of the operating system; all of them may pass.
-fn failed(operation: &'static str, error: &io::Error) -> Failure {
-    Failure::retry(operation, error.to_string())
 }

@@ -110,17 +110,18 @@ impl RecordOutput for LogOutput {
         } = self;
         encoder.encode(batch, missing_timestamp, map_lines, records)?;
         let written = self.append(batch.len());
-        written.map_err(|error| WriteError::Broken(failed("write to", &error)))
+        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))
     }
 
     fn finish(mut self) -> Result<(), Failure> {
-        self.end_file().map_err(|error| failed("close", &error))
+        self.end_file()
+            .map_err(|error| Failure::of_io("close", &error))
     }
 }
 
 impl LogOutput {
     fn begin(config: &KiekerLogWriterConfig) -> Result<Self, Failure> {
-        let (folder, map) = begin_folder(config).map_err(|error| failed("open", &error))?;
+        let (folder, map) = begin_folder(config).map_err(|error| Failure::of_io("open", &error))?;
         Ok(Self {
             encoder: LogEncoder::new(config.format),
             config: config.clone(),
@@ -141,7 +142,7 @@ impl LogOutput {
             return Err(WriteError::Refused(message.into()));
         }
         let begun = self.end_file().and_then(|()| begin_folder(&self.config));
-        let begun = begun.map_err(|error| WriteError::Broken(failed("open", &error)))?;
+        let begun = begun.map_err(|error| WriteError::Broken(Failure::of_io("open", &error)))?;
         (self.folder, self.map) = begun;
         self.counter = 0;
         Ok(())
@@ -283,9 +284,4 @@ fn unix_nanos() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since.unwrap_or_default().as_nanos();
     i64::try_from(nanos).unwrap_or(i64::MAX)
-}
-
-/// Wraps an error of the operating system; all of them may pass.
-fn failed(operation: &'static str, error: &io::Error) -> Failure {
-    Failure::retry(operation, error.to_string())
 }

@@ -106,7 +106,7 @@ impl KiekerLogWriterConfig {
             );
         }
         config.window.take(&mut uri)?;
-        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
+        config.schema = uri.take_path("schema");
         uri.finish()?;
         Ok(config)
     }

@@ -87,12 +87,12 @@ impl RecordOutput for TcpOutput {
             }
         };
         let written = self.runtime.block_on(writing);
-        written.map_err(|error| WriteError::Broken(failed("write to", &error)))
+        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))
     }
 
     fn finish(mut self) -> Result<(), Failure> {
         let ended = self.runtime.block_on(self.stream.shutdown());
-        ended.map_err(|error| failed("close", &error))
+        ended.map_err(|error| Failure::of_io("close", &error))
     }
 }
 
@@ -102,7 +102,7 @@ impl TcpOutput {
         interrupt: watch::Receiver<bool>,
         by: Instant,
     ) -> Result<Self, Failure> {
-        let set_up = |error| failed("set up", &error);
+        let set_up = |error| Failure::of_io("set up", &error);
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .build()
@@ -151,11 +151,11 @@ async fn connect(
     };
     let late = |_| Err(Failure::retry("connect to", "no answer in time"));
     let stream = stream.map_or_else(late, |stream| {
-        stream.map_err(|error| failed("connect to", &error))
+        stream.map_err(|error| Failure::of_io("connect to", &error))
     })?;
     stream
         .set_nodelay(true)
-        .map_err(|error| failed("set up", &error))?;
+        .map_err(|error| Failure::of_io("set up", &error))?;
     Ok(stream)
 }
 
@@ -186,9 +186,4 @@ fn check_open(stream: &TcpStream) -> io::Result<()> {
             Err(error) => return Err(error),
         }
     }
-}
-
-/// Wraps an error of the operating system; all of them may pass.
-fn failed(operation: &'static str, error: &io::Error) -> Failure {
-    Failure::retry(operation, error.to_string())
 }

@@ -55,7 +55,7 @@ impl KiekerTcpWriterConfig {
             uri.take_duration("connect_timeout")?,
         );
         config.window.take(&mut uri)?;
-        config.schema = uri.take_text("schema").map(|path| PathBuf::from(&*path));
+        config.schema = uri.take_path("schema");
         uri.finish()?;
         Ok(config)
     }

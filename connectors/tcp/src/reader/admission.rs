@@ -81,13 +81,8 @@ pub(super) async fn secure(
         // Of rustls: no other source of this kind is read here.
         Err((error, mut socket)) if error.kind() == io::ErrorKind::InvalidData => {
             farewell(&mut socket, &[]).await;
-            let error = ProtocolError {
-                offset: 0,
-                reading: "the TLS handshake",
-                kind: ProtocolErrorKind::Handshake {
-                    reason: error.to_string().into(),
-                },
-            };
+            let reason = error.to_string().into();
+            let error = ProtocolErrorKind::Handshake { reason }.at(0, "the TLS handshake");
             Err(End::Broken(error, Bytes::new()))
         }
         Err(_) => Err(End::Lost),
@@ -110,13 +105,8 @@ pub(super) async fn greet(
     config: &TcpConfig,
     state: &ReaderState,
 ) -> Result<(Hello, BytesMut), End> {
-    let broken = |kind, bytes: BytesMut| {
-        let error = ProtocolError {
-            offset: 0,
-            reading: "the sender's hello",
-            kind,
-        };
-        End::Broken(error, bytes.freeze())
+    let broken = |kind: ProtocolErrorKind, bytes: BytesMut| {
+        End::Broken(kind.at(0, "the sender's hello"), bytes.freeze())
     };
     let mut bytes = BytesMut::with_capacity(LEAST_ROOM);
     let heard = time::timeout(config.connect_timeout, async {

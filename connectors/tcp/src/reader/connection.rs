@@ -16,11 +16,10 @@ use super::progress::Connection;
 use super::state::{Arriving, Pending, ReaderState};
 use crate::client::{Stream, send};
 use crate::config::{TcpConfig, silence};
-use crate::error::{ProtocolError, ProtocolErrorKind};
+use crate::error::ProtocolErrorKind;
 use crate::framing::{Incoming, Step};
 use crate::headers::{FrameHeader, FrameKind, Hello, Role};
 use crate::security::{PROOF_BYTES, Proof};
-use crate::{SCHEME, SCHEME_TLS};
 
 /// How much is read at a time, at least: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
@@ -40,12 +39,7 @@ pub(super) async fn serve(
     mut stop: watch::Receiver<Option<Instant>>,
 ) {
     let config = &settings.config;
-    let scheme = if config.tls.is_some() {
-        SCHEME_TLS
-    } else {
-        SCHEME
-    };
-    let endpoint: Box<str> = format!("{scheme}://{peer}").into();
+    let endpoint: Box<str> = format!("{}://{peer}", config.scheme()).into();
     let greeted = async {
         let (mut stream, proof) = secure(socket, &settings).await?;
         let (hello, rest) = greet(&mut *stream, config, &state).await?;
@@ -253,11 +247,7 @@ impl Receiving<'_> {
     }
 
     fn broken(&mut self, kind: ProtocolErrorKind) -> End {
-        let error = ProtocolError {
-            offset: self.incoming.offset(),
-            reading: "a chunk",
-            kind,
-        };
+        let error = kind.at(self.incoming.offset(), "a chunk");
         let length = self.buffer.len().min(DAMAGED_BYTES);
         End::Broken(error, self.buffer.split_to(length).freeze())
     }

@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
+    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
     TransportError, Verdict,
 };
 use tokio::sync::watch;
@@ -21,7 +21,6 @@ use tokio::{runtime, time};
 
 use crate::SCHEME;
 use crate::config::TcpConfig;
-use crate::error::failed;
 #[cfg(feature = "tls")]
 use crate::tls;
 use admission::Settings;
@@ -87,7 +86,7 @@ impl TcpReader {
             Some(files) => Some(tls::acceptor(files).map_err(|failure| failure.at(&endpoint))?),
             None => None,
         };
-        let fail = |error: std::io::Error| failed("listen at", &error).at(&endpoint);
+        let fail = |error: std::io::Error| Failure::of_io("listen at", &error).at(&endpoint);
         let listener =
             TcpListener::bind((config.host.name.as_ref(), config.port())).map_err(fail)?;
         listener.set_nonblocking(true).map_err(fail)?;
@@ -197,7 +196,7 @@ async fn listen(
 ) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
-        Err(error) => return state.push_failure(failed("listen at", &error)),
+        Err(error) => return state.push_failure(Failure::of_io("listen at", &error)),
     };
     let most = settings.config.max_connections.get();
     let mut connections = JoinSet::new();
@@ -219,7 +218,7 @@ async fn listen(
                 }
                 Ok(_) => state.count(|stats| stats.connections_turned_away += 1),
                 Err(error) => {
-                    state.push_failure(failed("accept at", &error));
+                    state.push_failure(Failure::of_io("accept at", &error));
                     time::sleep(PAUSE).await;
                 }
             },

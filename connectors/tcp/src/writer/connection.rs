@@ -12,7 +12,7 @@ use tokio::{runtime, time};
 use super::state::{Work, WriterState};
 use crate::client::{self, Connected, Stream};
 use crate::config::TcpConfig;
-use crate::error::{ProtocolError, ProtocolErrorKind, failed};
+use crate::error::ProtocolErrorKind;
 use crate::framing::Outgoing;
 use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, Hello};
 
@@ -29,7 +29,7 @@ pub(super) fn run(
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            answer(Err(failed("set up", &error)));
+            answer(Err(Failure::of_io("set up", &error)));
             return;
         }
     };
@@ -73,7 +73,7 @@ async fn send(
     state: &WriterState,
     heartbeat: Duration,
 ) -> Result<(), Failure> {
-    let fail = |error| failed("write to", &error);
+    let fail = |error| Failure::of_io("write to", &error);
     let mut outgoing = Outgoing::default();
     let mut chunks = VecDeque::new();
     loop {
@@ -117,19 +117,14 @@ async fn receive(
             state.tell_confirmed();
             confirmed = false;
         }
-        let broken = |kind| {
-            Failure::from(&ProtocolError {
-                offset,
-                reading: "the receiver's frames",
-                kind,
-            })
-        };
+        let broken =
+            |kind: ProtocolErrorKind| Failure::from(&kind.at(offset, "the receiver's frames"));
         match time::timeout(silence, read.read_exact(&mut frame)).await {
             Ok(Ok(_)) => {}
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => {
                 return Failure::retry("read from", "the receiver closed the connection");
             }
-            Ok(Err(error)) => return failed("read from", &error),
+            Ok(Err(error)) => return Failure::of_io("read from", &error),
             Err(_) => {
                 let milliseconds = silence.as_millis();
                 return broken(ProtocolErrorKind::Silence { milliseconds });

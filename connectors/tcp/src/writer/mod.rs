@@ -3,7 +3,6 @@
 mod connection;
 mod state;
 
-use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
@@ -23,20 +22,13 @@ use state::WriterState;
 ///
 /// A connection has a thread, which writes offered chunks, as many at a time as there are, and reads
 /// acknowledgements. It never blocks [`offer`](ChunkWriter::offer), and ends with the connection.
+#[derive(Debug)]
 pub struct TcpWriter {
     config: TcpConfig,
     endpoint: Box<str>,
     capability: Capability,
     state: Arc<WriterState>,
     thread: Option<JoinHandle<()>>,
-}
-
-impl fmt::Debug for TcpWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TcpWriter")
-            .field("endpoint", &self.endpoint)
-            .finish_non_exhaustive()
-    }
 }
 
 impl TcpWriter {
@@ -74,7 +66,7 @@ impl TcpWriter {
         let thread = thread::Builder::new()
             .name("baler-tcp-send".into())
             .spawn(move || connection::run(&config, &state, by, &connected));
-        let failed = |error| crate::error::failed("set up", &error);
+        let failed = |error| Failure::of_io("set up", &error);
         self.thread = Some(thread.map_err(failed)?);
         let ended = |_| Err(Failure::retry("connect to", "its thread ended"));
         answer.recv().unwrap_or_else(ended)

@@ -94,7 +94,7 @@ fn memory_is_bounded_by_writers_that_are_silent() {
     let text = "x".repeat(100 << 10);
     for writer in 0..50 {
         register(&mut senders, writer, &text);
-        assert!(senders.memory() <= 1 << 20, "{}", senders.memory());
+        assert!(senders.memory <= 1 << 20, "{}", senders.memory);
     }
     let known = senders.len();
     assert!((5..=10).contains(&known), "{known}");
