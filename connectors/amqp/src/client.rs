@@ -24,9 +24,9 @@ use lapin::options::{
 use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
-use lapin::{Channel, Connect, Connection, ConnectionProperties, ExchangeKind as Kind};
+use lapin::{Channel, Connect, Connection, ConnectionProperties};
 
-use super::config::{AmqpConfig, ExchangeKind, QueueType, TapTarget};
+use super::config::{AmqpConfig, QueueType, TapTarget};
 use super::error;
 
 /// A channel on which everything is declared, and the connection that it needs.
@@ -265,16 +265,10 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
             durable: true,
             ..ExchangeDeclareOptions::default()
         };
-        let kind = match names.exchange_kind {
-            ExchangeKind::Direct => Kind::Direct,
-            ExchangeKind::Fanout => Kind::Fanout,
-            ExchangeKind::Headers => Kind::Headers,
-            ExchangeKind::Topic => Kind::Topic,
-        };
-        channel
-            .exchange_declare(exchange.into(), kind, options, FieldTable::default())
-            .await
-            .map_err(failed)?;
+        let kind = names.exchange_kind.clone();
+        let none = FieldTable::default();
+        let declared = channel.exchange_declare(exchange.into(), kind, options, none);
+        declared.await.map_err(failed)?;
     }
     let durable = QueueDeclareOptions {
         durable: true,
@@ -282,25 +276,20 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     };
     if let Some(dead) = &names.dead_letter_queue {
         let arguments = arguments(config.queue_type);
-        let dead = (**dead).into();
-        channel
-            .queue_declare(dead, durable, arguments)
-            .await
-            .map_err(failed)?;
+        let declared = channel.queue_declare((**dead).into(), durable, arguments);
+        declared.await.map_err(failed)?;
     }
     let Some(queue) = &names.queue else {
         return Ok(());
     };
     let keys = names.of_lanes(&names.routing_key);
     for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
-        channel
-            .queue_declare(queue.as_str().into(), durable, queue_arguments(config))
-            .await
-            .map_err(failed)?;
+        let arguments = queue_arguments(config);
+        let declared = channel.queue_declare(queue.as_str().into(), durable, arguments);
+        declared.await.map_err(failed)?;
         if let Some(exchange) = &names.exchange {
-            bind(channel, &queue, exchange, &key)
-                .await
-                .map_err(failed)?;
+            let bound = bind(channel, &queue, exchange, &key);
+            bound.await.map_err(failed)?;
         }
     }
     Ok(())
@@ -343,10 +332,8 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
         auto_delete: true,
         ..QueueDeclareOptions::default()
     };
-    channel
-        .queue_declare((**queue).into(), options, tap_arguments())
-        .await
-        .map_err(failed)?;
+    let declared = channel.queue_declare((**queue).into(), options, tap_arguments());
+    declared.await.map_err(failed)?;
     for key in names.of_lanes(&names.routing_key) {
         bind(channel, queue, exchange, &key).await.map_err(failed)?;
     }

@@ -99,17 +99,13 @@ impl FileWriterConfig {
             ("drop-oldest", FullPolicy::DropOldest),
             ("refuse", FullPolicy::Refuse),
         ];
-        set(
-            &mut config.segment_bytes,
-            uri.take_bytes_in("segment_bytes")?,
-        );
+        let segment_bytes = uri.take_bytes_in("segment_bytes")?;
+        set(&mut config.segment_bytes, segment_bytes);
         set(&mut config.segment_age, uri.take_duration("segment_age")?);
         config.max_total_bytes = uri.take_bytes_in("max_total_bytes")?;
         set(&mut config.full, uri.take_choice("full", &policies)?);
-        set(
-            &mut config.max_chunk_bytes,
-            uri.take_bytes_in("max_chunk_bytes")?,
-        );
+        let max_chunk_bytes = uri.take_bytes_in("max_chunk_bytes")?;
+        set(&mut config.max_chunk_bytes, max_chunk_bytes);
         set(&mut config.window_chunks, uri.take_number("window_chunks")?);
         set(&mut config.window_bytes, uri.take_bytes_in("window_bytes")?);
         uri.finish()?;
@@ -216,16 +212,12 @@ impl FileReaderConfig {
         set(&mut config.follow, uri.take_bool("follow")?);
         let parse = |text: &str| text.parse().ok();
         config.consumer = uri.take_with("consumer", ConsumerName::EXPECTED, parse)?;
-        set(
-            &mut config.commit_interval,
-            uri.take_duration("commit_interval")?,
-        );
+        let commit_interval = uri.take_duration("commit_interval")?;
+        set(&mut config.commit_interval, commit_interval);
         let keep = [("all", Keep::All), ("consumed", Keep::Consumed)];
         set(&mut config.keep, uri.take_choice("keep", &keep)?);
-        set(
-            &mut config.max_chunk_bytes,
-            uri.take_bytes_in("max_chunk_bytes")?,
-        );
+        let max_chunk_bytes = uri.take_bytes_in("max_chunk_bytes")?;
+        set(&mut config.max_chunk_bytes, max_chunk_bytes);
         uri.finish()?;
         Ok(config)
     }

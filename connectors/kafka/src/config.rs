@@ -374,13 +374,9 @@ fn check(given: &Settings) -> Result<(), KafkaConfigError> {
     } else {
         return Ok(());
     };
-    Err(KafkaConfigError::Setting {
-        name: needs_tls.into(),
-        message:
-            "this build has no TLS for Kafka; build the program with --features kafka-tls, or \
-                  the crate baler-connector-kafka with the feature tls"
-                .into(),
-    })
+    let why = "this build has no TLS for Kafka; build the program with --features kafka-tls, or the \
+               crate baler-connector-kafka with the feature tls";
+    Err(KafkaConfigError::setting(&needs_tls, why))
 }
 
 /// Checks that the URI may have this part of the credentials beside these settings.
@@ -440,10 +436,7 @@ impl ClientSettings {
         } else {
             message
         };
-        Err(KafkaConfigError::Setting {
-            name: name.into(),
-            message: message.into(),
-        })
+        Err(KafkaConfigError::setting(&name, &message))
     }
 
     /// The settings that librdkafka knows.

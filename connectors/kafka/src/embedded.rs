@@ -50,9 +50,7 @@ impl fmt::Debug for EmbeddedCluster {
 }
 
 fn failed(error: &dyn fmt::Display) -> KafkaConfigError {
-    KafkaConfigError::Embedded {
-        message: error.to_string().into(),
-    }
+    KafkaConfigError::Client(format!("the embedded cluster: {error}").into())
 }
 
 impl EmbeddedCluster {

@@ -11,32 +11,26 @@ pub enum KafkaConfigError {
     /// The URI is wrong, or a setting of this connector is.
     #[error(transparent)]
     Uri(#[from] UriError),
-    /// librdkafka does not know a setting, or does not take its value.
-    #[error("librdkafka does not take {name}: {message}")]
-    Setting {
-        /// The setting.
-        name: Box<str>,
-        /// What librdkafka says; nothing of the value.
-        message: Box<str>,
-    },
-    /// The cluster inside the process cannot be started, or does not do what it is told.
-    #[error("the embedded cluster: {message}")]
-    Embedded {
-        /// What librdkafka says.
-        message: Box<str>,
-    },
+    /// librdkafka does not take a setting, or its cluster inside the process does not do as told.
+    #[error("{0}")]
+    Client(Box<str>),
 }
 
 impl From<KafkaConfigError> for UriError {
     fn from(error: KafkaConfigError) -> Self {
         match error {
             KafkaConfigError::Uri(error) => error,
-            error => Self::refused(error.to_string()),
+            KafkaConfigError::Client(message) => Self::refused(message),
         }
     }
 }
 
 impl KafkaConfigError {
+    /// librdkafka does not take a setting; the message has nothing of the value.
+    pub(crate) fn setting(name: &str, message: &str) -> Self {
+        Self::Client(format!("librdkafka does not take {name}: {message}").into())
+    }
+
     /// Two settings contradict each other.
     pub(crate) fn conflict(first: &str, second: &str, why: &str) -> Self {
         UriError::conflict(first, second, why).into()

@@ -57,16 +57,12 @@ impl KiekerTcpConfig {
         let mut config = Self::new(host.name, host.port.unwrap_or(0));
         config.registry_port = uri.take_number("registry_port")?;
         set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
-        set(
-            &mut config.max_connections,
-            uri.take_number("max_connections")?,
-        );
+        let max_connections = uri.take_number("max_connections")?;
+        set(&mut config.max_connections, max_connections);
         set(&mut config.max_age, uri.take_duration("max_age")?);
         let choices = [("sent", false), ("unique", true)];
-        set(
-            &mut config.unique_trace_ids,
-            uri.take_choice("trace_ids", &choices)?,
-        );
+        let unique_trace_ids = uri.take_choice("trace_ids", &choices)?;
+        set(&mut config.unique_trace_ids, unique_trace_ids);
         config.schema = uri.take_path("schema");
         uri.finish()?;
         Ok(config)

@@ -212,6 +212,17 @@ pub struct SpoolStatus {
     pub disk_error: Option<Arc<TransportError>>,
 }
 
+impl SpoolStatus {
+    /// Counts a chunk that is on disk now.
+    pub(crate) fn add_spooled(&mut self, records: u64, bytes: usize) {
+        add(&mut self.stats.spooled_chunks, 1);
+        add(&mut self.stats.spooled_records, records);
+        add(&mut self.stats.waiting_chunks, 1);
+        add(&mut self.stats.waiting_bytes, bytes as u64);
+        add(&mut self.waiting_records, records);
+    }
+}
+
 /// Reads a spool's status while somebody else owns it. Cheap, from any thread.
 #[derive(Debug, Clone, Default)]
 pub struct SpoolWatch {

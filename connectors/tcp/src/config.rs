@@ -103,15 +103,11 @@ impl TcpConfig {
         set(&mut config.max_chunk_bytes, uri.take_bytes_in("max_chunk")?);
         config.window.take(&mut uri)?;
         set(&mut config.heartbeat, uri.take_duration("heartbeat")?);
-        set(
-            &mut config.connect_timeout,
-            uri.take_duration("connect_timeout")?,
-        );
+        let connect_timeout = uri.take_duration("connect_timeout")?;
+        set(&mut config.connect_timeout, connect_timeout);
         set(&mut config.memory_bytes, uri.take_bytes_in("memory")?);
-        set(
-            &mut config.max_connections,
-            uri.take_number("max_connections")?,
-        );
+        let max_connections = uri.take_number("max_connections")?;
+        set(&mut config.max_connections, max_connections);
         config.token_file = uri.take_path("token_file");
         let files = TlsFiles {
             authority: uri.take_path("cacertfile"),

@@ -41,17 +41,15 @@ impl fmt::Display for VersionRange {
 
 /// Which end of a connection a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Role {
-    Sender,
-    Receiver,
+    Sender = 0x01,
+    Receiver = 0x02,
 }
 
 impl Role {
     const fn code(self) -> u8 {
-        match self {
-            Self::Sender => 0x01,
-            Self::Receiver => 0x02,
-        }
+        self as u8
     }
 
     const fn name(self) -> &'static str {
@@ -191,28 +189,23 @@ impl Hello {
 
 /// The kinds of frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum FrameKind {
     /// From the sender: a chunk.
-    Chunk,
+    Chunk = 0x01,
     /// From the receiver: how many chunks, from the first of the connection on, are settled.
-    Acknowledgement,
+    Acknowledgement = 0x02,
     /// From both: still there.
-    Heartbeat,
+    Heartbeat = 0x03,
     /// From both: nothing follows.
-    Bye,
+    Bye = 0x04,
     /// From the receiver: a chunk is refused, since another connection sends chunks of its producer.
-    Refusal,
+    Refusal = 0x05,
 }
 
 impl FrameKind {
     const fn code(self) -> u8 {
-        match self {
-            Self::Chunk => 0x01,
-            Self::Acknowledgement => 0x02,
-            Self::Heartbeat => 0x03,
-            Self::Bye => 0x04,
-            Self::Refusal => 0x05,
-        }
+        self as u8
     }
 
     fn from_code(code: u8) -> Option<Self> {

@@ -14,10 +14,11 @@ use std::time::Duration;
 
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
+use lapin::ExchangeKind;
 use lapin::types::AMQPValue;
 
 use super::{SCHEME, SCHEME_TLS};
-pub(crate) use queue::{ExchangeKind, Names, QueueArguments};
+pub(crate) use queue::{Names, QueueArguments};
 
 /// The settings of both ends.
 #[derive(Clone, PartialEq)]

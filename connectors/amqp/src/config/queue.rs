@@ -4,7 +4,8 @@ use std::fmt;
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
 use std::time::Duration;
 
-use baler_common::transport::uri::{Uri, UriError};
+use baler_common::transport::uri::{Uri, UriError, set};
+use lapin::ExchangeKind;
 use lapin::types::{AMQPValue, FieldTable};
 
 use super::QueueType;
@@ -16,6 +17,7 @@ pub(crate) struct Names {
     pub(crate) queue: Option<Box<str>>,
     /// What is written to instead.
     pub(crate) exchange: Option<Box<str>>,
+    /// How the exchange finds its queues.
     pub(crate) exchange_kind: ExchangeKind,
     /// With what; the queue, if there is one, is bound by it.
     pub(crate) routing_key: Box<str>,
@@ -27,24 +29,6 @@ pub(crate) struct Names {
     pub(crate) dead_letter_exchange: Option<Box<str>>,
     /// With what; the message's own, if there is none.
     pub(crate) dead_letter_routing_key: Option<Box<str>>,
-}
-
-/// How an exchange finds its queues.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ExchangeKind {
-    Direct,
-    Fanout,
-    Headers,
-    Topic,
-}
-
-impl ExchangeKind {
-    const CHOICES: [(&'static str, Self); 4] = [
-        ("direct", Self::Direct),
-        ("fanout", Self::Fanout),
-        ("headers", Self::Headers),
-        ("topic", Self::Topic),
-    ];
 }
 
 /// The most lanes that a sender has.
@@ -68,10 +52,18 @@ impl Names {
             dead_letter_queue: name("dead_letter_queue")?,
             dead_letter_exchange: name("dead_letter_exchange")?,
             dead_letter_routing_key: name("dead_letter_routing_key")?,
-            exchange_kind: uri
-                .take_choice("exchange_type", &ExchangeKind::CHOICES)?
-                .unwrap_or(ExchangeKind::Direct),
+            exchange_kind: ExchangeKind::Direct,
         };
+        let kinds = [
+            ("direct", ExchangeKind::Direct),
+            ("fanout", ExchangeKind::Fanout),
+            ("headers", ExchangeKind::Headers),
+            ("topic", ExchangeKind::Topic),
+        ];
+        set(
+            &mut names.exchange_kind,
+            uri.take_choice("exchange_type", &kinds)?,
+        );
         names.lanes = uri.take_with("lane_queues", "a number from 1 to 4096", |text| {
             text.parse()
                 .ok()
@@ -110,9 +102,9 @@ impl Names {
     /// Settings that exclude a queue for each lane.
     fn check_lanes(&self) -> Result<(), UriError> {
         let other = match self.exchange_kind {
-            ExchangeKind::Direct | ExchangeKind::Topic => None,
             ExchangeKind::Fanout => Some("exchange_type=fanout"),
             ExchangeKind::Headers => Some("exchange_type=headers"),
+            _ => None,
         };
         if let Some(other) = other {
             let why = "such an exchange does not choose a queue by the routing key";

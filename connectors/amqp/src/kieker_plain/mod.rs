@@ -187,9 +187,7 @@ impl ChunkReader for KiekerPlainReader {
             let until = self.due.map_or(by, |due| due.min(by));
             match self.messages.receive(until)? {
                 Received::Chunk(message) => self.take(&message)?,
-                Received::Idle if self.due.is_some_and(|due| due <= Instant::now()) => {
-                    self.flush()?;
-                }
+                Received::Idle if self.due.is_some_and(|due| due <= Instant::now()) => {}
                 other => return Ok(other),
             }
             if self.due.is_some_and(|due| due <= Instant::now()) {

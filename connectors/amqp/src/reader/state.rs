@@ -27,7 +27,7 @@ pub(super) struct ReaderState {
     max_chunk_bytes: usize,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     ledger: Ledger,
     /// Delivered and not handed out.
@@ -75,20 +75,9 @@ impl ReaderState {
         Self {
             state: Mutex::new(State {
                 ledger,
-                waiting: VecDeque::new(),
-                again: VecDeque::new(),
-                damaged: VecDeque::new(),
-                nacks: Vec::new(),
                 demand: usize::MAX,
-                is_suspect: false,
                 ack_every: 1,
-                prefetch: 0,
-                ready: None,
-                connected: false,
-                trouble: None,
-                close_failure: None,
-                counts: AmqpReaderCounts::default(),
-                stop: None,
+                ..State::default()
             }),
             work: tokio::sync::Notify::new(),
             arrived: Condvar::new(),

@@ -135,6 +135,7 @@ async fn consume(
     position: &mut Option<PositionFile>,
 ) -> Result<Instant, Failure> {
     let lost = |error: lapin::Error| error::of_use("read from", &error);
+    let channel = &connected.channel;
     let is_stream = config.queue_type == QueueType::Stream;
     let takes_all = is_stream || config.arguments.single_active;
     let mut events = connected.connection.events_listener();
@@ -149,11 +150,7 @@ async fn consume(
                 multiple: false,
                 requeue,
             };
-            connected
-                .channel
-                .basic_nack(tag, options)
-                .await
-                .map_err(lost)?;
+            channel.basic_nack(tag, options).await.map_err(lost)?;
         }
         let (quarter, ack_every) = acknowledged_by(config, prefetch);
         let due = |by: Option<Instant>| by.is_some_and(|by| by <= Instant::now());
@@ -163,11 +160,7 @@ async fn consume(
             let behind = if orders.starved { 0 } else { quarter };
             for Acknowledgement { tag, multiple } in shared.acknowledge(behind) {
                 let options = BasicAckOptions { multiple };
-                connected
-                    .channel
-                    .basic_ack(tag, options)
-                    .await
-                    .map_err(lost)?;
+                channel.basic_ack(tag, options).await.map_err(lost)?;
             }
             ack_by = None;
         } else if orders.owed > 0 && ack_by.is_none() {
@@ -221,7 +214,7 @@ async fn consume(
             event = next(&mut events) => match event {
                 // The channel that measures the lag is none of ours.
                 Some(Event::Error(error))
-                    if error.is_amqp_soft_error() && connected.channel.status().connected() => {}
+                    if error.is_amqp_soft_error() && channel.status().connected() => {}
                 Some(Event::Error(error)) => return Err(lost(error)),
                 Some(_) => {}
                 None => return Err(Failure::retry("read from", "the connection ended")),

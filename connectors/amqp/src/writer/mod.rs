@@ -63,7 +63,7 @@ impl AmqpWriter {
             endpoint: config.to_string().into(),
             config: Arc::new(config),
             capability,
-            shared: Arc::default(),
+            shared: WriterState::unopened(),
             thread: None,
         }
     }

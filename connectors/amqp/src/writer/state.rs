@@ -1,7 +1,7 @@
 //! A connection of a writer and its chunks, which the owner and the thread share.
 
 use std::collections::VecDeque;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
@@ -18,7 +18,7 @@ use crate::error;
 const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 
 /// What the owner and the thread share.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread: something was offered, or it is to end.
@@ -29,12 +29,12 @@ pub(super) struct WriterState {
 }
 
 /// A connection and its chunks: no thread, no I/O.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct State {
     /// Why nothing can be offered.
     pub(super) failure: Option<Failure>,
-    /// Whether the connection never was.
-    is_unopened: bool,
+    /// Whether there was a connection.
+    was_opened: bool,
     /// Offered and not published.
     outgoing: VecDeque<Chunk>,
     /// Offered and not answered, `outgoing` included.
@@ -57,6 +57,19 @@ pub(super) struct State {
 }
 
 impl WriterState {
+    /// A state without a connection.
+    pub(super) fn unopened() -> Arc<Self> {
+        Arc::new(Self {
+            state: Mutex::new(State {
+                failure: Some(Failure::retry("publish to", "it was not opened")),
+                ..State::default()
+            }),
+            work: tokio::sync::Notify::new(),
+            answered: Condvar::new(),
+            notify: NotifyCell::default(),
+        })
+    }
+
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -118,7 +131,7 @@ impl WriterState {
         let waited = self.answered.wait_timeout_while(self.lock(), left, waits);
         let state = waited.unwrap_or_else(PoisonError::into_inner).0;
         match &state.failure {
-            Some(_) if state.is_unopened => None,
+            Some(_) if !state.was_opened => None,
             Some(failure) => Some(failure.clone()),
             None if state.window.is_empty() => None,
             None if state.counts.is_blocked => {
@@ -132,31 +145,12 @@ impl WriterState {
     }
 }
 
-impl Default for State {
-    fn default() -> Self {
-        Self {
-            failure: Some(Failure::retry("publish to", "it was not opened")),
-            is_unopened: true,
-            outgoing: VecDeque::new(),
-            window: Window::default(),
-            delivery_reports: Vec::new(),
-            counts: AmqpWriterCounts::default(),
-            is_proven: false,
-            refused_since: None,
-            refused_connections: 0,
-            unblocked_at: None,
-            lacks_room: false,
-            stop: None,
-        }
-    }
-}
-
 impl State {
     /// Forgets what was not confirmed: a new connection is about to be made.
     pub(super) fn reset(&mut self) {
         *self = Self {
             failure: Some(Failure::retry("publish to", "it is being opened")),
-            is_unopened: self.is_unopened,
+            was_opened: self.was_opened,
             counts: self.counts,
             refused_connections: self.refused_connections,
             ..Self::default()
@@ -169,7 +163,7 @@ impl State {
         if self.stop.is_none() {
             self.failure = None;
         }
-        self.is_unopened = false;
+        self.was_opened = true;
         self.counts.connections += 1;
     }
 

@@ -149,23 +149,20 @@ impl KafkaBrowser {
     /// Why there is nothing to read, as the cluster says.
     fn unreadable(&self, error: Option<RDKafkaErrorCode>) -> Failure {
         let topic = &self.config.topic;
-        let message = match error {
+        let (message, passes) = match error {
             None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                format!("there is no topic {topic}")
+                let message = format!("there is no topic {topic}");
+                // It may come to be.
+                (message, self.browse != Browse::UntilNow)
             }
-            Some(code) => format!("topic {topic}: {code}"),
-        };
-        let passes = match error {
-            // It may come to be.
-            None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
-                self.browse != Browse::UntilNow
+            Some(code) => {
+                let message = format!("topic {topic}: {code}");
+                (message, error_class(code) == ErrorClass::Transient)
             }
-            Some(code) => error_class(code) == ErrorClass::Transient,
         };
-        if passes {
-            Failure::retry("look at", message)
-        } else {
-            Failure::last("look at", message)
+        match passes {
+            true => Failure::retry("look at", message),
+            false => Failure::last("look at", message),
         }
     }
 

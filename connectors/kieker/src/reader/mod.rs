@@ -159,8 +159,10 @@ impl ChunkReader for KiekerTcpReader {
             let left = by.saturating_duration_since(Instant::now());
             match self.events.recv_timeout(left) {
                 Ok(Event::Chunk(pending)) => self.ready.push_back(pending),
-                Ok(Event::Damaged { damaged, .. }) => return Ok(Received::Damaged(damaged)),
-                Ok(Event::Failure { failure, .. }) => return Err(failure.at(&self.endpoint)),
+                Ok(Event::Report { report, .. }) => {
+                    let damaged = report.map_err(|failure| failure.at(&self.endpoint))?;
+                    return Ok(Received::Damaged(damaged));
+                }
                 Err(_) => return Ok(Received::Idle),
             }
         }

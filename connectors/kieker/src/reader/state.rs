@@ -44,13 +44,10 @@ pub struct ReaderStats {
 /// What happened at a connection.
 pub(super) enum Event {
     Chunk(Pending),
-    Damaged {
-        damaged: Damaged,
-        _report: OwnedSemaphorePermit,
-    },
-    Failure {
-        failure: Failure,
-        _report: OwnedSemaphorePermit,
+    /// Damage or a failure, and its place among the reports that may wait.
+    Report {
+        report: Result<Damaged, Failure>,
+        _place: OwnedSemaphorePermit,
     },
 }
 
@@ -149,15 +146,17 @@ impl ReaderState {
             stats.damaged += 1;
             stats.damaged_untold += u64::from(permit.is_err());
         });
-        if let Ok(_report) = permit {
-            self.send(Event::Damaged { damaged, _report });
+        if let Ok(_place) = permit {
+            let report = Ok(damaged);
+            self.send(Event::Report { report, _place });
         }
     }
 
     /// Reports a failure that concerns no connection.
     pub(super) fn push_failure(&self, failure: Failure) {
-        if let Ok(_report) = Arc::clone(&self.reports).try_acquire_owned() {
-            self.send(Event::Failure { failure, _report });
+        if let Ok(_place) = Arc::clone(&self.reports).try_acquire_owned() {
+            let report = Err(failure);
+            self.send(Event::Report { report, _place });
         }
     }
 

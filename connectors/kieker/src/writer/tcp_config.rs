@@ -50,10 +50,8 @@ impl KiekerTcpWriterConfig {
             .ok_or_else(|| uri.missing_after_hosts("the port"))?;
         uri.no_path()?;
         let mut config = Self::new(host.name, port);
-        set(
-            &mut config.connect_timeout,
-            uri.take_duration("connect_timeout")?,
-        );
+        let connect_timeout = uri.take_duration("connect_timeout")?;
+        set(&mut config.connect_timeout, connect_timeout);
         config.window.take(&mut uri)?;
         config.schema = uri.take_path("schema");
         uri.finish()?;

@@ -110,29 +110,21 @@ impl Relay {
 
     /// Passes a delivery on to the outbox.
     fn admit(&mut self, delivery: Delivery) -> Result<(), RelayError> {
-        add(&mut self.ledger.counts.received, 1);
-        add(
-            &mut self.ledger.counts.received_bytes,
-            length(&delivery.bytes),
-        );
-        add(
-            &mut self.ledger.counts.redelivered,
-            delivery.redelivered.into(),
-        );
+        let counts = &mut self.ledger.counts;
+        add(&mut counts.received, 1);
+        add(&mut counts.received_bytes, length(&delivery.bytes));
+        add(&mut counts.redelivered, delivery.redelivered.into());
         let meta = match self.identities.of(&delivery) {
             Ok(meta) => meta,
             Err(error) => {
-                let reason = error.to_string();
-                return self.ledger.put_aside(
-                    delivery.token,
-                    Poison {
-                        bytes: &delivery.bytes,
-                        origin: &delivery.origin,
-                        meta: None,
-                        reason: &reason,
-                        is_sound: false,
-                    },
-                );
+                let poison = Poison {
+                    bytes: &delivery.bytes,
+                    origin: &delivery.origin,
+                    meta: None,
+                    reason: &error.to_string(),
+                    is_sound: false,
+                };
+                return self.ledger.put_aside(delivery.token, poison);
             }
         };
         let ticket = self.next_ticket;

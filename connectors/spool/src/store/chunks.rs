@@ -108,11 +108,7 @@ impl Store {
             self.watch.update(|status| {
                 status.disk_error = None;
                 for flight in &written {
-                    add(&mut status.stats.spooled_chunks, 1);
-                    add(&mut status.stats.spooled_records, u64::from(flight.records));
-                    add(&mut status.stats.waiting_chunks, 1);
-                    add(&mut status.stats.waiting_bytes, flight.bytes as u64);
-                    add(&mut status.waiting_records, u64::from(flight.records));
+                    status.add_spooled(flight.records.into(), flight.bytes);
                 }
             });
             self.readable = self.readable.saturating_add(written.len() as u64);
@@ -185,13 +181,9 @@ impl Store {
                     take(&mut self.readable, 1);
                 } else {
                     let records = delivery.meta.map_or(0, |meta| u64::from(meta.records));
-                    self.watch.update(|status| {
-                        add(&mut status.stats.spooled_chunks, 1);
-                        add(&mut status.stats.spooled_records, records);
-                        add(&mut status.stats.waiting_chunks, 1);
-                        add(&mut status.stats.waiting_bytes, delivery.bytes.len() as u64);
-                        add(&mut status.waiting_records, records);
-                    });
+                    let bytes = delivery.bytes.len();
+                    self.watch
+                        .update(|status| status.add_spooled(records, bytes));
                 }
                 Front::Chunk(delivery)
             }

@@ -128,15 +128,10 @@ impl Worker {
 
     /// Does what can be done now; returns when to come again at the latest.
     fn step(&mut self, now: Instant) -> Instant {
-        self.take_orders(now);
-        if let Err(error) = self.store.prepare(now) {
-            // Another process has the folder: nothing goes on before it is ours.
+        if let Err(error) = self.send_on(now) {
             self.decide(Err(error));
             return now + MAX_POLL_INTERVAL;
         }
-        self.open_when_due(now);
-        self.take_written(now);
-        self.send(now);
         self.spool(now, false);
         self.judge(now);
         self.show(now);
@@ -148,6 +143,18 @@ impl Worker {
         self.next_time(now)
     }
 
+    /// Takes orders and results, and sends on what can be sent now.
+    ///
+    /// `Err` means that another process has the folder: nothing goes on before it is ours.
+    fn send_on(&mut self, now: Instant) -> Result<(), TransportError> {
+        self.take_orders(now);
+        self.store.prepare(now)?;
+        self.open_when_due(now);
+        self.take_written(now);
+        self.send(now);
+        Ok(())
+    }
+
     /// Sends on what can be sent until the deadline, puts the rest on disk, and ends.
     fn close(&mut self, by: Instant) {
         let begun = Instant::now();
@@ -157,13 +164,9 @@ impl Worker {
         let mut error = None;
         loop {
             let now = Instant::now();
-            self.take_orders(now);
-            if self.store.prepare(now).is_err() {
+            if self.send_on(now).is_err() {
                 break;
             }
-            self.open_when_due(now);
-            self.take_written(now);
-            self.send(now);
             let is_open = matches!(self.medium, Medium::Open(_));
             let is_sending = is_open && !(self.drained && self.outstanding.is_empty());
             if is_open && (!is_sending || now >= send_by) {

@@ -41,7 +41,7 @@ pub(super) struct ReaderState {
     changed: Condvar,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     stats: ReaderStats,
     /// Received and not handed out.
@@ -129,16 +129,8 @@ impl ReaderState {
             )),
             beyond: Arc::new(Semaphore::new(1)),
             state: Mutex::new(State {
-                stats: ReaderStats::default(),
-                ready: VecDeque::new(),
-                again: BTreeMap::new(),
-                handed_out: HashMap::new(),
                 demand: usize::MAX,
-                next_arrival: 0,
-                next_token: 0,
-                damaged: VecDeque::new(),
-                failure: None,
-                owner_waits: false,
+                ..State::default()
             }),
             changed: Condvar::new(),
         }
