@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::{RecordFields, RecordRef, ValueRef};
@@ -24,7 +24,14 @@ pub(crate) struct Condition {
     env: Arc<Env>,
     /// The variables that it names: only these are looked up.
     variables: Arc<[String]>,
-    failures: Failures,
+    counts: Arc<FilterCounts>,
+}
+
+#[derive(Debug, Default)]
+struct FilterCounts {
+    filtered: AtomicU64,
+    /// For how many records the expression could not be said, and why for the first.
+    undecided: Mutex<(u64, Option<String>)>,
 }
 
 impl Condition {
@@ -52,25 +59,42 @@ impl Condition {
             program: Arc::new(program),
             env,
             variables,
-            failures: Failures::default(),
+            counts: Arc::default(),
         })
     }
 
     /// Whether it is true for a record. A record for which it is not is counted as filtered.
     pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
         let passes = self.holds(record, chunk).unwrap_or_else(|reason| {
-            self.failures.add(reason);
+            let mut undecided = self.undecided();
+            undecided.0 = undecided.0.saturating_add(1);
+            undecided.1.get_or_insert(reason);
             false
         });
         if !passes {
-            self.failures.0.filtered.fetch_add(1, Ordering::Relaxed);
+            self.counts.filtered.fetch_add(1, Ordering::Relaxed);
         }
         passes
     }
 
-    /// A handle to what it counts.
-    pub(crate) fn failures(&self) -> Failures {
-        self.failures.clone()
+    /// How many records did not pass.
+    pub(crate) fn filtered(&self) -> u64 {
+        self.counts.filtered.load(Ordering::Relaxed)
+    }
+
+    /// Tells on standard error of records for which the expression could not be said, if any.
+    pub(crate) fn tell_undecided(&self) {
+        if let (records, Some(reason)) = &*self.undecided() {
+            output::say(format_args!(
+                "{} records were left out because --where cannot be said for them: {reason}",
+                output::number(*records)
+            ));
+        }
+    }
+
+    fn undecided(&self) -> MutexGuard<'_, (u64, Option<String>)> {
+        let undecided = self.counts.undecided.lock();
+        undecided.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether it is true for a record.
@@ -147,55 +171,9 @@ pub(crate) struct Where<S> {
     next: S,
 }
 
-/// How many records did not pass, and for how many of them an expression could not be said. Cloning
-/// shares.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Failures(Arc<FilterCounts>);
-
-#[derive(Debug, Default)]
-struct FilterCounts {
-    filtered: AtomicU64,
-    /// For how many records the expression could not be said, and why for the first.
-    undecided: Mutex<(u64, Option<String>)>,
-}
-
-impl Failures {
-    fn add(&self, reason: String) {
-        let undecided = &self.0.undecided;
-        let mut failures = undecided.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.0 = failures.0.saturating_add(1);
-        failures.1.get_or_insert(reason);
-    }
-
-    /// How many records did not pass.
-    pub(crate) fn filtered(&self) -> u64 {
-        self.0.filtered.load(Ordering::Relaxed)
-    }
-
-    /// Tells on standard error of records for which the expression could not be said, if any.
-    pub(crate) fn tell(&self) {
-        let failures = self
-            .0
-            .undecided
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let (records, Some(reason)) = &*failures {
-            output::say(format_args!(
-                "{} records were left out because --where cannot be said for them: {reason}",
-                output::number(*records)
-            ));
-        }
-    }
-}
-
 impl<S: Stage> Where<S> {
     pub(crate) fn new(condition: Condition, next: S) -> Self {
         Self { condition, next }
-    }
-
-    /// A handle to what did not pass.
-    pub(crate) fn failures(&self) -> Failures {
-        self.condition.failures()
     }
 }
 

@@ -8,6 +8,7 @@ mod decoding;
 mod endpoint;
 mod exit;
 mod fields;
+mod filters;
 mod observe;
 mod output;
 mod patience;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use baler_analysis::filters::Times;
 use baler_common::container::{LossReason, Losses};
+
+use serde_json::Value;
 
 use super::span;
 use super::tables::{number, table};
@@ -39,21 +40,20 @@ pub(crate) fn short_operation(signature: &str) -> &str {
         .unwrap_or(signature)
 }
 
-/// A table of response times, in order.
-pub(crate) fn operations_table(times: &Times) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
-    let time = |value: u64| span(value as f64);
+/// A table of the response times in a document, in order.
+pub(crate) fn operations_table<'a>(operations: impl IntoIterator<Item = &'a Value>) -> String {
+    let time = |value: &Value| span(value.as_f64().unwrap_or(0.0));
     table(
         &["operation", "count", "mean", "p50", "p99", "max"],
         &[1, 2, 3, 4, 5],
-        times.operations().iter().map(|it| {
+        operations.into_iter().map(|it| {
             vec![
-                short_operation(&it.operation).to_owned(),
-                number(it.calls),
-                span(it.mean_ns),
-                time(it.p50_ns),
-                time(it.p99_ns),
-                time(it.max_ns),
+                short_operation(it["operation"].as_str().unwrap_or_default()).to_owned(),
+                number(it["count"].as_u64().unwrap_or(0)),
+                time(&it["mean_ns"]),
+                time(&it["p50_ns"]),
+                time(&it["p99_ns"]),
+                time(&it["max_ns"]),
             ]
         }),
     )

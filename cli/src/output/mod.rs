@@ -51,6 +51,19 @@ pub(crate) fn document(format: DocumentFormat, document: &Value) -> Result<(), F
     result(format, document, || two_columns(&figures_of(document)))
 }
 
+/// The items of a list in a document; none if it has no such list.
+pub(crate) fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
+    document[name].as_array().into_iter().flatten()
+}
+
+/// Takes a field out of a document; `Null` if it is not there.
+pub(crate) fn take(document: &mut Value, name: &str) -> Value {
+    let fields = document.as_object_mut();
+    fields
+        .and_then(|it| it.shift_remove(name))
+        .unwrap_or_default()
+}
+
 /// Adds a field to a document.
 pub(crate) fn insert(document: &mut Value, name: &str, value: impl Into<Value>) {
     if let Some(fields) = document.as_object_mut() {

@@ -7,21 +7,20 @@ mod partial;
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
-use std::time::Instant;
 
-use baler_analysis::filters::{ByTime, ByType, TypePattern};
 use baler_analysis::json_lines::{JsonLinesReader, Next};
 use baler_analysis::traces::{TraceSettings, TraceStage};
-use baler_analysis::{Parcel, Source, Stage, Stop};
+use baler_analysis::{Parcel, Source, Stage};
 use baler_common::record::{BatchBuilder, DynamicRecord};
 use baler_common::transport::Browse;
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
-use crate::condition::{Condition, Failures, Where};
+use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
+use crate::filters::Filters;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
@@ -88,22 +87,21 @@ fn read(
         }
         None => Box::new(traces.clone()),
     };
-    let (mut stage, failures) = stages(args, condition, sink)?;
+    let filters = Filters::new(&args.types, (args.since, args.until), condition)?;
+    let stage = filters.before(sink);
     // Only --merge does without.
     let from = args.from.as_deref().unwrap_or_default();
     let opened = endpoint::open_source_by(from, |text| open_medium(text, args.follow))?;
     let progress = Progress::spinner(quiet);
     let read = match opened {
         RecordSource::Lines(mut lines, endpoint) => {
-            read_lines(&mut lines, endpoint, stage.as_mut(), (&progress, shutdown))?
+            read_lines(&mut lines, endpoint, stage, (&progress, shutdown))?
         }
-        RecordSource::Medium(open) => {
-            read_medium(args, open, stage.as_mut(), (&progress, shutdown, quiet))?
-        }
+        RecordSource::Medium(open) => read_medium(args, open, stage, (&progress, shutdown, quiet))?,
     };
     progress.clear();
-    if let (Some(failures), false) = (failures, quiet) {
-        failures.tell();
+    if let (Some(condition), false) = (&filters.condition, quiet) {
+        condition.tell_undecided();
     }
     Ok(read)
 }
@@ -128,40 +126,6 @@ fn settings(args: &AnalyzeArgs) -> TraceSettings {
     settings
 }
 
-/// The filters before the traces.
-///
-/// # Errors
-///
-/// No time can be in the span.
-fn stages(
-    args: &AnalyzeArgs,
-    condition: Option<Condition>,
-    mut stage: Box<dyn Stage>,
-) -> Result<(Box<dyn Stage>, Option<Failures>), Failure> {
-    let mut failures = None;
-    if let Some(condition) = condition {
-        let filter = Where::new(condition, stage);
-        failures = Some(filter.failures());
-        stage = Box::new(filter);
-    }
-    if args.since.is_some() || args.until.is_some() {
-        let span = args.since.unwrap_or(i64::MIN)..args.until.unwrap_or(i64::MAX);
-        if span.is_empty() {
-            return Err(Failure::configuration(format!(
-                "--since {} is not before --until {}: no record can be between",
-                span.start, span.end
-            )));
-        }
-        stage = Box::new(ByTime::new(span, stage));
-    }
-    if !args.types.is_empty() {
-        let patterns = args.types.iter();
-        let patterns = patterns.map(|pattern| TypePattern::new(pattern.as_str()));
-        stage = Box::new(ByType::new(patterns, stage));
-    }
-    Ok((stage, failures))
-}
-
 /// Opens a medium to look at the chunks that it has, or, to follow it, to receive them.
 fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     if follow {
@@ -183,7 +147,7 @@ fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
 fn read_lines(
     lines: &mut JsonLinesReader,
     endpoint: String,
-    stage: &mut dyn Stage,
+    mut stage: Box<dyn Stage>,
     (progress, shutdown): (&Progress, &Shutdown),
 ) -> Result<ReadFigures, Failure> {
     let mut records = 0_u64;
@@ -226,7 +190,7 @@ fn read_lines(
 fn read_medium(
     args: &AnalyzeArgs,
     open: OpenReader,
-    stage: &mut dyn Stage,
+    stage: Box<dyn Stage>,
     (progress, shutdown, quiet): (&Progress, &Shutdown, bool),
 ) -> Result<ReadFigures, Failure> {
     output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
@@ -235,23 +199,17 @@ fn read_medium(
     if args.partial.is_some() {
         source = source.with_demand(partial::MAX_HELD);
     }
-    let mut stop = Stop::default();
-    stop.idle_timeout = args.idle_timeout;
     let give_up = args.give_up.limit(args.idle_timeout);
     let mut patience = Patience::new(&open.endpoint, give_up, quiet);
-    let mut given_up = None;
-    let ran = source.run(stage, stop, |report| {
-        given_up = patience.look(&report.waiting).err();
+    let idle_timeout = args.idle_timeout;
+    let (report, ran) = patience.run_source(source, stage, idle_timeout, shutdown, |report| {
         progress.show(report.records, || {
             let records = output::number(report.records);
             format!("{records} records from {}", open.endpoint)
         });
-        !shutdown.is_requested() && given_up.is_none()
+        !shutdown.is_requested()
     });
-    let report = source.report();
-    let closed = source.close(shutdown.deadline().max(Instant::now()));
-    let result = ran.and_then(|()| closed.map(drop)).map_err(Failure::from);
-    given_up.map_or(result, Err)?;
+    ran?;
     Ok(ReadFigures {
         endpoint: open.endpoint,
         records: report.records,
@@ -268,43 +226,20 @@ fn text(document: &Value) -> String {
         ("first_unix_ns", "first began"),
         ("last_unix_ns", "last ended"),
     ] {
-        let time = figures.as_object_mut().and_then(|it| it.shift_remove(name));
-        let time = time.as_ref().and_then(Value::as_i64).map(output::time);
+        let time = output::take(&mut figures, name).as_i64().map(output::time);
         rows.extend(time.map(|time| (shown.to_owned(), time)));
     }
     rows.extend(output::figures_of(&figures));
-    let mut text = output::two_columns(&rows);
-    let empty = Vec::new();
-    let list = |name: &str| document[name].as_array().unwrap_or(&empty).iter();
-    let count = |value: &Value| output::number(value.as_u64().unwrap_or(0));
-    let time = |value: &Value| output::span(value.as_f64().unwrap_or(0.0));
-    text.push('\n');
-    text.push_str(&output::table(
-        &["operation", "count", "mean", "p50", "p99", "max"],
-        &[1, 2, 3, 4, 5],
-        list("operations").take(MAX_ROWS).map(|it| {
-            vec![
-                output::figures::short_operation(&word(&it["operation"])).to_owned(),
-                count(&it["count"]),
-                time(&it["mean_ns"]),
-                time(&it["p50_ns"]),
-                time(&it["p99_ns"]),
-                time(&it["max_ns"]),
-            ]
-        }),
-    ));
-    let components = document.pointer("/graphs/components");
-    let components = components
-        .and_then(Value::as_array)
-        .unwrap_or(&empty)
-        .iter();
-    text.push('\n');
-    text.push_str(&output::table(
-        &["component", "calls component", "count"],
-        &[2],
-        components
-            .take(MAX_ROWS)
-            .map(|it| vec![word(&it["from"]), word(&it["to"]), count(&it["count"])]),
-    ));
-    text
+    let operations = output::items(document, "operations").take(MAX_ROWS);
+    let components = output::items(&document["graphs"], "components").take(MAX_ROWS);
+    let components = components.map(|it| {
+        let count = output::number(it["count"].as_u64().unwrap_or(0));
+        vec![word(&it["from"]), word(&it["to"]), count]
+    });
+    [
+        output::two_columns(&rows),
+        output::figures::operations_table(operations),
+        output::table(&["component", "calls component", "count"], &[2], components),
+    ]
+    .join("\n")
 }

@@ -72,7 +72,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
     let found = (&found, traces.read(call_tree));
     let document = document((&report, &source), found, &times, shop.visits());
-    output::result(args.format, &document, || text(document.clone(), &times))?;
+    output::result(args.format, &document, || text(document.clone()))?;
     shown?;
     let code = report.conclude()?;
     if source.records != report.stats().delivered {
@@ -127,21 +127,19 @@ fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
 }
 
 /// The figures for people.
-fn text(mut document: Value, times: &Times) -> String {
-    let mut tree = None;
-    if let Some(fields) = document.as_object_mut() {
-        fields.shift_remove("operations");
-        tree = fields.shift_remove("call_tree");
-    }
+fn text(mut document: Value) -> String {
+    let operations = output::take(&mut document, "operations");
+    let tree = output::take(&mut document, "call_tree");
     let mut text = output::two_columns(&output::figures_of(&document));
     text.push('\n');
-    text.push_str(&operations_table(times));
-    let Some(tree) = &tree.filter(Value::is_object) else {
+    text.push_str(&operations_table(
+        operations.as_array().into_iter().flatten(),
+    ));
+    if tree.is_null() {
         return text;
-    };
+    }
     text.push_str(&format!("\n call tree of trace {}\n", tree["trace_id"]));
-    let calls = tree["executions"].as_array().into_iter().flatten();
-    let lines = calls.map(|call| {
+    let lines = output::items(&tree, "executions").map(|call| {
         let depth = call["ess"].as_u64().unwrap_or(0).min(20);
         let indent = "  ".repeat(usize::try_from(depth).unwrap_or(0));
         let name = call["operation"].as_str().map_or("", short_operation);

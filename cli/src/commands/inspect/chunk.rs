@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use crate::args::InspectArgs;
 use crate::exit::Failure;
-use crate::output;
 use crate::output::figures::by_reason;
+use crate::output::{self, items};
 
 /// How many columns of a chunk are listed.
 const MAX_COLUMNS: usize = 40;
@@ -128,26 +128,17 @@ fn field<'a>(document: &'a Value, name: &str) -> &'a str {
     document[name].as_str().unwrap_or_default()
 }
 
-/// The items of a list in a document.
-fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
-    document[name].as_array().into_iter().flatten()
-}
-
 /// A chunk for people.
 pub(super) fn text(chunk: &Value) -> String {
     let mut figures = chunk.clone();
-    if let Some(fields) = figures.as_object_mut() {
-        for shown_below in ["schemas", "first_strings", "first_records"] {
-            fields.shift_remove(shown_below);
-        }
-        if let Some(layout) = fields.get_mut("layout").and_then(Value::as_object_mut) {
-            layout.shift_remove("columns");
-        }
-        let ends = ["first_unix_ns", "last_unix_ns"].map(|name| fields.shift_remove(name));
-        if let [Some(first), Some(last)] = ends.map(|it| it.and_then(|it| it.as_i64())) {
-            let time = format!("{} to {}", output::time(first), output::time(last));
-            fields.insert("time".to_owned(), time.into());
-        }
+    for shown_below in ["schemas", "first_strings", "first_records"] {
+        output::take(&mut figures, shown_below);
+    }
+    output::take(&mut figures["layout"], "columns");
+    let ends = ["first_unix_ns", "last_unix_ns"].map(|name| output::take(&mut figures, name));
+    if let [Some(first), Some(last)] = ends.map(|it| it.as_i64()) {
+        let time = format!("{} to {}", output::time(first), output::time(last));
+        output::insert(&mut figures, "time", time);
     }
     let mut rows = output::figures_of(&figures);
     for lost in items(&chunk["header"], "lost_chunks") {

@@ -153,8 +153,8 @@ fn finish(
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());
-        if let Some(condition) = &settings.condition {
-            condition.failures().tell();
+        if let Some(condition) = &settings.filters.condition {
+            condition.tell_undecided();
         }
     }
     result?;

@@ -1,22 +1,16 @@
 //! What the flags of `receive` mean together.
 
-use std::ops::Range;
 use std::path::PathBuf;
 
-use baler_analysis::filters::TypePattern;
-
 use crate::args::{ReceiveArgs, RecordFormat};
-use crate::condition::Condition;
 use crate::exit::Failure;
 use crate::fields::Fields;
+use crate::filters::Filters;
 
 /// What to receive, how, and where to.
 pub(super) struct Settings {
     pub(super) args: ReceiveArgs,
-    pub(super) types: Vec<TypePattern>,
-    /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
-    pub(super) span: Option<Range<i64>>,
-    pub(super) condition: Option<Condition>,
+    pub(super) filters: Filters,
     pub(super) fields: Option<Fields>,
     pub(super) target: Target,
 }
@@ -104,23 +98,9 @@ impl Settings {
                 "flags that begin with --parquet go with --format parquet",
             ));
         }
-        let span = match (args.since, args.until) {
-            (None, None) => None,
-            (since, until) => Some(since.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX)),
-        };
-        if let Some(span) = &span
-            && span.is_empty()
-        {
-            return Err(Failure::configuration(format!(
-                "--since {} is not before --until {}: no record can be between",
-                span.start, span.end
-            )));
-        }
-        let types = args.types.iter();
+        let span = (args.since, args.until);
         Ok(Self {
-            types: types.map(|it| TypePattern::new(it.as_str())).collect(),
-            span,
-            condition: args.condition.expression()?,
+            filters: Filters::new(&args.types, span, args.condition.expression()?)?,
             fields: args.fields.chosen()?,
             target,
             args,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use baler_analysis::filters::{ByTime, ByType, Counts, SharedStage, Taken, Tee, Times};
+use baler_analysis::filters::{Counts, SharedStage, Taken, Tee, Times};
 use baler_analysis::sinks::{
     CsvFolder, Existing, Formulas, JsonLines, OutputFile, SharedOutput, TextTable,
 };
@@ -15,7 +15,6 @@ use baler_analysis::{AnalysisError, Pipe, Progress, Stage};
 use super::settings::{Settings, Target};
 use super::summary::Figures;
 use crate::args::RecordFormat;
-use crate::condition::Where;
 use crate::exit::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
@@ -147,20 +146,14 @@ impl<'a> Stages<'a> {
         if let Some(times) = &self.times {
             tee = tee.branch(times.stage());
         }
-        let mut stage: Box<dyn Stage> = Box::new(self.taken.stage(tee));
-        if let Some(condition) = self.settings.condition.clone() {
-            stage = Box::new(Where::new(condition, stage));
-        }
-        if let Some(span) = self.settings.span.clone() {
-            stage = Box::new(ByTime::new(span, stage));
-        }
-        if !self.settings.types.is_empty() {
-            stage = Box::new(ByType::new(self.settings.types.iter().cloned(), stage));
-        }
-        if let Some(fields) = &self.settings.fields {
-            stage = Box::new(fields.note(stage));
-        }
-        Ok(stage)
+        let stage = self
+            .settings
+            .filters
+            .before(Box::new(self.taken.stage(tee)));
+        Ok(match &self.settings.fields {
+            Some(fields) => Box::new(fields.note(stage)),
+            None => stage,
+        })
     }
 
     /// The sink on a thread of its own, for which nobody waits longer than the deadline.

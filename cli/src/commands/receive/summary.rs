@@ -87,10 +87,8 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
 
 /// The summary for people.
 pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
-    if let Some(fields) = summary.as_object_mut() {
-        fields.shift_remove("operations");
-        fields.shift_remove("types");
-    }
+    let operations = output::take(&mut summary, "operations");
+    output::take(&mut summary, "types");
     let mut text = output::two_columns(&output::figures_of(&summary));
     let types = figures.written.by_type().into_iter();
     let mut types: Vec<_> = types
@@ -101,9 +99,9 @@ pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
         text.push('\n');
         text.push_str(&output::table(&["type", "records"], &[1], types));
     }
-    if let Some(times) = &figures.times {
+    if let Some(operations) = operations.as_array() {
         text.push('\n');
-        text.push_str(&operations_table(times));
+        text.push_str(&operations_table(operations));
     }
     text
 }

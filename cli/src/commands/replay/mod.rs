@@ -1,10 +1,9 @@
 //! `baler replay`: quarantined or stored chunks to a medium.
 //!
 //! folder or reader -> unwrapped and checked -> relay -> writer: byte for byte. With a filter,
-//! [`Filtered`] sends the records that pass in place of the relay.
+//! [`send_filtered`] sends the records that pass in place of the relay.
 
 mod checked;
-mod filtered;
 
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
@@ -16,17 +15,20 @@ use baler_common::transport::{ChunkReader, Received};
 use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
-use filtered::Filtered;
+use serde_json::Value;
 
 use super::relay::Passage;
+use super::send::{Forwarding, figures};
 use crate::args::ReplayArgs;
+use crate::condition::Condition;
 use crate::decoding;
-use crate::endpoint;
+use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
-use crate::fields::memory_parts;
+use crate::fields::{Fields, memory_parts};
 use crate::observe::Observation;
-use crate::output;
+use crate::output::{self, Progress};
 use crate::patience::Patience;
+use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
 /// Replays until the end of the source, the idle timeout or a signal.
@@ -51,15 +53,10 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         }
         Some(target) if is_filtered => {
             let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
-            let filtered = Filtered {
-                source: Source::new(Box::new(reader))
-                    .with_decoder(decoding::decoder(&args.decoding, memory_parts)?),
-                from,
-                condition,
-                fields,
-            };
-            let context = (shutdown, &observation, quiet);
-            let passed = filtered.send(args, target, context)?;
+            let decoder = decoding::decoder(&args.decoding, memory_parts)?;
+            let source = Source::new(Box::new(reader)).with_decoder(decoder);
+            let (ends, passing) = ((source, &*from, target), (condition, fields));
+            let passed = send_filtered(args, ends, passing, (shutdown, &observation, quiet))?;
             sent = Some((passed, observation.finish()));
         }
         Some(target) => {
@@ -93,6 +90,58 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         Code::Done if looked.undecodable > 0 => Code::Data,
         code => code,
     })
+}
+
+/// Sends the records that pass, or some of their fields, until the end of the source, the idle
+/// timeout or a signal. Returns the figures of both ends, and how it ended.
+///
+/// The chunks are new ones: they have an identity of this run. Under the old identity a consumer
+/// that settled the original chunk would drop the new one as a copy of it, and the positions that
+/// identify records would move.
+///
+/// # Errors
+///
+/// The flags of chunks do not go together.
+fn send_filtered(
+    args: &ReplayArgs,
+    (source, from, target): (Source, &str, Writer),
+    (condition, fields): (Option<Condition>, Option<Fields>),
+    context: (&Shutdown, &Observation, bool),
+) -> Result<(Value, Result<Code, Failure>), Failure> {
+    let (_, _, quiet) = context;
+    let progress = Progress::spinner(quiet);
+    // No metadata record of this program's own.
+    let shipper = Shipper::start(&args.shipping, target, false, context)?;
+    let forwarding = Forwarding {
+        source,
+        endpoint: from,
+        condition: condition.clone(),
+        fields: fields.as_ref(),
+        shipper: &shipper,
+        idle_timeout: Some(args.idle_timeout),
+        give_up: Some(args.shipping.give_up),
+    };
+    let (report, forwarded) = forwarding.run(context, &progress);
+    progress.clear();
+    let mut source = figures(from, &report);
+    let filtered = condition.as_ref().map_or(0, Condition::filtered);
+    output::insert(&mut source, "filtered", filtered);
+    if let (Some(condition), false) = (&condition, quiet) {
+        condition.tell_undecided();
+    }
+    let sent = shipper.finish();
+    let mut document = sent.document().clone();
+    output::insert(&mut document, "source", source);
+    // A medium that was given up explains why the source stopped, not the other way round.
+    let ended = sent.conclude().and_then(|code| {
+        forwarded?;
+        fields.as_ref().map_or(Ok(()), Fields::check)?;
+        Ok(match code {
+            Code::Done if report.given_back > 0 => Code::Incomplete,
+            code => code,
+        })
+    });
+    Ok((document, ended))
 }
 
 /// A folder of a quarantine, or a medium; with its name.

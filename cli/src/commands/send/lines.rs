@@ -71,16 +71,14 @@ impl LinesSender<'_> {
             Ok(_) => self.save(),
             Err(failure) => Err(failure),
         };
-        let mut document = json!({ "from": self.endpoint, "records": counts.records });
-        output::insert(
-            &mut document,
-            "bad_lines",
-            json!({ "not_json": counts.bad }),
-        );
-        output::insert(&mut document, "lost", counts.lost);
-        output::insert(&mut document, "stopped_early", stopped_early);
         let figures = SourceFigures {
-            document,
+            document: json!({
+                "from": self.endpoint,
+                "records": counts.records,
+                "bad_lines": { "not_json": counts.bad },
+                "lost": counts.lost,
+                "stopped_early": stopped_early,
+            }),
             is_incomplete: counts.bad > 0 || counts.lost > 0,
             stopped_early,
         };

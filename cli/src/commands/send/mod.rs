@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 pub(super) use forward::{Forwarding, figures};
 
 use crate::args::SendArgs;
-use crate::condition::{Condition, Failures};
+use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader, RecordSource};
 use crate::exit::{Code, Failure};
@@ -41,7 +41,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
     let context = (shutdown, &observation, quiet);
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
-    let left_out = condition.as_ref().map(Condition::failures);
+    let counting = condition.clone();
     let (mut figures, sent) = match source {
         RecordSource::Lines(lines, endpoint) => {
             observation.observed().endpoint("source", &endpoint);
@@ -65,10 +65,10 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         }
     };
     progress.clear();
-    let filtered = left_out.as_ref().map_or(0, Failures::filtered);
+    let filtered = counting.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut figures.document, "filtered", filtered);
-    if let (Some(left_out), false) = (&left_out, quiet) {
-        left_out.tell();
+    if let (Some(counting), false) = (&counting, quiet) {
+        counting.tell_undecided();
     }
     let document = json!({ "source": figures.document });
     // A medium that was given up explains why the source stopped, not the other way round.

@@ -10,7 +10,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baler_analysis::filters::{ByType, Taken, TypePattern};
+use baler_analysis::filters::Taken;
 use baler_analysis::sinks::{JsonLines, TextTable};
 use baler_analysis::{AnalysisError, Pipe, Source, SourceReport, Stage};
 use baler_common::transport::{Browse, ChunkReader};
@@ -18,10 +18,10 @@ use process::ProcessTap;
 use show::{Limit, Prompt};
 
 use crate::args::{DocumentFormat, TapArgs};
-use crate::condition::{Condition, Failures, Where};
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
+use crate::filters::Filters;
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             "--identity adds to JSON records: use it with --format json",
         ));
     }
-    let condition = args.condition.expression()?;
+    let filters = Filters::new(&args.types, (None, None), args.condition.expression()?)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut counts = Counts::new(args);
     let (reader, endpoint) = if is_process(&args.from) {
@@ -54,7 +54,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         (open.reader, open.endpoint)
     };
     let source = Source::new(reader).with_decoder(decoder);
-    let stage = stages(args, condition, &mut counts, shutdown)?;
+    let stage = filters.before(stages(args, &counts, shutdown)?);
     // A look holds nothing that others wait for.
     shutdown.drains(true, || 0);
     let give_up = args.give_up.limit(args.idle_timeout);
@@ -66,6 +66,9 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         counts.tell(&seen, &endpoint);
+        if let Some(condition) = &filters.condition {
+            condition.tell_undecided();
+        }
     }
     result?;
     Ok(Code::Done)
@@ -78,8 +81,6 @@ fn is_process(text: &str) -> bool {
 
 /// What the stages count.
 struct Counts {
-    /// Records for which the condition could not be evaluated.
-    failures: Failures,
     /// Records beyond `--rate`.
     limited: Arc<AtomicU64>,
     /// Chunks that a running command did not show.
@@ -90,7 +91,6 @@ struct Counts {
 impl Counts {
     fn new(args: &TapArgs) -> Self {
         Self {
-            failures: Failures::default(),
             limited: Arc::default(),
             skipped: Arc::default(),
             taken: Taken::of(args.count.unwrap_or(u64::MAX)),
@@ -119,19 +119,17 @@ impl Counts {
                 output::say(format_args!("{} {what}", output::number(count)));
             }
         }
-        self.failures.tell();
     }
 }
 
-/// The stages from the filters to standard output.
+/// The stages from the rate to standard output.
 ///
 /// # Errors
 ///
 /// The operating system refuses a thread.
 fn stages(
     args: &TapArgs,
-    condition: Option<Condition>,
-    counts: &mut Counts,
+    counts: &Counts,
     shutdown: &Shutdown,
 ) -> Result<Box<dyn Stage>, AnalysisError> {
     let (stdout, what) = (output::RecordOutput::new(), "standard output");
@@ -146,19 +144,9 @@ fn stages(
         .map_err(|error| AnalysisError::output("a thread for the output", error))?;
     let ending = shutdown.clone();
     let pipe = pipe.until(move || ending.output_deadline());
-    let mut next: Box<dyn Stage> = Box::new(counts.taken.stage(pipe));
-    if let Some(rate) = args.rate {
-        next = Box::new(Limit::new(rate, &counts.limited, next));
-    }
-    if let Some(condition) = condition {
-        let filter = Where::new(condition, next);
-        counts.failures = filter.failures();
-        next = Box::new(filter);
-    }
-    if !args.types.is_empty() {
-        let patterns = args.types.iter();
-        let patterns = patterns.map(|pattern| TypePattern::new(pattern.as_str()));
-        next = Box::new(ByType::new(patterns, next));
-    }
-    Ok(next)
+    let taken = counts.taken.stage(pipe);
+    Ok(match args.rate {
+        Some(rate) => Box::new(Limit::new(rate, &counts.limited, taken)),
+        None => Box::new(taken),
+    })
 }

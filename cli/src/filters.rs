@@ -1,0 +1,59 @@
+//! The filters that several commands have: by type, by time, by a condition.
+
+use std::ops::Range;
+
+use baler_analysis::Stage;
+use baler_analysis::filters::{ByTime, ByType, TypePattern};
+
+use crate::condition::{Condition, Where};
+use crate::exit::Failure;
+
+/// Which records pass.
+pub(crate) struct Filters {
+    types: Vec<TypePattern>,
+    /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
+    span: Option<Range<i64>>,
+    pub(crate) condition: Option<Condition>,
+}
+
+impl Filters {
+    /// Records of these types, logged from `since` on and before `until`, for which a condition is
+    /// true.
+    ///
+    /// # Errors
+    ///
+    /// No time can be in the span.
+    pub(crate) fn new(
+        types: &[String],
+        (since, until): (Option<i64>, Option<i64>),
+        condition: Option<Condition>,
+    ) -> Result<Self, Failure> {
+        let span = since.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX);
+        let span = (since.is_some() || until.is_some()).then_some(span);
+        if let Some(Range { start, end }) = span.as_ref().filter(|span| span.is_empty()) {
+            return Err(Failure::configuration(format!(
+                "--since {start} is not before --until {end}: no record can be between"
+            )));
+        }
+        let types = types.iter().map(|it| TypePattern::new(it.as_str()));
+        Ok(Self {
+            types: types.collect(),
+            span,
+            condition,
+        })
+    }
+
+    /// The filters before a stage.
+    pub(crate) fn before(&self, mut stage: Box<dyn Stage>) -> Box<dyn Stage> {
+        if let Some(condition) = self.condition.clone() {
+            stage = Box::new(Where::new(condition, stage));
+        }
+        if let Some(span) = self.span.clone() {
+            stage = Box::new(ByTime::new(span, stage));
+        }
+        if !self.types.is_empty() {
+            stage = Box::new(ByType::new(self.types.iter().cloned(), stage));
+        }
+        stage
+    }
+}
