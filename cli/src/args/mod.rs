@@ -158,7 +158,7 @@ impl Cli {
         let path = typed.try_get_one::<PathBuf>("config").ok().flatten();
         let file = path.map(|path| ConfigFile::load(path)).transpose()?;
         let command = match &file {
-            Some(file) => config::apply(Self::command(), &typed, file)?,
+            Some(file) => config::apply(&Self::command(), &typed, file)?,
             None => Self::command(),
         };
         let matches = command.clone().try_get_matches();

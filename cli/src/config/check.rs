@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::file::{ConfigFile, Entry, Kind};
-use super::section::{Target, key_of, nearest};
+use super::setting::{Setting, key_of, nearest, settings};
 use crate::exit::Failure;
 
 /// Checks a value by the argument's own parser.
@@ -63,27 +63,23 @@ pub(super) fn value(arg: &Arg, file: &ConfigFile, entry: &Entry) -> Result<(), F
 }
 
 /// Whether a flag that excludes this setting was typed.
-pub(super) fn is_excluded(root: &Command, typed: &ArgMatches, target: &Target) -> bool {
-    let (command, matches) = match &target.subcommand {
-        None => (Some(root), Some(typed)),
-        Some(name) => (
-            root.find_subcommand(name),
-            typed.subcommand_matches(name.as_str()),
-        ),
+pub(super) fn is_excluded(setting: &Setting<'_>, typed: &ArgMatches) -> bool {
+    let matches = match setting.subcommand {
+        None => Some(typed),
+        Some(name) => typed.subcommand_matches(name),
     };
-    let (Some(command), Some(matches)) = (command, matches) else {
+    let Some(matches) = matches else {
         return false;
     };
-    let mine = target.arg.get_id();
-    command.get_arguments().any(|other| {
-        let either = |one: &Arg, id| {
-            let excluded = command.get_arg_conflicts_with(one);
-            excluded.iter().any(|it| it.get_id() == id)
-        };
-        let id = other.get_id();
-        let was_typed = matches.try_contains_id(id.as_str()).unwrap_or(false)
-            && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine);
-        was_typed && (either(other, mine) || either(&target.arg, id))
+    let excludes = |one: &Arg, other: &Arg| {
+        let excluded = setting.command.get_arg_conflicts_with(one);
+        excluded.iter().any(|it| it.get_id() == other.get_id())
+    };
+    setting.command.get_arguments().any(|other| {
+        let id = other.get_id().as_str();
+        let was_typed = matches.try_contains_id(id).unwrap_or(false)
+            && matches.value_source(id) == Some(ValueSource::CommandLine);
+        was_typed && (excludes(other, setting.arg) || excludes(setting.arg, other))
     })
 }
 
@@ -103,109 +99,80 @@ pub(crate) fn refuse_contradictions(
     let Some((name, matches)) = matches.subcommand() else {
         return Ok(());
     };
-    let Some(sub) = command.find_subcommand(name) else {
-        return Ok(());
-    };
+    let mut settings = settings(command);
+    settings.retain(|it| it.subcommand.is_none_or(|it| it == name));
     if let Some(file) = file {
-        sections_agree(sub, file)?;
-        nothing_excluded(command, sub, matches, file)?;
+        sections_agree(name, &settings, file)?;
+        nothing_excluded(&settings, matches, file)?;
     }
-    uri_settings_stand_alone(sub, matches, file)
+    match command.find_subcommand(name) {
+        Some(sub) => uri_settings_stand_alone(sub, matches, &settings, file),
+        None => Ok(()),
+    }
 }
 
 /// A command's own section and one that it shares.
-fn sections_agree(sub: &Command, file: &ConfigFile) -> Result<(), Failure> {
-    let own = |entry: &&Entry| *entry.section == *sub.get_name();
-    for entry in file.entries().iter().filter(own) {
-        let shared = shared_with(sub, file, &entry.key);
-        if let Some(other) = shared
-            && other.values != entry.values
+fn sections_agree(
+    command: &str,
+    settings: &[Setting<'_>],
+    file: &ConfigFile,
+) -> Result<(), Failure> {
+    for Setting { section, key, .. } in settings.iter().filter(|it| it.section != command) {
+        if let Some(own) = file.entry(command, key)
+            && let Some(shared) = file.entry(section, key)
+            && own.values != shared.values
         {
-            return Err(twice(file, entry, other));
+            let (one, other) = (own.line, shared.line);
+            let message = format!(
+                "{key} is given twice and differently: in [{command}] at line {one} and in \
+                 [{section}] at line {other}; remove one"
+            );
+            return Err(file.failure(one.max(other), message));
         }
     }
     Ok(())
-}
-
-/// The setting of the same flag in a section that several commands share.
-fn shared_with<'a>(sub: &Command, file: &'a ConfigFile, key: &str) -> Option<&'a Entry> {
-    let known = sub.get_arguments().filter_map(key_of).any(|it| it == key);
-    let mut others = file.entries().iter();
-    let commands = |section: &str| section == sub.get_name();
-    others.find(|it| {
-        known && *it.key == *key && !commands(&it.section) && is_shared(&it.section, sub)
-    })
-}
-
-/// Whether a section is called after one of the command's groups of flags.
-fn is_shared(section: &str, sub: &Command) -> bool {
-    sub.get_groups().any(|group| {
-        let name = group.get_id().as_str().to_lowercase();
-        name.strip_suffix("args") == Some(&section.replace('_', ""))
-    })
-}
-
-fn twice(file: &ConfigFile, entry: &Entry, other: &Entry) -> Failure {
-    file.failure(
-        entry.line.max(other.line),
-        format_args!(
-            "{} is given twice and differently: in [{}] at line {} and in [{}] at line {}; remove one",
-            entry.key, entry.section, entry.line, other.section, other.line
-        ),
-    )
 }
 
 /// Flags that exclude each other, both in the file.
 fn nothing_excluded(
-    root: &Command,
-    sub: &Command,
+    settings: &[Setting<'_>],
     matches: &ArgMatches,
     file: &ConfigFile,
 ) -> Result<(), Failure> {
-    for command in [root, sub] {
-        for arg in command.get_arguments() {
-            let Some(mine) = in_file(command, sub, arg, file) else {
-                continue;
-            };
-            if matches.value_source(arg.get_id().as_str()) != Some(ValueSource::DefaultValue) {
-                continue;
-            }
-            let others = command.get_arg_conflicts_with(arg);
-            for other in others {
-                if let Some(theirs) = in_file(command, sub, other, file) {
-                    return Err(file.failure(
-                        mine.line.max(theirs.line),
-                        format_args!(
-                            "{} at line {} and {} at line {} exclude each other; remove one",
-                            mine.key, mine.line, theirs.key, theirs.line
-                        ),
-                    ));
-                }
+    for Setting { arg, command, .. } in settings {
+        let Some(mine) = entry_of(arg, settings, file) else {
+            continue;
+        };
+        if matches.value_source(arg.get_id().as_str()) != Some(ValueSource::DefaultValue) {
+            continue;
+        }
+        for other in command.get_arg_conflicts_with(arg) {
+            if let Some(theirs) = entry_of(other, settings, file) {
+                let message = format!(
+                    "{} at line {} and {} at line {} exclude each other; remove one",
+                    mine.key, mine.line, theirs.key, theirs.line
+                );
+                return Err(file.failure(mine.line.max(theirs.line), message));
             }
         }
     }
     Ok(())
 }
 
-fn in_file<'a>(
-    command: &Command,
-    sub: &Command,
-    arg: &Arg,
-    file: &'a ConfigFile,
-) -> Option<&'a Entry> {
-    let key = key_of(arg)?;
-    let mut entries = file.entries().iter();
-    entries.find(|entry| {
-        let section = &*entry.section;
-        let meant = section == sub.get_name() || is_shared(section, command);
-        meant && *entry.key == *key && entry.values.first().is_none_or(|it| it != "false")
-    })
+/// The first line of the file that sets an argument, unless it switches it off.
+fn entry_of<'a>(arg: &Arg, settings: &[Setting<'_>], file: &'a ConfigFile) -> Option<&'a Entry> {
+    let named = settings.iter().filter(|it| it.arg.get_id() == arg.get_id());
+    named
+        .filter_map(|it| file.entry(&it.section, &it.key))
+        .filter(|entry| entry.values.first().is_none_or(|it| it != "false"))
+        .min_by_key(|entry| entry.line)
 }
 
 /// A flag whose name is that of a setting in the URI of `--from` or `--to`.
 fn uri_settings_stand_alone(
     sub: &Command,
     matches: &ArgMatches,
+    settings: &[Setting<'_>],
     file: Option<&ConfigFile>,
 ) -> Result<(), Failure> {
     for end in ["from", "to"] {
@@ -214,23 +181,20 @@ fn uri_settings_stand_alone(
         let Some(Ok(mut uri)) = text.map(|text| Uri::parse(text)) else {
             continue;
         };
-        let settings = uri.take_rest();
+        let in_uri = uri.take_rest();
         for arg in sub.get_arguments() {
             let Some(key) = key_of(arg) else { continue };
-            let Some((name, _)) = settings.iter().find(|(name, _)| **name == *key) else {
+            let Some((name, _)) = in_uri.iter().find(|(name, _)| **name == *key) else {
                 continue;
             };
-            let id = arg.get_id().as_str();
-            let entry = file.and_then(|file| in_file(sub, sub, arg, file).map(|it| (file, it)));
-            match (matches.value_source(id), entry) {
+            let entry = file.and_then(|file| Some((file, entry_of(arg, settings, file)?)));
+            match (matches.value_source(arg.get_id().as_str()), entry) {
                 (Some(ValueSource::DefaultValue), Some((file, entry))) => {
-                    return Err(file.failure(
-                        entry.line,
-                        format_args!(
-                            "{name} is given twice: in [{}] and in the URI of --{end}; remove one",
-                            entry.section
-                        ),
-                    ));
+                    let message = format!(
+                        "{name} is given twice: in [{}] and in the URI of --{end}; remove one",
+                        entry.section
+                    );
+                    return Err(file.failure(entry.line, message));
                 }
                 (Some(ValueSource::CommandLine | ValueSource::EnvVariable), _) => {
                     return Err(Failure::configuration(format!(

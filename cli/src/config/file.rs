@@ -111,6 +111,12 @@ impl ConfigFile {
         &self.entries
     }
 
+    /// The setting with this key in this section.
+    pub(crate) fn entry(&self, section: &str, key: &str) -> Option<&Entry> {
+        let mut entries = self.entries.iter();
+        entries.find(|it| *it.section == *section && *it.key == *key)
+    }
+
     /// A failure that names the file and the line.
     pub(crate) fn failure(&self, line: usize, what: impl std::fmt::Display) -> Failure {
         Failure::configuration(format!("{}:{line}: {what}", self.path.display()))

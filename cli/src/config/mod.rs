@@ -5,7 +5,7 @@
 
 mod check;
 mod file;
-mod section;
+mod setting;
 
 use clap::{ArgMatches, Command};
 
@@ -21,21 +21,23 @@ use crate::exit::Failure;
 ///
 /// A section or key is unknown, or a value cannot be; named with file, line and nearest known name.
 pub(crate) fn apply(
-    mut command: Command,
+    root: &Command,
     typed: &ArgMatches,
     file: &ConfigFile,
 ) -> Result<Command, Failure> {
+    let settings = setting::settings(root);
+    let mut command = root.clone();
     for entry in file.entries() {
-        for target in section::targets(&command, file, entry)? {
-            check::value(&target.arg, file, entry)?;
-            if check::is_excluded(&command, typed, &target) {
+        for setting in setting::named(&settings, file, entry)? {
+            check::value(setting.arg, file, entry)?;
+            if check::is_excluded(setting, typed) {
                 continue;
             }
             let values: Vec<clap::builder::OsStr> =
                 entry.values.iter().cloned().map(Into::into).collect();
-            let id = target.arg.get_id().clone();
+            let id = setting.arg.get_id();
             let set = |arg: clap::Arg| arg.required(false).default_values(values);
-            command = match target.subcommand {
+            command = match setting.subcommand {
                 None => command.mut_arg(id, set),
                 Some(name) => command.mut_subcommand(name, |sub| sub.mut_arg(id, set)),
             };
