@@ -5,7 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use baler_common::container::{LossReason, Losses};
+
 use super::metric::{self, Kind, Metric};
+use crate::output::figures::by_reason;
 
 /// The content type of what [`Exposition::text`] makes.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
@@ -49,6 +52,16 @@ impl Exposition {
         });
         families.collect()
     }
+}
+
+/// Losses by reason, with those that did not happen. A counter that appears with its first loss would
+/// hide that loss from `increase`.
+pub(super) fn every_reason(losses: &Losses) -> BTreeMap<String, u64> {
+    let mut losses = by_reason(losses);
+    for reason in LossReason::ALL {
+        losses.entry(reason.name().to_owned()).or_default();
+    }
+    losses
 }
 
 /// What a metric can be set to.

@@ -1,17 +1,8 @@
 //! Whether the process is of use: `/livez` and `/readyz`.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
 use crate::output;
-
-/// Beyond what the process is not ready.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Limits {
-    /// How long the oldest chunk may be unconfirmed.
-    pub(crate) unconfirmed_age: Duration,
-}
 
 /// One thing that was looked at, and its figures.
 #[derive(Debug)]

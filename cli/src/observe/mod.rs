@@ -16,6 +16,7 @@ mod tests;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 pub(crate) use observed::Observed;
 pub(crate) use sending::RelayFigures;
@@ -28,7 +29,7 @@ use crate::shutdown::Shutdown;
 
 /// The figures of one run: served while it lasts, written to a file at its end.
 pub(crate) struct Observation {
-    observed: Observed,
+    observed: Arc<Observed>,
     server: Option<Server>,
     file: Option<PathBuf>,
 }
@@ -46,16 +47,14 @@ impl Observation {
         shutdown: &Shutdown,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let observed = Observed::new(command, shutdown);
-        let holding = observed.clone();
+        let observed = Arc::new(Observed::new(command, shutdown));
+        let holding = Arc::clone(&observed);
         shutdown.drains(quiet, move || holding.chunks_left());
         let mut server = None;
         if let Some(address) = args.metrics {
             let service = Service {
-                observed: observed.clone(),
-                limits: health::Limits {
-                    unconfirmed_age: args.ready_age,
-                },
+                observed: Arc::clone(&observed),
+                ready_age: args.ready_age,
                 is_local: address.ip().is_loopback(),
                 taps: taps(address, args.metrics_tap.as_deref())?,
                 tap_patience: server::TAP_PATIENCE,

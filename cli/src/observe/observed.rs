@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
@@ -11,7 +11,7 @@ use baler_rig::clock::process_cpu_time;
 use baler_rig::usage::Footprint;
 
 use super::exposition::Exposition;
-use super::health::{Check, Limits};
+use super::health::Check;
 use super::metric;
 use super::receiving::Worker;
 use super::tap::{TapHub, TappedReader, TappedWriter};
@@ -33,22 +33,18 @@ pub(crate) trait Observable: Send {
         0
     }
 
-    /// Whether it is of use.
-    fn checks(&self, limits: Limits, now: Instant) -> Vec<Check>;
+    /// Whether it is of use. The oldest chunk may be unconfirmed for `ready_age`.
+    fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check>;
 }
 
-/// What a running command shows of itself. Cloning shares.
-#[derive(Clone)]
+/// What a running command shows of itself.
 pub(crate) struct Observed {
-    state: Arc<CommandState>,
-}
-
-struct CommandState {
     command: &'static str,
     started: SystemTime,
     shutdown: Shutdown,
     registry: Mutex<Registry>,
-    taps: TapHub,
+    /// The chunks that pass.
+    pub(super) taps: Arc<TapHub>,
 }
 
 #[derive(Default)]
@@ -63,21 +59,16 @@ impl Observed {
     /// A command that has nothing to show yet.
     pub(crate) fn new(command: &'static str, shutdown: &Shutdown) -> Self {
         Self {
-            state: Arc::new(CommandState {
-                command,
-                started: SystemTime::now(),
-                shutdown: shutdown.clone(),
-                registry: Mutex::default(),
-                taps: TapHub::default(),
-            }),
+            command,
+            started: SystemTime::now(),
+            shutdown: shutdown.clone(),
+            registry: Mutex::default(),
+            taps: Arc::default(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {
-        self.state
-            .registry
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Shows the figures of anything.
@@ -112,17 +103,12 @@ impl Observed {
 
     /// Lets taps see what this reader hands out.
     pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
-        Box::new(TappedReader::new(reader, self.state.taps.clone()))
+        Box::new(TappedReader::new(reader, Arc::clone(&self.taps)))
     }
 
     /// Lets taps see what this writer takes.
     pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
-        Box::new(TappedWriter::new(writer, self.state.taps.clone()))
-    }
-
-    /// The chunks that pass.
-    pub(super) fn taps(&self) -> &TapHub {
-        &self.state.taps
+        Box::new(TappedWriter::new(writer, Arc::clone(&self.taps)))
     }
 
     /// Every figure of now, in Prometheus's text format.
@@ -147,22 +133,21 @@ impl Observed {
             exposition.set(&metric::ENDPOINT_INFO, &[role, endpoint], true);
         }
         drop(registry);
-        exposition.set(&metric::TAPS, &[], self.state.taps.taps());
-        exposition.set(&metric::TAP_SKIPPED, &[], self.state.taps.skipped());
-        let version = env!("CARGO_PKG_VERSION");
-        let labels = [version, self.state.command];
+        exposition.set(&metric::TAPS, &[], self.taps.taps());
+        exposition.set(&metric::TAP_SKIPPED, &[], self.taps.skipped());
+        let labels = [env!("CARGO_PKG_VERSION"), self.command];
         exposition.set(&metric::BUILD_INFO, &labels, true);
-        process(&mut exposition, self.state.started);
+        process(&mut exposition, self.started);
         exposition.text()
     }
 
     /// What says whether the process is of use.
-    pub(super) fn checks(&self, limits: Limits) -> Vec<Check> {
+    pub(super) fn checks(&self, ready_age: Duration) -> Vec<Check> {
         let now = Instant::now();
-        let draining = self.state.shutdown.is_requested();
+        let draining = self.shutdown.is_requested();
         let mut checks = vec![Check::new("running", !draining)];
         for part in &self.lock().parts {
-            checks.extend(part.checks(limits, now));
+            checks.extend(part.checks(ready_age, now));
         }
         checks
     }

@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Progress, SourceReport, SourceWatch};
-use baler_common::container::LossReason;
 use baler_common::transport::{LaneLag, ReaderStats};
 
-use super::exposition::Exposition;
-use super::health::{Check, Limits};
+use super::exposition::{Exposition, every_reason};
+use super::health::Check;
 use super::metric;
 use super::observed::Observable;
-use crate::output::figures::by_reason;
 
 /// After so long without taking anything an output is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
@@ -35,7 +33,7 @@ impl Observable for Worker {
         u64::try_from(self.watch.report().in_work).unwrap_or(u64::MAX)
     }
 
-    fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
+    fn checks(&self, _: Duration, _: Instant) -> Vec<Check> {
         let report = self.watch.report();
         let mut check = reader_check(&self.name, &report.reader);
         if let Some(lanes) = report.assigned {
@@ -49,7 +47,7 @@ impl Observable for Worker {
 impl Observable for Progress {
     fn expose(&self, _: &mut Exposition, _: Instant) {}
 
-    fn checks(&self, _: Limits, _: Instant) -> Vec<Check> {
+    fn checks(&self, _: Duration, _: Instant) -> Vec<Check> {
         let stalled = self.stalled();
         let is_stalled = stalled >= STALLED_AFTER;
         let check = Check::new("output", !is_stalled)
@@ -117,11 +115,7 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     }
     exposition.set(&metric::PRODUCER_LANES, one, report.lanes);
     exposition.set(&metric::PRODUCER_LANES_ENDED, one, report.complete_lanes);
-    let mut lost = by_reason(&report.producer_losses);
-    for reason in LossReason::ALL {
-        lost.entry(reason.name().to_owned()).or_default();
-    }
-    for (reason, records) in &lost {
-        exposition.set(&metric::PRODUCER_LOSSES, &[worker, reason], *records);
+    for (reason, records) in every_reason(&report.producer_losses) {
+        exposition.set(&metric::PRODUCER_LOSSES, &[worker, &reason], records);
     }
 }

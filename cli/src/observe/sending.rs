@@ -1,20 +1,18 @@
 //! The figures of what sends: a controller or a relay, the outbox below it, and a spool.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use baler_common::container::LossReason;
 use baler_common::transport::{Connection, LaneLag, OutboxStats};
 use baler_monitoring::{Controller, Stats};
 use baler_relay::RelayStats;
 use baler_spool::{SpoolRoute, SpoolWatch};
 
-use super::exposition::Exposition;
-use super::health::{Check, Limits};
+use super::exposition::{Exposition, every_reason};
+use super::health::Check;
 use super::metric;
 use super::observed::Observable;
 use super::receiving::{reader, reader_check};
-use crate::output::figures::by_reason;
 
 impl Observable for Controller {
     fn expose(&self, exposition: &mut Exposition, now: Instant) {
@@ -27,8 +25,8 @@ impl Observable for Controller {
         u64::try_from(self.stats().outbox.unconfirmed_chunks).unwrap_or(u64::MAX)
     }
 
-    fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
-        writer_checks(&self.stats().outbox, limits, now)
+    fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check> {
+        writer_checks(&self.stats().outbox, ready_age, now)
     }
 }
 
@@ -37,13 +35,8 @@ fn collector(stats: &Stats, exposition: &mut Exposition) {
     exposition.set(&metric::RECORDS_EMITTED, &[], stats.emitted);
     exposition.set(&metric::RECORDS_DELIVERED, &[], stats.delivered);
     exposition.set(&metric::RECORDS_SPOOLED, &[], stats.spooled);
-    let mut dropped = by_reason(&stats.dropped);
-    // A counter that appears with its first loss would hide that loss from `increase`.
-    for reason in LossReason::ALL {
-        dropped.entry(reason.name().to_owned()).or_default();
-    }
-    for (reason, records) in &dropped {
-        exposition.set(&metric::RECORDS_DROPPED, &[reason], *records);
+    for (reason, records) in every_reason(&stats.dropped) {
+        exposition.set(&metric::RECORDS_DROPPED, &[&reason], records);
     }
     exposition.set(&metric::RECORDS_PUT_ASIDE, &[], stats.quarantined);
     exposition.set(&metric::RECORDS_QUEUED, &[], stats.queued);
@@ -96,7 +89,7 @@ fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
 }
 
 /// Whether the medium is there and takes what it is given.
-fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -> Vec<Check> {
+fn writer_checks(stats: &OutboxStats, ready_age: Duration, now: Instant) -> Vec<Check> {
     let state = if stats.writer.blocked {
         "blocked"
     } else {
@@ -105,9 +98,9 @@ fn writer_checks(stats: &OutboxStats, limits: Limits, now: Instant) -> Vec<Check
     let age = stats.oldest_unconfirmed_age(now);
     vec![
         Check::new("writer", state == Connection::Open.name()).with("state", state),
-        Check::new("oldest_unconfirmed", age <= limits.unconfirmed_age)
+        Check::new("oldest_unconfirmed", age <= ready_age)
             .with("seconds", age.as_secs_f64())
-            .with("limit_seconds", limits.unconfirmed_age.as_secs_f64()),
+            .with("limit_seconds", ready_age.as_secs_f64()),
     ]
 }
 
@@ -159,25 +152,19 @@ impl Observable for RelayFigures {
         self.stats().in_flight
     }
 
-    fn checks(&self, limits: Limits, now: Instant) -> Vec<Check> {
+    fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check> {
         let stats = self.stats();
-        let mut checks = writer_checks(&stats.outbox, limits, now);
+        let mut checks = writer_checks(&stats.outbox, ready_age, now);
         checks.push(reader_check("0", &stats.source));
         checks
     }
 }
 
-const ROUTES: [SpoolRoute; 4] = [
-    SpoolRoute::Away,
-    SpoolRoute::Closed,
-    SpoolRoute::Direct,
-    SpoolRoute::Replaying,
-];
-
 impl Observable for SpoolWatch {
     fn expose(&self, exposition: &mut Exposition, _now: Instant) {
         let status = self.status();
-        for route in ROUTES {
+        use SpoolRoute::{Away, Closed, Direct, Replaying};
+        for route in [Away, Closed, Direct, Replaying] {
             exposition.set(&metric::SPOOL_ROUTE, &[route.name()], status.route == route);
         }
         exposition.set(&metric::SPOOL_REFUSED_CHUNKS, &[], status.refused_chunks);
@@ -186,7 +173,7 @@ impl Observable for SpoolWatch {
     }
 
     /// Ready while the medium is away, since chunks are safe on disk, as long as the disk takes them.
-    fn checks(&self, _limits: Limits, _now: Instant) -> Vec<Check> {
+    fn checks(&self, _: Duration, _now: Instant) -> Vec<Check> {
         let status = self.status();
         let away = status.route == SpoolRoute::Away;
         let mut check = Check::new("spool", !away || status.disk_error.is_none())

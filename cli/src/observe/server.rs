@@ -22,7 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::exposition;
-use super::health::{self, Check, Limits};
+use super::health::{self, Check};
 use super::observed::Observed;
 
 /// How many connections are served at once; further ones wait in the operating system's queue.
@@ -52,8 +52,9 @@ const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 /// What the server shows, and how.
 #[derive(Clone)]
 pub(super) struct Service {
-    pub(super) observed: Observed,
-    pub(super) limits: Limits,
+    pub(super) observed: Arc<Observed>,
+    /// For how long the oldest chunk of a process that is ready may be unconfirmed.
+    pub(super) ready_age: Duration,
     /// Whether the address is a loopback address. Requests must then name it as one.
     pub(super) is_local: bool,
     pub(super) taps: Taps,
@@ -235,7 +236,7 @@ impl Service {
                 self.observed.metrics(),
             ),
             "/livez" => health(Vec::new()),
-            "/readyz" => health(self.observed.checks(self.limits)),
+            "/readyz" => health(self.observed.checks(self.ready_age)),
             "/tap" => self.tap(request, closing.clone()),
             _ => plain(
                 StatusCode::NOT_FOUND,
@@ -269,7 +270,7 @@ impl Service {
         if request.method() == Method::HEAD {
             return text(StatusCode::OK, TAP_TYPE, String::new());
         }
-        let Some(mut tap) = self.observed.taps().tap(MAX_TAPS) else {
+        let Some(mut tap) = self.observed.taps.tap(MAX_TAPS) else {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "too many taps already\n");
         };
         let (sender, frames) = mpsc::channel(1);

@@ -33,38 +33,26 @@ pub(crate) const SKIPPED_FRAME: u8 = b'S';
 /// How long the head of a frame is: kind, and length or count as a big-endian `u64`.
 pub(crate) const FRAME_HEAD: usize = 9;
 
-/// Where chunks pass, and taps look at them. Cloning shares.
-#[derive(Debug, Clone)]
-pub(super) struct TapHub {
-    shared: Arc<TapRing>,
-}
-
+/// Where chunks pass, and taps look at them.
 #[derive(Debug)]
-struct TapRing {
+pub(super) struct TapHub {
     taps: AtomicUsize,
     held_bytes: AtomicUsize,
     skipped: AtomicU64,
-    ring: broadcast::Sender<Passing>,
+    ring: broadcast::Sender<Arc<Passing>>,
 }
 
 /// A chunk that passes; its bytes count as held until the last tap has seen it.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Passing {
     bytes: Bytes,
-    _held: Arc<HeldBytes>,
+    hub: Arc<TapHub>,
 }
 
-#[derive(Debug)]
-struct HeldBytes {
-    shared: Arc<TapRing>,
-    bytes: usize,
-}
-
-impl Drop for HeldBytes {
+impl Drop for Passing {
     fn drop(&mut self) {
-        self.shared
-            .held_bytes
-            .fetch_sub(self.bytes, Ordering::Relaxed);
+        let held = &self.hub.held_bytes;
+        held.fetch_sub(self.bytes.len(), Ordering::Relaxed);
     }
 }
 
@@ -72,12 +60,10 @@ impl Default for TapHub {
     fn default() -> Self {
         let (ring, _) = broadcast::channel(RING_CHUNKS);
         Self {
-            shared: Arc::new(TapRing {
-                taps: AtomicUsize::new(0),
-                held_bytes: AtomicUsize::new(0),
-                skipped: AtomicU64::new(0),
-                ring,
-            }),
+            taps: AtomicUsize::new(0),
+            held_bytes: AtomicUsize::new(0),
+            skipped: AtomicU64::new(0),
+            ring,
         }
     }
 }
@@ -85,63 +71,57 @@ impl Default for TapHub {
 impl TapHub {
     /// How many look.
     pub(super) fn taps(&self) -> usize {
-        self.shared.taps.load(Ordering::Relaxed)
+        self.taps.load(Ordering::Relaxed)
     }
 
     /// Chunks that were shown to nobody because too many bytes waited.
     pub(super) fn skipped(&self) -> u64 {
-        self.shared.skipped.load(Ordering::Relaxed)
+        self.skipped.load(Ordering::Relaxed)
     }
 
     /// Begins to look, unless `most` look already.
-    pub(super) fn tap(&self, most: usize) -> Option<Tap> {
+    pub(super) fn tap(self: &Arc<Self>, most: usize) -> Option<Tap> {
         let more = |taps: usize| (taps < most).then(|| taps.saturating_add(1));
-        let counted = self
-            .shared
-            .taps
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
-        counted.is_ok().then(|| Tap {
-            ring: self.shared.ring.subscribe(),
-            shared: Arc::clone(&self.shared),
+        let (taps, relaxed) = (&self.taps, Ordering::Relaxed);
+        taps.fetch_update(relaxed, relaxed, more).ok()?;
+        Some(Tap {
+            ring: self.ring.subscribe(),
             skipped_before: self.skipped(),
+            hub: Arc::clone(self),
         })
     }
 
     /// Shows a chunk to those who look.
-    fn pass(&self, bytes: &Bytes) {
+    fn pass(self: &Arc<Self>, bytes: &Bytes) {
         if self.taps() == 0 {
             return;
         }
         let size = bytes.len();
-        let held = self.shared.held_bytes.fetch_add(size, Ordering::Relaxed);
-        let hold = HeldBytes {
-            shared: Arc::clone(&self.shared),
-            bytes: size,
+        let held = self.held_bytes.fetch_add(size, Ordering::Relaxed);
+        let passing = Passing {
+            bytes: bytes.clone(),
+            hub: Arc::clone(self),
         };
         if held > 0 && held.saturating_add(size) > RING_BYTES {
-            self.shared.skipped.fetch_add(1, Ordering::Relaxed);
+            self.skipped.fetch_add(1, Ordering::Relaxed);
             return;
         }
         // An error says that the last tap left meanwhile.
-        let passing = Passing {
-            bytes: bytes.clone(),
-            _held: Arc::new(hold),
-        };
-        self.shared.ring.send(passing).ok();
+        self.ring.send(Arc::new(passing)).ok();
     }
 }
 
 /// One who looks.
 #[derive(Debug)]
 pub(super) struct Tap {
-    ring: broadcast::Receiver<Passing>,
-    shared: Arc<TapRing>,
+    ring: broadcast::Receiver<Arc<Passing>>,
+    hub: Arc<TapHub>,
     skipped_before: u64,
 }
 
 impl Drop for Tap {
     fn drop(&mut self) {
-        self.shared.taps.fetch_sub(1, Ordering::Relaxed);
+        self.hub.taps.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -167,7 +147,7 @@ impl Tap {
 
     /// Adds a frame that tells of skipped chunks, if there were any.
     fn tell_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
-        let by_all = self.shared.skipped.load(Ordering::Relaxed);
+        let by_all = self.hub.skipped();
         let news = by_all.saturating_sub(self.skipped_before);
         self.skipped_before = by_all;
         let skipped = news.saturating_add(by_this_one);
@@ -181,11 +161,11 @@ impl Tap {
 /// A reader whose chunks taps see.
 pub(super) struct TappedReader {
     reader: Box<dyn ChunkReader>,
-    taps: TapHub,
+    taps: Arc<TapHub>,
 }
 
 impl TappedReader {
-    pub(super) fn new(reader: Box<dyn ChunkReader>, taps: TapHub) -> Self {
+    pub(super) fn new(reader: Box<dyn ChunkReader>, taps: Arc<TapHub>) -> Self {
         Self { reader, taps }
     }
 }
@@ -227,13 +207,13 @@ impl ChunkReader for TappedReader {
 /// A writer whose chunks taps see, each once, however often it is offered.
 pub(super) struct TappedWriter {
     writer: Box<dyn ChunkWriter>,
-    taps: TapHub,
+    taps: Arc<TapHub>,
     /// The first ticket that was not shown yet.
     next_ticket: u64,
 }
 
 impl TappedWriter {
-    pub(super) fn new(writer: Box<dyn ChunkWriter>, taps: TapHub) -> Self {
+    pub(super) fn new(writer: Box<dyn ChunkWriter>, taps: Arc<TapHub>) -> Self {
         Self {
             writer,
             taps,

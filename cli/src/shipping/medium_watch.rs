@@ -1,8 +1,7 @@
 //! What the collector's events tell of the medium, and whether it was given up.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use baler_common::container::LossReason;
@@ -14,15 +13,13 @@ use crate::patience::TELLING_INTERVAL;
 #[derive(Debug, Default)]
 pub(super) struct MediumWatch {
     endpoint: String,
-    /// Read once a record, so apart from the rest.
-    given_up: AtomicBool,
+    /// Why the medium was given up. Read once a record, so apart from the rest.
+    given_up: OnceLock<String>,
     state: Mutex<WatchState>,
 }
 
 #[derive(Debug, Default)]
 struct WatchState {
-    /// Why the medium was given up.
-    reason: Option<String>,
     /// Chunks that were lost and not told of, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
@@ -103,18 +100,17 @@ impl MediumWatch {
 
     /// Whether the medium was given up.
     pub(super) fn is_given_up(&self) -> bool {
-        self.given_up.load(Ordering::Acquire)
+        self.given_up.get().is_some()
     }
 
     /// Gives the medium up. The first reason counts.
     pub(super) fn give_up(&self, reason: String) {
-        self.lock().reason.get_or_insert(reason);
-        self.given_up.store(true, Ordering::Release);
+        self.given_up.set(reason).ok();
     }
 
     /// Why the medium was given up, if it was.
     pub(super) fn why_given_up(&self) -> Option<String> {
-        self.lock().reason.clone()
+        self.given_up.get().cloned()
     }
 
     fn lock(&self) -> MutexGuard<'_, WatchState> {

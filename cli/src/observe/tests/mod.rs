@@ -21,9 +21,9 @@ use super::observed::Observable;
 use super::*;
 use crate::endpoint;
 
-fn observed() -> (Observed, Shutdown) {
+fn observed() -> (Arc<Observed>, Shutdown) {
     let shutdown = Shutdown::new(Duration::from_secs(10));
-    (Observed::new("test", &shutdown), shutdown)
+    (Arc::new(Observed::new("test", &shutdown)), shutdown)
 }
 
 fn controller(to: &str) -> Controller {
@@ -34,12 +34,10 @@ fn controller(to: &str) -> Controller {
         .unwrap()
 }
 
-fn serve(observed: &Observed, taps: Taps) -> Server {
+fn serve(observed: &Arc<Observed>, taps: Taps) -> Server {
     let service = Service {
-        observed: observed.clone(),
-        limits: health::Limits {
-            unconfirmed_age: Duration::from_millis(1),
-        },
+        observed: Arc::clone(observed),
+        ready_age: Duration::from_millis(1),
         is_local: true,
         taps,
         tap_patience: Duration::from_millis(200),
@@ -176,7 +174,7 @@ impl Observable for Behind {
         lag.collect()
     }
 
-    fn checks(&self, _: health::Limits, _: Instant) -> Vec<health::Check> {
+    fn checks(&self, _: Duration, _: Instant) -> Vec<health::Check> {
         Vec::new()
     }
 }
