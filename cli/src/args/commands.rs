@@ -290,12 +290,7 @@ pub(crate) struct ValidateArgs {
     #[arg(long)]
     pub(crate) connect: bool,
     /// How long connecting to one endpoint may take
-    #[arg(
-        long,
-        value_name = "DURATION",
-        default_value = "5s",
-        value_parser = values::duration
-    )]
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = values::duration)]
     pub(crate) timeout: Duration,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgAction, Args, ValueEnum};
 
-use super::values;
+use super::values::{duration, listen_address, size};
 use crate::condition::Condition;
 use crate::exit::Failure;
 use crate::fields::Fields;
@@ -39,7 +39,7 @@ pub(crate) struct GlobalArgs {
         value_name = "DURATION",
         default_value = "10s",
         env = "BALER_SHUTDOWN_TIMEOUT",
-        value_parser = values::duration
+        value_parser = duration
     )]
     pub(crate) shutdown_timeout: Duration,
 }
@@ -118,7 +118,7 @@ pub(crate) struct DecodingArgs {
     ///
     /// A chunk that would take more is treated as one that does not decode: it goes to the
     /// quarantine. A few chunks of each worker can be in work at the same time.
-    #[arg(long, value_name = "SIZE", env = "BALER_DECODED_LIMIT", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", env = "BALER_DECODED_LIMIT", value_parser = size)]
     pub(crate) decoded_limit: Option<NonZeroUsize>,
     /// Further record types of chunks in Kieker's container, which does not describe them: an .irl
     /// file, or a folder of such files
@@ -132,12 +132,7 @@ pub(crate) struct DecodingArgs {
 pub(crate) struct GiveUpArgs {
     /// End with code 69 when no pending chunk has moved for this long, whether the medium can be
     /// reached or not [default: 30s with --idle-timeout, otherwise never]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "BALER_GIVE_UP",
-        value_parser = values::duration
-    )]
+    #[arg(long, value_name = "DURATION", env = "BALER_GIVE_UP", value_parser = duration)]
     give_up: Option<Duration>,
 }
 
@@ -155,7 +150,7 @@ impl GiveUpArgs {
 pub(crate) struct ObserveArgs {
     /// Serve /metrics (Prometheus), /livez, /readyz and /tap at this port of the loopback, or at
     /// address:port
-    #[arg(long, value_name = "ADDR", env = "BALER_METRICS", value_parser = values::listen_address)]
+    #[arg(long, value_name = "ADDR", env = "BALER_METRICS", value_parser = listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
     /// Write the address of --metrics to this file; with port 0 the system chooses a free port
     #[arg(long, value_name = "FILE")]
@@ -174,7 +169,7 @@ pub(crate) struct ObserveArgs {
         value_name = "DURATION",
         default_value = "30s",
         env = "BALER_READY_AGE",
-        value_parser = values::duration
+        value_parser = duration
     )]
     pub(crate) ready_age: Duration,
 }
@@ -198,12 +193,7 @@ pub(crate) struct QuarantineArgs {
     /// The most bytes that the folder of the quarantine may hold; the first chunk that does not fit
     /// stays at the source, and the command ends [default: 1GiB and 10,000 chunks; bytes that
     /// do not fit and do not decode are discarded and counted]
-    #[arg(
-        long,
-        value_name = "SIZE",
-        env = "BALER_QUARANTINE_BYTES",
-        value_parser = values::size
-    )]
+    #[arg(long, value_name = "SIZE", env = "BALER_QUARANTINE_BYTES", value_parser = size)]
     pub(crate) quarantine_bytes: Option<NonZeroUsize>,
 }
 
@@ -228,21 +218,11 @@ pub(crate) struct SpoolArgs {
     #[arg(long, value_name = "DIR", env = "BALER_SPOOL")]
     pub(crate) spool: Option<PathBuf>,
     /// How long the medium may be away before chunks are stored on disk [default: 1s]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "BALER_SPOOL_AFTER",
-        value_parser = values::duration
-    )]
+    #[arg(long, value_name = "DURATION", env = "BALER_SPOOL_AFTER", value_parser = duration)]
     pub(crate) spool_after: Option<Duration>,
     /// The most bytes of the spool on disk; when it is full, chunks wait in memory as without a spool
     /// [default: 1GiB]
-    #[arg(
-        long,
-        value_name = "SIZE",
-        env = "BALER_SPOOL_BYTES",
-        value_parser = values::size
-    )]
+    #[arg(long, value_name = "SIZE", env = "BALER_SPOOL_BYTES", value_parser = size)]
     pub(crate) spool_bytes: Option<NonZeroUsize>,
     /// Whether a chunk is forced to disk before it counts as spooled [default: fsync]
     #[arg(

@@ -8,7 +8,7 @@ use std::time::Duration;
 use baler_common::container::Compression;
 use clap::{Args, ValueEnum};
 
-use super::values;
+use super::values::{chunk_records, compression, duration, size};
 
 /// How records become chunks and what happens when they cannot leave.
 #[derive(Debug, Clone, Args)]
@@ -23,7 +23,7 @@ pub(crate) struct ShippingArgs {
         value_name = "NAME",
         default_value = "none",
         env = "BALER_COMPRESSION",
-        value_parser = values::compression
+        value_parser = compression
     )]
     pub(crate) compression: Compression,
     /// A dictionary made by `zstd --train`, for --compression zstd; readers need it, too
@@ -31,28 +31,18 @@ pub(crate) struct ShippingArgs {
     pub(crate) dictionary: Option<PathBuf>,
     /// Close a chunk at this many records; with auto, the size that costs least CPU at the present
     /// rate and keeps --max-latency
-    #[arg(
-        long,
-        value_name = "N|auto",
-        env = "BALER_CHUNK_RECORDS",
-        value_parser = values::chunk_records
-    )]
+    #[arg(long, value_name = "N|auto", env = "BALER_CHUNK_RECORDS", value_parser = chunk_records)]
     pub(crate) chunk_records: Option<ChunkRecords>,
     /// With --chunk-records auto: how long it may take from emitting a record to its confirmation
     /// [default: 500ms]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "BALER_MAX_LATENCY",
-        value_parser = values::duration
-    )]
+    #[arg(long, value_name = "DURATION", env = "BALER_MAX_LATENCY", value_parser = duration)]
     pub(crate) max_latency: Option<Duration>,
     /// Close a chunk at this many encoded bytes
-    #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = size)]
     pub(crate) chunk_bytes: Option<NonZeroUsize>,
     /// Close a chunk when its oldest record has waited this long [default: 500ms; with --chunk-records
     /// auto, most of --max-latency]
-    #[arg(long, value_name = "DURATION", env = "BALER_WAIT_TIME", value_parser = values::duration)]
+    #[arg(long, value_name = "DURATION", env = "BALER_WAIT_TIME", value_parser = duration)]
     pub(crate) wait_time: Option<Duration>,
     /// What happens to a record when the queue is full
     #[arg(long, value_enum, default_value = "block", env = "BALER_OVERFLOW")]
@@ -63,21 +53,21 @@ pub(crate) struct ShippingArgs {
         value_name = "DURATION",
         default_value = "1s",
         env = "BALER_BLOCK_TIMEOUT",
-        value_parser = values::duration
+        value_parser = duration
     )]
     pub(crate) block_timeout: Duration,
     /// The largest chunk: a larger one is split. If the medium has a smaller limit, that one counts
-    #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = size)]
     pub(crate) max_chunk_bytes: Option<NonZeroUsize>,
     /// Distribute the records over this many lanes by their trace; with partition_by=trace, a Kafka
     /// topic gives each lane a partition
     #[arg(long, value_name = "N", env = "BALER_LANES")]
     pub(crate) lanes: Option<NonZeroUsize>,
     /// Memory for queues, batches and unconfirmed chunks together
-    #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = size)]
     pub(crate) memory: Option<NonZeroUsize>,
     /// Memory for the queues of all threads
-    #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = values::size)]
+    #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,
     /// Give up, with code 69, when records wait and none has moved for this long, whether the medium
     /// can be reached or not
@@ -86,17 +76,12 @@ pub(crate) struct ShippingArgs {
         value_name = "DURATION",
         default_value = "30s",
         env = "BALER_GIVE_UP",
-        value_parser = values::duration
+        value_parser = duration
     )]
     pub(crate) give_up: Duration,
     /// Drop a chunk that is unconfirmed for this long, and count its records as undelivered [default:
     /// try again without limit]
-    #[arg(
-        long,
-        value_name = "DURATION",
-        env = "BALER_RETRY_MAX_ELAPSED",
-        value_parser = values::duration
-    )]
+    #[arg(long, value_name = "DURATION", env = "BALER_RETRY_MAX_ELAPSED", value_parser = duration)]
     pub(crate) retry_max_elapsed: Option<Duration>,
     /// Drop a chunk after this many failed attempts
     #[arg(long, value_name = "N", env = "BALER_RETRY_MAX_ATTEMPTS")]
@@ -108,7 +93,7 @@ pub(crate) struct ShippingArgs {
         value_name = "DURATION",
         default_value = "2s",
         env = "BALER_RETRY_MAX_DELAY",
-        value_parser = values::duration
+        value_parser = duration
     )]
     pub(crate) retry_max_delay: Duration,
 }
