@@ -2,6 +2,7 @@
 //!
 //! The measurement is `baler_rig::sweep`; the program gives it the media.
 
+use std::any::Any;
 use std::fs;
 use std::io;
 use std::ops::ControlFlow;
@@ -12,7 +13,7 @@ use baler_common::container::ChunkDecoder;
 use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received, Verdict};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
-use baler_rig::sweep::{self, Cluster, PlainWriter, Program, SweepArgs, UserRecords};
+use baler_rig::sweep::{self, PlainWriter, Program, SweepArgs, UserRecords};
 
 use crate::endpoint::{self, RecordSource};
 use crate::exit::{Code, Failure};
@@ -74,7 +75,7 @@ impl Program for This {
         endpoint::plain_writer(uri, awaiting).map_err(unmeasured)
     }
 
-    fn cluster(&self, topic: &str, partitions: u16) -> Result<Box<dyn Cluster>, Unmeasured> {
+    fn cluster(&self, topic: &str, partitions: u16) -> Result<(String, Box<dyn Any>), Unmeasured> {
         endpoint::embedded_cluster(topic, partitions)
     }
 }

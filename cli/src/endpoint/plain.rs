@@ -1,5 +1,6 @@
 //! Media without Baler: one message a record, with the client library alone.
 
+use std::any::Any;
 #[cfg(feature = "amqp")]
 use std::time::Duration;
 #[cfg(any(feature = "amqp", feature = "kafka"))]
@@ -10,7 +11,7 @@ use baler_connector_amqp::{AmqpConfig, PlainPublisher};
 #[cfg(feature = "kafka")]
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, PlainProducer};
 use baler_rig::Failure as Unmeasured;
-use baler_rig::sweep::{Cluster, PlainWriter};
+use baler_rig::sweep::PlainWriter;
 
 use super::{media, parse, wrong};
 use crate::exit::Failure;
@@ -54,43 +55,27 @@ pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWr
     }
 }
 
-/// A Kafka cluster in this process, with one topic.
+/// A Kafka cluster in this process, with one topic; its address, and the cluster.
 ///
 /// # Errors
 ///
 /// It cannot be started, or the program was built without Kafka.
-#[cfg(feature = "kafka")]
+#[cfg_attr(
+    not(feature = "kafka"),
+    expect(unused_variables, reason = "this build has no Kafka")
+)]
 pub(crate) fn embedded_cluster(
     topic: &str,
     partitions: u16,
-) -> Result<Box<dyn Cluster>, Unmeasured> {
-    let cluster = EmbeddedCluster::start(topic, partitions);
-    Ok(Box::new(Embedded(
-        cluster.map_err(Unmeasured::cannot("start a cluster"))?,
-    )))
-}
-
-/// A Kafka cluster in this process, with one topic.
-///
-/// # Errors
-///
-/// The program was built without Kafka.
-#[cfg(not(feature = "kafka"))]
-pub(crate) fn embedded_cluster(
-    _topic: &str,
-    _partitions: u16,
-) -> Result<Box<dyn Cluster>, Unmeasured> {
-    Err(Unmeasured::new("this program was built without Kafka"))
-}
-
-#[cfg(feature = "kafka")]
-struct Embedded(EmbeddedCluster);
-
-#[cfg(feature = "kafka")]
-impl Cluster for Embedded {
-    fn address(&self) -> String {
-        self.0.bootstrap_servers().to_owned()
+) -> Result<(String, Box<dyn Any>), Unmeasured> {
+    #[cfg(feature = "kafka")]
+    {
+        let cluster = EmbeddedCluster::start(topic, partitions)
+            .map_err(Unmeasured::cannot("start a cluster"))?;
+        Ok((cluster.bootstrap_servers().to_owned(), Box::new(cluster)))
     }
+    #[cfg(not(feature = "kafka"))]
+    Err(Unmeasured::new("this program was built without Kafka"))
 }
 
 #[cfg(feature = "amqp")]

@@ -1,5 +1,6 @@
 //! The interface of the measuring program, and the processes that the rig starts from it.
 
+use std::any::Any;
 use std::time::Instant;
 
 use baler_common::transport::{ChunkWriter, OpenReader};
@@ -44,12 +45,13 @@ pub trait Program {
     /// The URI is wrong, the medium cannot be reached, or there is nothing to compare with.
     fn plain(&self, uri: &str, awaiting: bool) -> Result<Box<dyn PlainWriter>, Failure>;
 
-    /// A Kafka cluster in this process with one topic.
+    /// A Kafka cluster in this process with one topic: its `host:port`, and a value as long as which
+    /// it lives.
     ///
     /// # Errors
     ///
     /// The program was built without Kafka, or the cluster does not start.
-    fn cluster(&self, topic: &str, partitions: u16) -> Result<Box<dyn Cluster>, Failure>;
+    fn cluster(&self, topic: &str, partitions: u16) -> Result<(String, Box<dyn Any>), Failure>;
 }
 
 /// A client library, alone. Its calls block.
@@ -70,12 +72,6 @@ pub trait PlainWriter {
     ///
     /// Some messages are still unconfirmed.
     fn settle(&mut self, by: Instant) -> Result<(), Failure>;
-}
-
-/// A Kafka cluster that lives as long as this value.
-pub trait Cluster {
-    /// `host:port`.
-    fn address(&self) -> String;
 }
 
 /// The task of a child process.
@@ -105,8 +101,8 @@ impl Order {
 pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Cluster { topic, partitions } => {
-            let cluster = program.cluster(&topic, partitions)?;
-            tell_parent(&cluster.address())?;
+            let (address, _cluster) = program.cluster(&topic, partitions)?;
+            tell_parent(&address)?;
             let parent = from_parent::<()>();
             while parent.recv().is_ok() {}
             Ok(())
