@@ -1,7 +1,8 @@
 //! What the demo's consumer makes of the records: response times, traces, and what the same records
 //! would take as Kieker's rows.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use baler_analysis::filters::{ResponseTimes, Tee, Times};
 use baler_analysis::traces::{TraceSettings, TraceStage};
@@ -13,34 +14,24 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 /// soon.
 const MAX_WAITING: usize = 200_000;
 
-/// What was found.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    /// Bytes of the same chunks in Kieker's container.
-    pub(super) kieker_bytes: u64,
-}
-
-/// The stages, and handles to the response times, the traces and what else they find.
-pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<Mutex<Findings>>) {
+/// The stages, and handles to the response times, the traces, and the bytes of the same chunks in
+/// Kieker's container.
+pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<AtomicU64>) {
     let (response_times, times) = ResponseTimes::new();
-    let found = Arc::<Mutex<Findings>>::default();
+    let kieker_bytes = Arc::<AtomicU64>::default();
     let mut settings = TraceSettings::default();
     settings.max_waiting = MAX_WAITING;
     let traces = TraceStage::new(settings);
-    let rows = Rows {
-        found: Arc::clone(&found),
-    };
+    let rows = Rows(Arc::clone(&kieker_bytes));
     let tee = Tee::new()
         .branch(response_times)
         .branch(traces.clone())
         .branch(rows);
-    (tee, times, traces, found)
+    (tee, times, traces, kieker_bytes)
 }
 
-/// Writes the same chunks in Kieker's container, to compare.
-struct Rows {
-    found: Arc<Mutex<Findings>>,
-}
+/// Writes the same chunks in Kieker's container, to compare, and counts their bytes.
+struct Rows(Arc<AtomicU64>);
 
 impl Stage for Rows {
     fn name(&self) -> &'static str {
@@ -61,9 +52,8 @@ impl Stage for Rows {
         let bytes = KiekerSerializer::default()
             .serialize(&parcel.chunk().batch, &header, &mut Vec::new())
             .map_err(|error| AnalysisError::stage("rows", error.to_string()))?;
-        let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        found.kieker_bytes = found.kieker_bytes.saturating_add(bytes);
+        self.0.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
     }
 }

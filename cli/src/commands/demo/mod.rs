@@ -6,18 +6,16 @@ mod analysis;
 mod shop;
 
 use std::net::SocketAddr;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
-use analysis::Findings;
-use baler_analysis::filters::{Tee, Times};
+use baler_analysis::filters::Tee;
 use baler_analysis::traces::TraceAnalysis;
 use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
 use baler_monitoring::Controller;
 use serde_json::{Value, json};
-use shop::{Shop, Visits};
+use shop::Shop;
 
 use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
@@ -49,7 +47,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
-    let (stages, times, traces, found) = analysis::stages();
+    let (stages, times, traces, kieker_bytes) = analysis::stages();
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
         // Whatever happens, the consumer ends, else the scope would wait for it for ever.
@@ -69,9 +67,17 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     if let Some(path) = &args.report {
         super::analyze::files::report(&traces, path, "Traces of the demo's shop")?;
     }
-    let found = std::mem::take(&mut *found.lock().unwrap_or_else(PoisonError::into_inner));
-    let found = (&found, traces.read(call_tree));
-    let document = document((&report, &source), found, &times, shop.visits());
+    // The names are part of the program's interface.
+    let more = json!({
+        "visits": shop.visits(),
+        "received": source.records,
+        "adds_up": report.adds_up() && source.records == report.stats().delivered,
+        "kieker_bytes": kieker_bytes.load(Ordering::Relaxed),
+        "operations": times.operations(),
+        "call_tree": traces.read(call_tree),
+    });
+    let mut document = report.document().clone();
+    output::extend(&mut document, &more);
     output::result(args.format, &document, || text(document.clone()))?;
     shown?;
     let code = report.conclude()?;
@@ -84,26 +90,6 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         return Err(Failure::new(Code::Internal, message));
     }
     Ok(code)
-}
-
-/// What the demo found. The names are part of the program's interface.
-fn document(
-    (report, source): (&Report, &SourceReport),
-    (found, tree): (&Findings, Option<Value>),
-    times: &Times,
-    visits: Visits,
-) -> Value {
-    let mut document = report.document().clone();
-    let more = json!({
-        "visits": visits,
-        "received": source.records,
-        "adds_up": report.adds_up() && source.records == report.stats().delivered,
-        "kieker_bytes": found.kieker_bytes,
-        "operations": times.operations(),
-        "call_tree": tree,
-    });
-    output::extend(&mut document, &more);
-    document
 }
 
 /// The calls of the trace with the most of them, in order of entry.

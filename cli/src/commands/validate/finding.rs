@@ -1,12 +1,13 @@
 //! What was found: one line each.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::Code;
-use crate::output;
 
 /// How a check went.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Status {
     Ok,
     /// It works, other than may be meant.
@@ -14,14 +15,15 @@ enum Status {
     Failed,
 }
 
-/// What a check found.
-#[derive(Debug)]
+/// What a check found. The names are part of the program's interface.
+#[derive(Debug, Serialize)]
 struct Finding {
     status: Status,
     /// What was looked at: a flag, a section of the file.
     subject: String,
     message: String,
     /// How to mend it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
     /// Whether it took a connection to see.
     connecting: bool,
@@ -80,23 +82,11 @@ impl Findings {
     /// The names are part of the program's interface.
     pub(super) fn document(&self) -> Value {
         let count = |status| self.all.iter().filter(|it| it.status == status).count();
-        let checks = self.all.iter().map(|it| {
-            let mut check = json!({
-                "status": it.status.name(),
-                "subject": it.subject,
-                "message": it.message,
-            });
-            if let Some(fix) = &it.fix {
-                output::insert(&mut check, "fix", fix.as_str());
-            }
-            output::insert(&mut check, "connecting", it.connecting);
-            check
-        });
         json!({
             "ok": count(Status::Ok),
             "warnings": count(Status::Warning),
             "failed": count(Status::Failed),
-            "checks": checks.collect::<Vec<_>>(),
+            "checks": self.all,
         })
     }
 

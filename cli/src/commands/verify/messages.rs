@@ -5,10 +5,11 @@
 //! A line that the kill cut short did not happen: it is written before its event takes effect.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufRead as _, Write as _};
+use std::io::{self, BufRead as _};
 use std::thread;
 use std::time::Duration;
 
+use baler_rig::process::tell_parent;
 use serde::{Deserialize, Serialize};
 
 use super::records::Run;
@@ -83,15 +84,7 @@ pub(super) enum Order {
 
 /// Tells an event. When nobody listens any more, the process has lost its purpose and ends.
 pub(super) fn tell(event: &Event) {
-    let told = serde_json::to_vec(event)
-        .map_err(io::Error::from)
-        .and_then(|mut line| {
-            line.push(b'\n');
-            let mut pipe = io::stdout().lock();
-            pipe.write_all(&line)?;
-            pipe.flush()
-        });
-    if told.is_err() {
+    if tell_parent(event).is_err() {
         std::process::exit(1);
     }
 }
