@@ -9,8 +9,6 @@ use crate::exit::{Code, Failure};
 
 /// A flag, and the one that it needs.
 const NEEDS: &[(&str, &str)] = &[
-    // `top` alone has both.
-    ("format", "once"),
     ("metrics_port_file", "metrics"),
     ("metrics_tap", "metrics"),
     ("quarantine_bytes", "quarantine"),
@@ -18,6 +16,9 @@ const NEEDS: &[(&str, &str)] = &[
     ("spool_bytes", "spool"),
     ("spool_sync", "spool"),
 ];
+
+/// The same for a command's flags whose names others have, too.
+const NEEDS_OF: &[(&str, &str, &str)] = &[("top", "format", "once")];
 
 /// Refuses a flag, or a variable, without the one that it needs, and settings that were given twice.
 /// A needed flag may stand in the file.
@@ -37,21 +38,20 @@ pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failu
     if name == "replay" {
         replay_makes_chunks(matches)?;
     }
-    let long = |id: &str| {
-        let mut arguments = command.get_arguments();
-        arguments
-            .find(|argument| argument.get_id() == id)?
-            .get_long()
-    };
-    for (flag, needed) in NEEDS {
+    let of_command = NEEDS_OF.iter().filter(|(of, _, _)| *of == name);
+    let of_command = of_command.map(|(_, flag, needed)| (*flag, *needed));
+    for (flag, needed) in NEEDS.iter().copied().chain(of_command) {
         let is_given = matches!(
             source(matches, flag),
             Some(ValueSource::CommandLine | ValueSource::EnvVariable)
         );
-        if is_given
-            && !is_set(matches, needed)
-            && let (Some(flag), Some(needed)) = (long(flag), long(needed))
-        {
+        if is_given && !is_set(matches, needed) {
+            let long = |id: &str| {
+                let mut arguments = command.get_arguments();
+                let argument = arguments.find(|argument| argument.get_id() == id);
+                argument.and_then(clap::Arg::get_long).unwrap_or_default()
+            };
+            let (flag, needed) = (long(flag), long(needed));
             return Err(Failure::new(
                 Code::Usage,
                 format!(
