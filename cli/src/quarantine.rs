@@ -83,23 +83,18 @@ impl PoisonPolicy {
         patience: Duration,
     ) -> Result<Self, Failure> {
         let quarantine = shared(args, patience)?;
-        // Without a quarantine the chunk would be lost.
-        let Some(place) = args.quarantine.as_deref() else {
-            return Ok(Self {
-                quarantine,
-                attempts: None,
-                max_attempts: None,
-            });
-        };
-        let failed = |error| Failure::new(Code::Output, format!("--quarantine {place}: {error}"));
-        let on_disk = match endpoint::is_uri(place) {
-            true => None,
-            false => Some(Attempts::open(Path::new(place)).map_err(failed)?),
+        let place = args.quarantine.as_deref();
+        let folder = place.filter(|place| !endpoint::is_uri(place));
+        let open = |folder: &str| {
+            Attempts::open(Path::new(folder)).map_err(|error| {
+                Failure::new(Code::Output, format!("--quarantine {folder}: {error}"))
+            })
         };
         Ok(Self {
             quarantine,
-            attempts: on_disk,
-            max_attempts: NonZeroU32::new(attempts.max_attempts),
+            attempts: folder.map(open).transpose()?,
+            // Without a quarantine the chunk would be lost.
+            max_attempts: place.and(NonZeroU32::new(attempts.max_attempts)),
         })
     }
 

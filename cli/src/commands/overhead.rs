@@ -2,7 +2,7 @@
 //!
 //! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
 
-use baler_rig::harness::Standing;
+use baler_rig::harness::{Outcome, Standing};
 use baler_rig::overhead::{self, Origin, OverheadArgs};
 
 use crate::exit::{Code, Failure};
@@ -32,12 +32,15 @@ pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         let message = "ended by a signal before everything was measured";
         return Err(Failure::new(Code::Incomplete, message));
     }
-    let outcome = measured.map_err(failed)?;
+    show(&measured.map_err(failed)?)
+}
+
+/// Prints what was measured.
+pub(super) fn show(outcome: &Outcome) -> Result<Code, Failure> {
     output::print(&outcome.text)?;
-    Ok(if outcome.is_right {
-        Code::Done
-    } else {
-        Code::Internal
+    Ok(match outcome.is_right {
+        true => Code::Done,
+        false => Code::Internal,
     })
 }
 
@@ -47,6 +50,7 @@ pub(super) fn obey(order: &str) -> Result<Code, Failure> {
     Ok(Code::Done)
 }
 
-fn failed(failure: baler_rig::Failure) -> Failure {
+/// A measurement that cannot be made.
+pub(super) fn failed(failure: baler_rig::Failure) -> Failure {
     Failure::new(Code::Internal, failure.to_string())
 }

@@ -15,6 +15,7 @@ use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
 use baler_rig::sweep::{self, PlainWriter, Program, SweepArgs, UserRecords};
 
+use super::overhead::{failed, show};
 use crate::endpoint::{self, RecordSource};
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
@@ -120,16 +121,9 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     }
     let outcome = measured.map_err(|failure| {
         // What keeps a sweep from going on is seldom anything but a broker that is gone.
-        reach(&args.to)
-            .err()
-            .unwrap_or_else(|| Failure::new(Code::Internal, failure.to_string()))
+        reach(&args.to).err().unwrap_or_else(|| failed(failure))
     })?;
-    output::print(&outcome.text)?;
-    Ok(if outcome.is_right {
-        Code::Done
-    } else {
-        Code::Internal
-    })
+    show(&outcome)
 }
 
 /// Copies the first records of a source, which keeps them.
@@ -215,8 +209,7 @@ fn from_medium(
 
 /// Does what the process that started this one wants.
 pub(super) fn obey(order: &str) -> Result<Code, Failure> {
-    sweep::obey(order, &This)
-        .map_err(|failure| Failure::new(Code::Internal, failure.to_string()))?;
+    sweep::obey(order, &This).map_err(failed)?;
     Ok(Code::Done)
 }
 

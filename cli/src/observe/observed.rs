@@ -103,12 +103,17 @@ impl Observed {
 
     /// Lets taps see what this reader hands out.
     pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
-        Box::new(TappedReader::new(reader, Arc::clone(&self.taps)))
+        let taps = Arc::clone(&self.taps);
+        Box::new(TappedReader { reader, taps })
     }
 
     /// Lets taps see what this writer takes.
     pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
-        Box::new(TappedWriter::new(writer, Arc::clone(&self.taps)))
+        Box::new(TappedWriter {
+            writer,
+            taps: Arc::clone(&self.taps),
+            next_ticket: 0,
+        })
     }
 
     /// Every figure of now, in Prometheus's text format.

@@ -160,14 +160,8 @@ impl Tap {
 
 /// A reader whose chunks taps see.
 pub(super) struct TappedReader {
-    reader: Box<dyn ChunkReader>,
-    taps: Arc<TapHub>,
-}
-
-impl TappedReader {
-    pub(super) fn new(reader: Box<dyn ChunkReader>, taps: Arc<TapHub>) -> Self {
-        Self { reader, taps }
-    }
+    pub(super) reader: Box<dyn ChunkReader>,
+    pub(super) taps: Arc<TapHub>,
 }
 
 impl ChunkReader for TappedReader {
@@ -206,20 +200,10 @@ impl ChunkReader for TappedReader {
 
 /// A writer whose chunks taps see, each once, however often it is offered.
 pub(super) struct TappedWriter {
-    writer: Box<dyn ChunkWriter>,
-    taps: Arc<TapHub>,
+    pub(super) writer: Box<dyn ChunkWriter>,
+    pub(super) taps: Arc<TapHub>,
     /// The first ticket that was not shown yet.
-    next_ticket: u64,
-}
-
-impl TappedWriter {
-    pub(super) fn new(writer: Box<dyn ChunkWriter>, taps: Arc<TapHub>) -> Self {
-        Self {
-            writer,
-            taps,
-            next_ticket: 0,
-        }
-    }
+    pub(super) next_ticket: u64,
 }
 
 impl ChunkWriter for TappedWriter {

@@ -106,16 +106,13 @@ fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
         let message = format!("{error}; a URI would start with a scheme such as file: or tcp:");
         Failure::unavailable(&args.what, message)
     })?;
-    let files = if metadata.is_dir() {
-        chunk_files(path).map_err(|error| Failure::unavailable(&args.what, error))?
-    } else {
-        Vec::new()
+    let mut files = match metadata.is_dir() {
+        true => chunk_files(path).map_err(|error| Failure::unavailable(&args.what, error))?,
+        false => Vec::new(),
     };
-    let files = if files.is_empty() {
-        vec![path.to_owned()]
-    } else {
-        files
-    };
+    if files.is_empty() {
+        files.push(path.to_owned());
+    }
     let readers: Result<Vec<_>, Failure> = files.iter().map(|path| open_file(path)).collect();
     Ok((args.what.clone(), readers?))
 }

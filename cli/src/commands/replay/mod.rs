@@ -34,7 +34,6 @@ use crate::shutdown::Shutdown;
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let (condition, fields) = (args.condition.expression()?, args.fields.chosen()?);
-    let is_filtered = condition.is_some() || fields.is_some();
     let target = args.to.as_ref();
     let target = target
         .map(|to| endpoint::spooled_writer(to, &args.spool))
@@ -51,28 +50,27 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
             let patience = Patience::new(&from, give_up, quiet);
             check(reader, args.idle_timeout, patience, shutdown)?;
         }
-        Some(target) if is_filtered => {
-            let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
-            let decoder = decoding::decoder(&args.decoding, memory_parts)?;
-            let source = Source::new(Box::new(reader)).with_decoder(decoder);
-            let (ends, passing) = ((source, &*from, target), (condition, fields));
-            let passed = send_filtered(args, ends, passing, (shutdown, &observation, quiet))?;
-            sent = Some((passed, observation.finish()));
-        }
         Some(target) => {
             let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
-            let mut stop = Stop::default();
-            stop.idle_timeout = Some(args.idle_timeout);
-            let settings = baler_relay::settings();
-            let passage = Passage {
-                relay: Relay::new(Box::new(reader), target.writer, settings),
-                from,
-                to: target.endpoint,
-                spool: target.spool,
-                stop,
-                give_up,
+            let passed = if condition.is_some() || fields.is_some() {
+                let decoder = decoding::decoder(&args.decoding, memory_parts)?;
+                let source = Source::new(Box::new(reader)).with_decoder(decoder);
+                let (ends, passing) = ((source, &*from, target), (condition, fields));
+                send_filtered(args, ends, passing, (shutdown, &observation, quiet))?
+            } else {
+                let mut stop = Stop::default();
+                stop.idle_timeout = Some(args.idle_timeout);
+                let settings = baler_relay::settings();
+                let passage = Passage {
+                    relay: Relay::new(Box::new(reader), target.writer, settings),
+                    from,
+                    to: target.endpoint,
+                    spool: target.spool,
+                    stop,
+                    give_up,
+                };
+                passage.run(&observation, quiet, shutdown)
             };
-            let passed = passage.run(&observation, quiet, shutdown);
             sent = Some((passed, observation.finish()));
         }
     }

@@ -294,15 +294,13 @@ impl<'a> Fleet<'a> {
 
     /// The last life of a producer or consumer.
     pub(super) fn life(&self, role: Role, number: u16) -> Life {
-        let life = self.processes.get(&(role, number));
-        life.map_or(
-            Life {
-                role,
-                number,
-                life: 0,
-            },
-            |process| process.life,
-        )
+        let first = Life {
+            role,
+            number,
+            life: 0,
+        };
+        let last = self.processes.get(&(role, number));
+        last.map_or(first, |process| process.life)
     }
 
     /// How many there were at a time.
