@@ -15,11 +15,12 @@ use crate::exit::Failure;
 ///
 /// The file cannot be read, or is none.
 pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
-    let told = |error: &dyn std::fmt::Display| {
-        Failure::configuration(format!("cannot use {}: {error}", path.display()))
-    };
-    let bytes = fs::read(path).map_err(|error| told(&error))?;
-    Dictionary::new(bytes).map_err(|error| told(&error))
+    let bytes = fs::read(path).map_err(unusable(path))?;
+    Dictionary::new(bytes).map_err(unusable(path))
+}
+
+fn unusable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
+    move |error| Failure::configuration(format!("cannot use {}: {error}", path.display()))
 }
 
 /// The decoder of each worker. All workers share the limit of memory in equal parts. It has
@@ -33,9 +34,8 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
     let mut dictionaries = Dictionaries::default();
     for path in &args.dictionaries {
         for file in files(path)? {
-            dictionaries.insert(read(&file)?).map_err(|error| {
-                Failure::configuration(format!("cannot use {}: {error}", file.display()))
-            })?;
+            let inserted = dictionaries.insert(read(&file)?);
+            inserted.map_err(unusable(&file))?;
         }
     }
     let mut limits = Limits::default();

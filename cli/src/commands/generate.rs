@@ -63,12 +63,10 @@ fn emit_all(
                 workload: Workload::of_emitter(args.seed, seed),
                 // What does not divide goes to the first ones.
                 records: args.records / threads + u64::from(number < args.records % threads),
-                pace: args.rate.map(|rate| Pace {
-                    start,
-                    number,
-                    threads,
-                    rate,
-                }),
+                rate: args.rate,
+                start,
+                number,
+                threads,
             };
             let name = format!("baler-emit-{number}");
             let thread = thread::Builder::new().name(name);
@@ -77,7 +75,7 @@ fn emit_all(
         }
         // While they run, other threads see only the counts of the controller.
         while emitters.iter().any(|emitter| !emitter.is_finished()) {
-            let emitted = shipper.controller().stats().emitted;
+            let emitted = shipper.controller.stats().emitted;
             progress.show(emitted, || format!("{} records", output::number(emitted)));
             if shutdown.wait_until(Instant::now() + TICK) {
                 break;
@@ -95,20 +93,18 @@ fn emit_all(
 struct Emitter {
     workload: Workload,
     records: u64,
-    pace: Option<Pace>,
-}
-
-/// Absolute deadlines, so that a pause of the medium is made up for and not hidden: open loop.
-struct Pace {
+    /// Records a second of all threads; without it they are emitted as fast as possible.
+    rate: Option<f64>,
     start: Instant,
     number: u64,
     threads: u64,
-    rate: f64,
 }
 
-impl Pace {
+impl Emitter {
     /// When this thread's record at this position is due.
-    fn due(&self, position: u64) -> Instant {
+    ///
+    /// Deadlines are absolute, so that a pause of the medium is made up for and not hidden: open loop.
+    fn due(&self, position: u64, rate: f64) -> Instant {
         let ordinal = position
             .saturating_mul(self.threads)
             .saturating_add(self.number);
@@ -116,23 +112,21 @@ impl Pace {
             clippy::cast_precision_loss,
             reason = "exact for the first 2^53 records"
         )]
-        let seconds = ordinal as f64 / self.rate;
+        let seconds = ordinal as f64 / rate;
         // A time that no clock reaches is never due.
         let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         self.start
             .checked_add(after)
             .unwrap_or_else(|| self.start + Duration::from_secs(u64::from(u32::MAX)))
     }
-}
 
-impl Emitter {
     /// Emits until its share is done or the end is asked for; returns how late it was at most.
     fn run(mut self, shipper: &Shipper, shutdown: &Shutdown) -> Duration {
         let mut executions = Executions::new(self.workload.names());
         let mut most_behind = Duration::ZERO;
         for position in 0..self.records {
-            if let Some(pace) = &self.pace {
-                let due = pace.due(position);
+            if let Some(rate) = self.rate {
+                let due = self.due(position, rate);
                 let now = Instant::now();
                 most_behind = most_behind.max(now.saturating_duration_since(due));
                 if due > now && shutdown.wait_until(due) {
@@ -146,7 +140,7 @@ impl Emitter {
                 break;
             };
             // A record that is not taken is counted by the controller, with its reason.
-            shipper.controller().emit(executions.of(&call));
+            shipper.controller.emit(executions.of(&call));
         }
         most_behind
     }

@@ -32,7 +32,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
     let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
-    let reader = observation.observed().tapped_reader(source.reader);
+    let reader = observation.observed.tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
@@ -90,7 +90,7 @@ impl Passage {
         quiet: bool,
         shutdown: &Shutdown,
     ) -> (Value, Result<Code, Failure>) {
-        let observed = observation.observed();
+        let observed = &observation.observed;
         observed.endpoint("source", &self.from);
         observed.endpoint("sink", &self.to);
         let figures = RelayFigures::default();

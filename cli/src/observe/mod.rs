@@ -18,7 +18,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub(crate) use observed::Observed;
+use observed::Observed;
 pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
 
@@ -29,7 +29,8 @@ use crate::shutdown::Shutdown;
 
 /// The figures of one run: served while it lasts, written to a file at its end.
 pub(crate) struct Observation {
-    observed: Arc<Observed>,
+    /// Where the command's parts say what they are.
+    pub(crate) observed: Arc<Observed>,
     server: Option<Server>,
     file: Option<PathBuf>,
 }
@@ -77,11 +78,6 @@ impl Observation {
             server,
             file: args.metrics_file.clone(),
         })
-    }
-
-    /// Where the command's parts say what they are.
-    pub(crate) fn observed(&self) -> &Observed {
-        &self.observed
     }
 
     /// Ends the server and writes the last figures.

@@ -38,7 +38,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A controller whose medium and whose end are watched.
 pub(crate) struct Shipper {
-    controller: Controller,
+    pub(crate) controller: Controller,
     medium: Arc<MediumWatch>,
     shutdown: Shutdown,
     emitting: Arc<AtomicBool>,
@@ -65,7 +65,7 @@ impl Shipper {
     ) -> Result<Self, Failure> {
         let medium = Arc::new(MediumWatch::new(&writer.endpoint));
         let events = Arc::clone(&medium);
-        let observed = observation.observed();
+        let observed = &observation.observed;
         observed.endpoint("sink", &writer.endpoint);
         let mut builder = Controller::builder(observed.tapped_writer(writer.writer))
             .application("baler")
@@ -136,11 +136,6 @@ impl Shipper {
         let patience = TargetPatience::new(&shipper.endpoint, Some(args.give_up), quiet, spool);
         shipper.watch = Some(shipper.watch(patience)?);
         Ok(shipper)
-    }
-
-    /// The controller.
-    pub(crate) fn controller(&self) -> &Controller {
-        &self.controller
     }
 
     /// Whether to emit no more: a signal came, or the medium was given up.
@@ -219,7 +214,7 @@ impl Shipper {
     ) -> Result<(Report, Code), Failure> {
         let report = self.finish();
         let shown = observation.finish();
-        output::extend(&mut document, report.document());
+        output::extend(&mut document, &report.document);
         output::document(format, &document)?;
         shown?;
         let code = report.conclude()?;

@@ -16,7 +16,8 @@ use crate::output::figures::by_reason;
 #[derive(Debug)]
 pub(crate) struct Report {
     report: ShutdownReport,
-    document: Value,
+    /// The figures as JSON. The names are part of the program's interface.
+    pub(crate) document: Value,
     overflow: OverflowChoice,
     given_up: Option<String>,
     spool: Option<SpoolStatus>,
@@ -128,11 +129,6 @@ impl Report {
     /// Whether `emitted` is `delivered` plus `spooled` plus all of `dropped`.
     pub(crate) fn adds_up(&self) -> bool {
         self.report.adds_up()
-    }
-
-    /// The figures as JSON. The names are part of the program's interface.
-    pub(crate) fn document(&self) -> &Value {
-        &self.document
     }
 }
 

@@ -41,9 +41,9 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let address =
         listens_on.ok_or_else(|| Failure::new(Code::Internal, "the tcp reader listens nowhere"))?;
     let observation = Observation::start(&args.observe, "demo", shutdown, quiet)?;
-    observation.observed().endpoint("source", &endpoint);
+    observation.observed.endpoint("source", &endpoint);
     let mut source = Source::new(reader);
-    observation.observed().receives(source.watch());
+    observation.observed.receives(source.watch());
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
@@ -76,7 +76,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         "operations": times.operations(),
         "call_tree": traces.read(call_tree),
     });
-    let mut document = report.document().clone();
+    let mut document = report.document.clone();
     output::extend(&mut document, &more);
     output::result(args.format, &document, || text(document.clone()))?;
     shown?;
@@ -151,7 +151,7 @@ fn load(
     let (shutdown, _, quiet) = context;
     let writer = endpoint::writer(&format!("tcp://{address}"))?;
     let shipper = Shipper::start(&args.shipping, writer, true, context)?;
-    let before = shipper.controller().install();
+    let before = shipper.controller.install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);
     let milliseconds = args.seconds.saturating_mul(1_000);
@@ -177,7 +177,7 @@ fn load(
                 format!(
                     "{} visits, {} records emitted, {} received",
                     output::number(shop.visits().total()),
-                    output::number(shipper.controller().stats().emitted),
+                    output::number(shipper.controller.stats().emitted),
                     output::number(received.load(Ordering::Relaxed)),
                 )
             });

@@ -32,7 +32,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let settings = Settings::new(args)?;
     let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
-    observation.observed().add(Box::new(stages.progress()));
+    observation.observed.add(Box::new(stages.progress.clone()));
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let parts = memory_parts(settings.fields.as_ref(), settings.args.workers);
@@ -50,14 +50,14 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     )?;
     let ends = readers.iter().all(|reader| reader.capability().ends);
     output::listening(listens_on, settings.args.port_file.as_deref(), quiet)?;
-    observation.observed().endpoint("source", &endpoint);
+    observation.observed.endpoint("source", &endpoint);
     let mut stop = Stop::default();
     stop.idle_timeout = settings.args.idle_timeout;
     let give_up = settings.args.give_up.limit(settings.args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
     let given_up = OnceLock::new();
     let workers = Workers::new(settings.args.workers).with_stop(stop);
-    let (figures, mut readers) = (stages.figures(), readers.into_iter());
+    let (figures, mut readers) = (stages.figures.clone(), readers.into_iter());
     let progress = Progress::spinner(quiet);
     let taken = figures.taken.clone();
     let keep_going = || !shutdown.is_requested() && !taken.is_enough() && given_up.get().is_none();
@@ -69,12 +69,12 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
                     "fewer readers were opened than workers asked for",
                 )
             })?;
-            let source = Source::new(observation.observed().tapped_reader(reader));
+            let source = Source::new(observation.observed.tapped_reader(reader));
             let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
                 source = source.with_demand(chunks);
             }
-            observation.observed().receives(source.watch());
+            observation.observed.receives(source.watch());
             source = poison.apply(source);
             let stage = stages.next()?;
             Ok(Worker { source, stage })

@@ -27,10 +27,10 @@ pub(super) struct Stages<'a> {
     settings: &'a Settings,
     shutdown: Shutdown,
     sink: Sink,
-    written: Counts,
-    times: Option<Times>,
-    taken: Taken,
-    progress: Progress,
+    /// What all workers count together.
+    pub(super) figures: Figures,
+    /// Whether the output takes what waits for it.
+    pub(super) progress: Progress,
     /// How many workers are still to come.
     left: usize,
 }
@@ -104,26 +104,14 @@ impl<'a> Stages<'a> {
             settings,
             shutdown: shutdown.clone(),
             sink,
-            written,
-            times: settings.args.operations.then(Times::default),
-            taken: Taken::of(settings.args.count.unwrap_or(u64::MAX)),
+            figures: Figures {
+                written,
+                times: settings.args.operations.then(Times::default),
+                taken: Taken::of(settings.args.count.unwrap_or(u64::MAX)),
+            },
             progress,
             left: settings.args.workers.get(),
         })
-    }
-
-    /// Handles to what all workers count together.
-    pub(super) fn figures(&self) -> Figures {
-        Figures {
-            written: self.written.clone(),
-            times: self.times.clone(),
-            taken: self.taken.clone(),
-        }
-    }
-
-    /// Whether the output takes what waits for it.
-    pub(super) fn progress(&self) -> Progress {
-        self.progress.clone()
     }
 
     /// The stages of the next worker.
@@ -135,21 +123,21 @@ impl<'a> Stages<'a> {
         self.left = self.left.saturating_sub(1);
         let mut tee = match self
             .sink
-            .stage(self.settings, &self.written, self.left == 0)
+            .stage(self.settings, &self.figures.written, self.left == 0)
         {
             Some(sink) => match &self.settings.fields {
                 Some(fields) => Tee::new().branch(fields.narrow(self.piped(sink)?)),
                 None => Tee::new().branch(self.piped(sink)?),
             },
-            None => Tee::new().branch(self.written.stage()),
+            None => Tee::new().branch(self.figures.written.stage()),
         };
-        if let Some(times) = &self.times {
+        if let Some(times) = &self.figures.times {
             tee = tee.branch(times.stage());
         }
         let stage = self
             .settings
             .filters
-            .before(Box::new(self.taken.stage(tee)));
+            .before(Box::new(self.figures.taken.stage(tee)));
         Ok(match &self.settings.fields {
             Some(fields) => Box::new(fields.note(stage)),
             None => stage,

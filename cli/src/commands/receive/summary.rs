@@ -10,7 +10,7 @@ use crate::output;
 use crate::output::figures::{by_reason, operations_table};
 
 /// Handles to what the stages count.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Figures {
     /// What the output has.
     pub(super) written: Counts,

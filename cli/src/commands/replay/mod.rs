@@ -128,7 +128,7 @@ fn send_filtered(
         condition.tell_undecided();
     }
     let sent = shipper.finish();
-    let mut document = sent.document().clone();
+    let mut document = sent.document.clone();
     output::insert(&mut document, "source", source);
     // A medium that was given up explains why the source stopped, not the other way round.
     let ended = sent.conclude().and_then(|code| {

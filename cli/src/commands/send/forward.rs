@@ -43,8 +43,8 @@ impl Forwarding<'_> {
         progress: &Progress,
     ) -> (SourceReport, Result<(), Failure>) {
         let (endpoint, shipper) = (self.endpoint, self.shipper);
-        observation.observed().endpoint("source", endpoint);
-        observation.observed().receives(self.source.watch());
+        observation.observed.endpoint("source", endpoint);
+        observation.observed.receives(self.source.watch());
         let mut patience = Patience::new(endpoint, self.give_up, quiet);
         let held = Held::default();
         let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
@@ -95,7 +95,7 @@ impl Stage for Forward<'_> {
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         for (_, record) in parcel.records() {
-            if !self.shipper.controller().emit_as_is(record) && self.shipper.should_stop() {
+            if !self.shipper.controller.emit_as_is(record) && self.shipper.should_stop() {
                 return Err(AnalysisError::stage(
                     self.name(),
                     "ended before a chunk was sent",

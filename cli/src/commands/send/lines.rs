@@ -151,7 +151,7 @@ impl LinesSender<'_> {
         if condition.is_some_and(|condition| !condition.passes(record.as_ref(), None)) {
             return Ok(true);
         }
-        let controller = self.shipper.controller();
+        let controller = &self.shipper.controller;
         let Some(narrower) = &mut self.narrower else {
             return Ok(controller.emit_as_is(record.as_ref()));
         };

@@ -44,7 +44,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let counting = condition.clone();
     let (mut figures, sent) = match source {
         RecordSource::Lines(lines, endpoint) => {
-            observation.observed().endpoint("source", &endpoint);
+            observation.observed.endpoint("source", &endpoint);
             let sender = LinesSender {
                 lines,
                 endpoint,

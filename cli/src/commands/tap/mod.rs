@@ -41,8 +41,9 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let mut counts = Counts::new(args);
     let (reader, endpoint) = if is_process(&args.from) {
         let token_file = args.token_file.as_deref();
-        let (tap, endpoint) = ProcessTap::open(&args.from, args.from_start, token_file)?;
-        counts.skipped = tap.skipped();
+        let tap = ProcessTap::open(&args.from, args.from_start, token_file)?;
+        counts.skipped = Arc::clone(&tap.skipped);
+        let endpoint = tap.endpoint.to_string();
         (Box::new(tap) as Box<dyn ChunkReader>, endpoint)
     } else {
         let range = if args.from_start {

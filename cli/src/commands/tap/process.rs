@@ -34,16 +34,18 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 /// Reads what passes through a running command. What is settled here concerns nobody there.
 pub(super) struct ProcessTap {
     capability: ReaderCapability,
-    endpoint: Box<str>,
+    /// The process's address.
+    pub(super) endpoint: Box<str>,
     frames: Receiver<Result<Bytes, String>>,
-    skipped: Arc<AtomicU64>,
+    /// How many chunks this tap was not shown.
+    pub(super) skipped: Arc<AtomicU64>,
     demand: usize,
     held: HashSet<Token>,
     next_token: u64,
 }
 
 impl ProcessTap {
-    /// Begins to look; also returns the process's address.
+    /// Begins to look.
     ///
     /// # Errors
     ///
@@ -52,7 +54,7 @@ impl ProcessTap {
         address: &str,
         from_start: bool,
         token_file: Option<&Path>,
-    ) -> Result<(Self, String), Failure> {
+    ) -> Result<Self, Failure> {
         if from_start {
             return Err(Failure::configuration(
                 "--from-start is for media: a running command keeps nothing of what has passed",
@@ -87,21 +89,15 @@ impl ProcessTap {
         let mut capability = ReaderCapability::new("http", Order::PerLane);
         capability.redelivers = false;
         capability.ends = true;
-        let tap = Self {
+        Ok(Self {
             capability,
-            endpoint: base.as_str().into(),
+            endpoint: base.into(),
             frames,
             skipped,
             demand: usize::MAX,
             held: HashSet::new(),
             next_token: 0,
-        };
-        Ok((tap, base))
-    }
-
-    /// How many chunks this tap was not shown.
-    pub(super) fn skipped(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.skipped)
+        })
     }
 }
 

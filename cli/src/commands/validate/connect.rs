@@ -17,7 +17,6 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// Opens the writer and closes it again.
 pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &mut Findings) {
-    findings.connecting = true;
     if reachable(end, args, findings) {
         let mut writer = writer.writer;
         let started = Instant::now();
@@ -38,12 +37,10 @@ pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &
             findings.warn(&end.named, message, fix);
         }
     }
-    findings.connecting = false;
 }
 
 /// Opens the reader, takes nothing, and closes it again.
 pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
-    findings.connecting = true;
     if listens(&end.uri) || reachable(end, args, findings) {
         let started = Instant::now();
         match endpoint::open_source(&end.uri) {
@@ -65,7 +62,6 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
             }
         }
     }
-    findings.connecting = false;
 }
 
 /// Waits until the reader says that it is connected, or for its error.

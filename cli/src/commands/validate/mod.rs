@@ -72,10 +72,12 @@ fn check_end(end: &End, args: &ValidateArgs, shutdown: &Shutdown, findings: &mut
     if !args.connect || shutdown.is_requested() {
         return;
     }
+    findings.connecting = true;
     match writer {
         Some(writer) => connect::writer(end, writer, args, findings),
         None => connect::reader(end, args, findings),
     }
+    findings.connecting = false;
 }
 
 /// The ends that were typed, or all of the file.

@@ -67,7 +67,7 @@ pub(in crate::commands) fn run(
         }
     }
     let report = shipper.finish();
-    let account = serde_json::from_value(report.document().clone())
+    let account = serde_json::from_value(report.document.clone())
         .map_err(|error| Failure::output("a report", &error.into()))?;
     tell(&Event::Produced { issued, account });
     observation.finish()?;
@@ -166,7 +166,7 @@ fn emit(
             for _ in 0..burst {
                 // The controller counts a record that it does not take, with the reason.
                 let record = Numbered::make(seed, stream, number);
-                shipper.controller().emit(&record);
+                shipper.controller.emit(&record);
                 number += 1;
             }
             made += burst;
