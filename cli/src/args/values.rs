@@ -7,9 +7,6 @@ use super::ChunkRecords;
 use baler_common::container::Compression;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
 
-/// Factors of counts.
-const FACTORS: [(&str, u64); 3] = [("k", 1_000), ("M", 1_000_000), ("G", 1_000_000_000)];
-
 /// A duration with its unit, as in URIs: `500ms`, `1.5s`, `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
@@ -84,23 +81,10 @@ pub(crate) fn compression(text: &str) -> Result<Compression, String> {
         .map_err(|error| error.to_string())
 }
 
-/// A decimal number followed by a factor.
+/// A decimal number followed by a factor: `k`, `M` or `G`, as in sizes.
 fn with_factor(text: &str) -> Option<u64> {
-    let (number, factor) = FACTORS
-        .iter()
-        .find_map(|(name, factor)| Some((text.strip_suffix(name)?, *factor)))?;
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    if whole.is_empty() || !digits(whole) || !digits(fraction) || number.ends_with('.') {
-        return None;
-    }
-    let mut total = whole.parse::<u64>().ok()?.checked_mul(factor)?;
-    let mut scale = factor;
-    for digit in fraction.bytes() {
-        scale /= 10;
-        total = total.checked_add(scale.checked_mul(u64::from(digit - b'0'))?)?;
-    }
-    Some(total)
+    let number = text.strip_suffix(['k', 'M', 'G']);
+    number.and_then(|_| parse_bytes(&format!("{text}B")))
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! `/tap`) on a thread of its own
 
 mod exposition;
-mod health;
 pub(crate) mod metric;
 mod observed;
 mod receiving;

@@ -6,9 +6,8 @@ use baler_analysis::{Progress, SourceReport, SourceWatch};
 use baler_common::transport::{LaneLag, ReaderStats};
 
 use super::exposition::{Exposition, every_reason};
-use super::health::Check;
 use super::metric;
-use super::observed::Observable;
+use super::observed::{Check, Observable};
 
 /// After so long without taking anything an output is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);

@@ -9,9 +9,8 @@ use baler_relay::RelayStats;
 use baler_spool::{SpoolRoute, SpoolWatch};
 
 use super::exposition::{Exposition, every_reason};
-use super::health::Check;
 use super::metric;
-use super::observed::Observable;
+use super::observed::{Check, Observable};
 use super::receiving::{reader, reader_check};
 
 impl Observable for Controller {

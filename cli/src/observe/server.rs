@@ -22,8 +22,7 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 
 use super::exposition;
-use super::health::{self, Check};
-use super::observed::Observed;
+use super::observed::{self, Check, Observed};
 
 /// How many connections are served at once; further ones wait in the operating system's queue.
 const MAX_CONNECTIONS: usize = 32;
@@ -100,7 +99,7 @@ impl Server {
                 let (close, closing) = watch::channel(());
                 tokio::select! {
                     () = accept(listener, service, &slots, closing) => {}
-                    // An error says that the server was dropped, which is the same.
+                    // Its error says that the server was dropped.
                     _ = stopped => {}
                 }
                 // Taps see the end of the records, and answers are finished.
@@ -134,9 +133,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(stop) = self.stop.take() {
-            stop.send(()).ok();
-        }
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             thread.join().ok();
         }
@@ -341,7 +338,7 @@ impl hyper::body::Body for Frames {
 const TAP_TYPE: &str = "application/vnd.baler.chunks";
 
 fn health(checks: Vec<Check>) -> Response<Body> {
-    let (is_ready, document) = health::answer(checks);
+    let (is_ready, document) = observed::answer(checks);
     let status = match is_ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

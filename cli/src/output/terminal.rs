@@ -32,35 +32,22 @@ pub(super) fn lines(text: &str) -> std::borrow::Cow<'_, str> {
 /// Standard output for records: where it is a terminal, the line of progress goes for good, and
 /// control characters are escaped. Each write is one or more whole lines.
 #[derive(Debug)]
-pub(crate) struct RecordOutput {
-    stdout: io::Stdout,
-    is_terminal: bool,
-}
-
-impl RecordOutput {
-    pub(crate) fn new() -> Self {
-        let stdout = io::stdout();
-        let is_terminal = stdout.is_terminal();
-        Self {
-            stdout,
-            is_terminal,
-        }
-    }
-}
+pub(crate) struct RecordOutput;
 
 impl Write for RecordOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.is_terminal {
+        let mut stdout = io::stdout();
+        if stdout.is_terminal() {
             progress::end();
             let text = String::from_utf8_lossy(bytes);
-            self.stdout.write_all(lines(&text).as_bytes())?;
+            stdout.write_all(lines(&text).as_bytes())?;
         } else {
-            self.stdout.write_all(bytes)?;
+            stdout.write_all(bytes)?;
         }
         Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.stdout.flush()
+        io::stdout().flush()
     }
 }

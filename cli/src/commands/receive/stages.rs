@@ -95,7 +95,7 @@ impl<'a> Stages<'a> {
             (_, RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet) => Sink::Nothing,
             (Target::File(path), _) => Sink::Lines(Lines::to_file(path, existing, &progress, say)?),
             (Target::Stdout, _) => Sink::Lines(Lines {
-                output: SharedOutput::watched(output::RecordOutput::new(), progress.clone()),
+                output: SharedOutput::watched(output::RecordOutput, progress.clone()),
                 what: "standard output".to_owned(),
                 has_header: Arc::default(),
             }),

@@ -15,7 +15,7 @@ use baler_common::transport::{ChunkReader, Received};
 use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::relay::Passage;
 use super::send::{Forwarding, figures};
@@ -76,8 +76,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     }
     let looked = lock(&looked).clone();
     // The names are part of the program's interface.
-    let mut document = serde_json::to_value(&looked)
-        .map_err(|error| Failure::new(Code::Internal, error.to_string()))?;
+    let mut document = json!(looked);
     let mut ended = Ok(Code::Done);
     if let Some(((sent, outcome), served)) = sent {
         output::insert(&mut document, "sent", sent);

@@ -133,7 +133,7 @@ fn stages(
     counts: &Counts,
     shutdown: &Shutdown,
 ) -> Result<Box<dyn Stage>, AnalysisError> {
-    let (stdout, what) = (output::RecordOutput::new(), "standard output");
+    let (stdout, what) = (output::RecordOutput, "standard output");
     let sink: Box<dyn Stage> = match args.format {
         DocumentFormat::Json if args.identity => {
             Box::new(JsonLines::new(stdout, what).with_identity())

@@ -11,8 +11,9 @@ mod view;
 use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
-use scrape::Scraper;
+use scrape::{Scraper, Snapshot};
 pub(super) use scrape::{base_url, http_error};
+use screen::Screen;
 use view::View;
 
 use crate::args::TopArgs;
@@ -31,8 +32,20 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
             "top draws on a terminal and standard output is none: use --once",
         ));
     }
-    screen::run(&scraper, args.interval, shutdown)?;
-    Ok(Code::Done)
+    let mut screen = Screen::default();
+    let mut before: Option<Snapshot> = None;
+    loop {
+        let started = Instant::now();
+        screen.update(scraper.scrape().map(|now| {
+            let view = View::new(scraper.address(), before.as_ref(), &now);
+            before = Some(now);
+            view
+        }));
+        output::redraw(&screen.text())?;
+        if shutdown.wait_until(started + args.interval) {
+            return Ok(Code::Done);
+        }
+    }
 }
 
 /// Prints what two looks say.

@@ -1,45 +1,14 @@
 //! The live view: the figures as text, drawn again after each look.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::time::{Duration, Instant};
 
-use super::scrape::{Scraper, Snapshot};
 use super::view::View;
-use crate::exit::Failure;
-use crate::output;
-use crate::shutdown::Shutdown;
 
 /// How many rates are remembered for a line of bars.
 const HISTORY: usize = 20;
 
 /// The heights of a bar.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-
-/// Draws until a signal comes.
-///
-/// # Errors
-///
-/// The terminal cannot be written.
-pub(super) fn run(
-    scraper: &Scraper,
-    interval: Duration,
-    shutdown: &Shutdown,
-) -> Result<(), Failure> {
-    let mut screen = Screen::default();
-    let mut before: Option<Snapshot> = None;
-    loop {
-        let started = Instant::now();
-        screen.update(scraper.scrape().map(|now| {
-            let view = View::new(scraper.address(), before.as_ref(), &now);
-            before = Some(now);
-            view
-        }));
-        output::redraw(&screen.text())?;
-        if shutdown.wait_until(started + interval) {
-            return Ok(());
-        }
-    }
-}
 
 /// What is on the screen.
 #[derive(Debug, Default)]

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::exposition::Exposition;
 use super::metric::{self, Kind};
-use super::observed::Observable;
+use super::observed::{Check, Observable};
 use super::*;
 use crate::endpoint;
 
@@ -174,7 +174,7 @@ impl Observable for Behind {
         lag.collect()
     }
 
-    fn checks(&self, _: Duration, _: Instant) -> Vec<health::Check> {
+    fn checks(&self, _: Duration, _: Instant) -> Vec<Check> {
         Vec::new()
     }
 }
