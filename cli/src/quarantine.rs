@@ -94,7 +94,7 @@ impl PoisonPolicy {
             quarantine,
             attempts: folder.map(open).transpose()?,
             // Without a quarantine the chunk would be lost.
-            max_attempts: place.and(NonZeroU32::new(attempts.max_attempts)),
+            max_attempts: place.and_then(|_| NonZeroU32::new(attempts.max_attempts)),
         })
     }
 

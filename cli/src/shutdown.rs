@@ -37,14 +37,8 @@ struct State {
     requested: AtomicBool,
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
-    draining: Mutex<Option<Draining>>,
-}
-
-/// What a command drains when it is asked to end.
-struct Draining {
-    quiet: bool,
-    /// How many chunks are left.
-    left: Box<dyn Fn() -> u64 + Send>,
+    /// How many chunks the command has to drain, if the first signal is to show it.
+    draining: Mutex<Option<Box<dyn Fn() -> u64 + Send>>>,
 }
 
 impl Shutdown {
@@ -80,11 +74,10 @@ impl Shutdown {
     }
 
     /// Says how many chunks the command has to drain when it is asked to end. The first signal then
-    /// shows this number, unless `quiet`.
-    pub(crate) fn drains(&self, quiet: bool, left: impl Fn() -> u64 + Send + 'static) {
-        let left = Box::new(left);
+    /// shows this number.
+    pub(crate) fn drains(&self, left: impl Fn() -> u64 + Send + 'static) {
         let draining = self.state.draining.lock();
-        *draining.unwrap_or_else(PoisonError::into_inner) = Some(Draining { quiet, left });
+        *draining.unwrap_or_else(PoisonError::into_inner) = Some(Box::new(left));
     }
 
     /// Shows what is left to drain, and ends the process if it still runs after its time.
@@ -96,10 +89,10 @@ impl Shutdown {
         let end = self.deadline() + KEPT + GRACE;
         let watch = move || {
             tracing::info!(signal, "asked to end: draining");
-            if let Some(draining) = draining.filter(|it| !it.quiet) {
+            if let Some(left) = draining {
                 output::say(format_args!(
                     "draining, {} chunks left, press again to stop",
-                    output::number((draining.left)())
+                    output::number(left())
                 ));
             }
             while let Some(left) = end.checked_duration_since(Instant::now()) {

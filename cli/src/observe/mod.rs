@@ -48,8 +48,10 @@ impl Observation {
         quiet: bool,
     ) -> Result<Self, Failure> {
         let observed = Arc::new(Observed::new(command, shutdown));
-        let holding = Arc::clone(&observed);
-        shutdown.drains(quiet, move || holding.chunks_left());
+        if !quiet {
+            let holding = Arc::clone(&observed);
+            shutdown.drains(move || holding.chunks_left());
+        }
         let mut server = None;
         if let Some(address) = args.metrics {
             let service = Service {

@@ -115,7 +115,7 @@ fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
 /// The figures for people.
 fn text(mut document: Value) -> String {
     let operations = output::take(&mut document, "operations");
-    let tree = output::take(&mut document, "call_tree");
+    let tree = &output::take(&mut document, "call_tree");
     let mut text = output::two_columns(&output::figures_of(&document));
     text.push('\n');
     text.push_str(&operations_table(
@@ -125,7 +125,7 @@ fn text(mut document: Value) -> String {
         return text;
     }
     text.push_str(&format!("\n call tree of trace {}\n", tree["trace_id"]));
-    let lines = output::items(&tree, "executions").map(|call| {
+    let lines = output::items(tree, "executions").map(|call| {
         let depth = call["ess"].as_u64().unwrap_or(0).min(20);
         let indent = "  ".repeat(usize::try_from(depth).unwrap_or(0));
         let name = call["operation"].as_str().map_or("", short_operation);

@@ -134,7 +134,9 @@ pub(super) fn text(chunk: &Value) -> String {
     for shown_below in ["schemas", "first_strings", "first_records"] {
         output::take(&mut figures, shown_below);
     }
-    output::take(&mut figures["layout"], "columns");
+    if let Some(layout) = figures.get_mut("layout") {
+        output::take(layout, "columns");
+    }
     let ends = ["first_unix_ns", "last_unix_ns"].map(|name| output::take(&mut figures, name));
     if let [Some(first), Some(last)] = ends.map(|it| it.as_i64()) {
         let time = format!("{} to {}", output::time(first), output::time(last));

@@ -1,7 +1,5 @@
 //! What the flags of `receive` mean together.
 
-use std::path::PathBuf;
-
 use crate::args::{ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 use crate::fields::Fields;
@@ -12,25 +10,14 @@ pub(super) struct Settings {
     pub(super) args: ReceiveArgs,
     pub(super) filters: Filters,
     pub(super) fields: Option<Fields>,
-    pub(super) target: Target,
-}
-
-/// Where records go.
-#[derive(Debug)]
-pub(super) enum Target {
-    File(PathBuf),
-    Folder(PathBuf),
-    #[cfg(feature = "parquet")]
-    Parquet(PathBuf, baler_arrow::ParquetSettings),
-    Stdout,
 }
 
 impl Settings {
     /// How many chunks may be in work, if not as many as is usual.
     pub(super) fn demand(&self) -> Option<usize> {
         #[cfg(feature = "parquet")]
-        if let Target::Parquet(_, settings) = &self.target {
-            return Some(settings.chunks);
+        if self.args.format == RecordFormat::Parquet {
+            return Some(self.args.parquet.settings(self.args.identity).chunks);
         }
         None
     }
@@ -41,16 +28,11 @@ impl Settings {
     ///
     /// Two flags do not go together, or one needs another.
     pub(super) fn new(args: ReceiveArgs) -> Result<Self, Failure> {
-        let target = match (args.format, args.output.clone()) {
-            (RecordFormat::Csv, Some(folder)) => Target::Folder(folder),
+        match (args.format, &args.output) {
             (RecordFormat::Csv, None) => {
                 return Err(Failure::configuration(
                     "--format csv writes one file a record type: name their folder by --output DIR",
                 ));
-            }
-            #[cfg(feature = "parquet")]
-            (RecordFormat::Parquet, Some(folder)) => {
-                Target::Parquet(folder, args.parquet.settings(args.identity))
             }
             #[cfg(feature = "parquet")]
             (RecordFormat::Parquet, None) => {
@@ -72,9 +54,8 @@ impl Settings {
                     path.display()
                 )));
             }
-            (_, Some(path)) => Target::File(path),
-            (_, None) => Target::Stdout,
-        };
+            _ => {}
+        }
         if args.identity && !args.format.has_identity() {
             return Err(Failure::configuration(
                 "--identity adds to JSON records and rows of Parquet: use it with --format json or \
@@ -86,7 +67,7 @@ impl Settings {
                 "--csv-escape-formulas goes with --format csv",
             ));
         }
-        if args.overwrite && !matches!(target, Target::File(_) | Target::Folder(_)) {
+        if args.overwrite && (args.output.is_none() || args.format == RecordFormat::Parquet) {
             return Err(Failure::configuration(
                 "--overwrite empties the files of --output with --format json, table or csv; \
                  Parquet files are never replaced: remove their folder, or name another",
@@ -102,7 +83,6 @@ impl Settings {
         Ok(Self {
             filters: Filters::new(&args.types, span, args.condition.expression()?)?,
             fields: args.fields.chosen()?,
-            target,
             args,
         })
     }

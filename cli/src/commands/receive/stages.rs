@@ -12,7 +12,7 @@ use baler_analysis::sinks::{
 };
 use baler_analysis::{AnalysisError, Pipe, Progress, Stage};
 
-use super::settings::{Settings, Target};
+use super::settings::Settings;
 use super::summary::Figures;
 use crate::args::RecordFormat;
 use crate::exit::Failure;
@@ -75,8 +75,8 @@ impl<'a> Stages<'a> {
             false => Existing::Append,
         };
         let files = |files: Box<dyn Stage>| Sink::Files(Some(SharedStage::new(files)));
-        let sink = match (&settings.target, settings.args.format) {
-            (Target::Folder(folder), _) => {
+        let sink = match (settings.args.format, &settings.args.output) {
+            (RecordFormat::Csv, Some(folder)) => {
                 let formulas = match settings.args.csv_escape_formulas {
                     true => Formulas::Escape,
                     false => Formulas::Keep,
@@ -88,13 +88,14 @@ impl<'a> Stages<'a> {
                 files(Box::new(folder.counting(written.clone())))
             }
             #[cfg(feature = "parquet")]
-            (Target::Parquet(folder, parquet), _) => {
-                let folder = baler_arrow::ParquetFolder::new(folder, parquet.clone());
+            (RecordFormat::Parquet, Some(folder)) => {
+                let parquet = settings.args.parquet.settings(settings.args.identity);
+                let folder = baler_arrow::ParquetFolder::new(folder, parquet);
                 files(Box::new(folder.counting(written.clone())))
             }
-            (_, RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet) => Sink::Nothing,
-            (Target::File(path), _) => Sink::Lines(Lines::to_file(path, existing, &progress, say)?),
-            (Target::Stdout, _) => Sink::Lines(Lines {
+            (RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet, _) => Sink::Nothing,
+            (_, Some(path)) => Sink::Lines(Lines::to_file(path, existing, &progress, say)?),
+            (_, None) => Sink::Lines(Lines {
                 output: SharedOutput::watched(output::RecordOutput, progress.clone()),
                 what: "standard output".to_owned(),
                 has_header: Arc::default(),
@@ -167,7 +168,7 @@ impl Sink {
             Self::Files(files) => Box::new(files.clone()?),
             Self::Lines(lines) if settings.args.format == RecordFormat::Table => {
                 // A file has room for all of a record.
-                let to_file = matches!(settings.target, Target::File(_));
+                let to_file = settings.args.output.is_some();
                 let width = output::width().filter(|_| !to_file);
                 Box::new(
                     TextTable::new(lines.output.clone(), lines.what.as_str(), width)

@@ -56,8 +56,6 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     };
     let source = Source::new(reader).with_decoder(decoder);
     let stage = filters.before(stages(args, &counts, shutdown)?);
-    // A look holds nothing that others wait for.
-    shutdown.drains(true, || 0);
     let give_up = args.give_up.limit(args.idle_timeout);
     let mut patience = Patience::new(&endpoint, give_up, quiet);
     let (seen, result) = patience.run_source(source, stage, args.idle_timeout, shutdown, |_| {

@@ -67,7 +67,7 @@ pub(in crate::commands) fn run(
         }
     }
     let report = shipper.finish();
-    let account = serde_json::from_value(report.document.clone())
+    let account = serde_json::from_value(report.document)
         .map_err(|error| Failure::output("a report", &error.into()))?;
     tell(&Event::Produced { issued, account });
     observation.finish()?;
