@@ -3,13 +3,13 @@
 //! One thread writes, the collector reads meanwhile, and neither waits for the other:
 //!
 //! - The owner publishes the number of a call before it adds it (`begun`) and after it (`count`).
-//!   So a
-//!   reader sees whether the owner was in between (a sequence lock, after H. Boehm, "Can seqlocks
-//!   get along with programming language memory models?").
-//! - The reader changes none of the totals. The sums grow, and the reader remembers what it has taken.
-//! - Minimum and maximum cannot be subtracted. Therefore the reader also asks the owner to start over,
-//!   by taking back `ticket`. The owner's next call sees this. It keeps the calls that the reader has
-//!   not taken (those between the request and this call) and starts over with them.
+//!   So a reader sees whether the owner was in between (a sequence lock, after H. Boehm, "Can
+//!   seqlocks get along with programming language memory models?").
+//! - The reader changes none of the totals. The sums grow, and the reader remembers what it has
+//!   taken.
+//! - Minimum and maximum cannot be subtracted. Therefore the reader also asks the owner to start
+//!   over, by taking back `ticket`. The owner's next call sees this. It keeps the calls that the
+//!   reader has not taken (those between the request and this call) and starts over with them.
 //!   The request does not disturb a sleeping owner: its totals do not change.
 
 use std::sync::PoisonError;
