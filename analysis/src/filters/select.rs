@@ -29,7 +29,7 @@ impl TypePattern {
 /// Matches `*` against any bytes, in time proportional to the product of the lengths at most.
 fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
-    // The position after the last `*`, and the end of the text that this `*` matches so far.
+    // The position of the last `*`, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(read) {
         match pattern.get(at) {

@@ -1,4 +1,4 @@
-//! `baler overhead` without the program around it: it builds in a fraction of the time.
+//! `baler overhead` without the rest of the program: it builds in a fraction of the time.
 
 use std::process::ExitCode;
 

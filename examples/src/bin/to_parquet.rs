@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
     }
     let mut settings = ParquetSettings::default();
-    // Each record keeps its identity, by which duplicates are found.
+    // Each record keeps its identity, to find duplicates.
     settings.identity = true;
     let mut config: ConsumerConfig = uri.parse()?;
     // All chunks of an open file are in work until it ends.
