@@ -6,7 +6,7 @@ use baler_rig::overhead::{self, Origin, OverheadArgs};
 use baler_rig::{Failure, Outcome, exit_code, process};
 use clap::Parser;
 
-/// What a probe costs the application.
+/// The cost of a probe for the application.
 #[derive(Debug, Parser)]
 struct Args {
     #[command(flatten)]

@@ -19,7 +19,7 @@ pub fn emitted(controller: &Controller, beat: &Beat) -> bool {
     emit(beat) | controller.emit(beat)
 }
 
-/// Of every kind.
+/// Probed functions of every kind.
 pub mod probed {
     use super::*;
 

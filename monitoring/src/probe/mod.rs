@@ -72,7 +72,7 @@ macro_rules! enter {
     };
 }
 
-/// The same code reads these options and those of `#[probe]`.
+/// The same code reads these options and the options of `#[probe]`.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(feature = "macros"))]

@@ -112,7 +112,7 @@ fn chunks_stay_within_the_limit_of_the_medium() {
     assert!(stats.closed_by.bytes > 5, "{stats:?}");
 }
 
-/// Of one trace.
+/// A record with a trace.
 #[derive(Debug, Record)]
 #[record(name = "test.Step")]
 struct Step {

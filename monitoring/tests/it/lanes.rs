@@ -10,7 +10,7 @@ use baler_monitoring::{Overflow, StartError};
 
 use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
 
-/// Of one trace.
+/// A record with a trace.
 #[derive(Debug, Record)]
 #[record(name = "test.Step")]
 struct Step {

@@ -24,7 +24,7 @@ pub use self::partition::TimePartition;
 /// The most open files. If more are needed, even within a chunk, all are closed.
 const MAX_FILES: usize = 256;
 
-/// What [`ParquetFolder`] writes, and when it ends files.
+/// The output of a [`ParquetFolder`], and the conditions that end its files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ParquetSettings {

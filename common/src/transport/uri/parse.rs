@@ -11,7 +11,7 @@ use super::{Host, Uri};
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
-/// What is wrong with a piece.
+/// The errors of a piece.
 pub(super) const NO_SCHEME: &str = "a URI starts with a scheme and a colon, such as tcp: or file:";
 pub(super) const BAD_HOST: &str = "a host is missing or malformed";
 pub(super) const BAD_PORT: &str = "the port must be a number from 0 to 65535";

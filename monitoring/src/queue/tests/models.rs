@@ -155,7 +155,7 @@ fn rows_arrive_whole_and_in_order_while_blocks_are_handed_over() {
         });
         let mut numbers = Vec::new();
         drain(&set, &mut numbers);
-        // While the thread goes on, the figures are those of some moment.
+        // While the thread emits, the figures belong to some moment.
         assert_adds_up(&set, &numbers);
         emitter.join().unwrap();
         drain(&set, &mut numbers);

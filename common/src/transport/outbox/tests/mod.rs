@@ -364,7 +364,7 @@ fn run(
             }
             None if pushed == chunks && outbox.is_empty() => return (fates, stats),
             None => {
-                // It is owed a wake-up, or something is in flight that will be confirmed.
+                // Either a wake-up will follow, or a chunk is in flight that will be confirmed.
                 assert!(wake_up.is_some() || stats.in_flight_chunks > 0 || pushed < chunks);
                 now = wake_up.map_or(now, |time| time.max(now));
                 MediumAction::Confirm
