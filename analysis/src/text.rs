@@ -60,8 +60,8 @@ pub fn date(day: i64) -> (i64, i64, i64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// A span of time, given in nanoseconds, with three significant digits: `740 ns`, `12.3 us`, `1.23
-/// ms`, `95.0 s`.
+/// A span of time, given in nanoseconds, with three significant digits: `740 ns`, `12.3 us`,
+/// `1.23 ms`, `95.0 s`.
 pub fn span(ns: f64) -> String {
     let (value, unit) = match ns.abs() {
         size if size < 999.5 => return format!("{ns:.0} ns"),

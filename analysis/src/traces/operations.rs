@@ -216,8 +216,8 @@ impl Texts {
     }
 }
 
-/// Splits a signature into component and short name, such as `public void
-/// org.shop.Cart.add(java.lang.String, int)` or `bool shop::cart::add(&mut Cart)`.
+/// Splits a signature into component and short name, such as
+/// `public void org.shop.Cart.add(java.lang.String, int)` or `bool shop::cart::add(&mut Cart)`.
 fn split(signature: &str) -> (&str, String) {
     let (head, parameters) = match signature.split_once('(') {
         Some((head, rest)) if rest.starts_with(')') => (head, "()"),

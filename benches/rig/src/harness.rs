@@ -183,7 +183,7 @@ fn interleaved(cases: usize, repetitions: usize, seed: u64) -> Vec<usize> {
 pub enum Format {
     /// A list of objects.
     Json,
-    /// For human readers, within 100 columns.
+    /// For people, within 100 columns.
     Table,
 }
 

@@ -37,8 +37,8 @@ impl ChunkHeader {
     }
 }
 
-/// The mapping from ticks of a clock to nanoseconds since the Unix epoch: `anchor_unix_ns + ((ticks
-/// - anchor_ticks) * multiplier >> shift)`, computed in 128 bits.
+/// The mapping from ticks of a clock to nanoseconds since the Unix epoch:
+/// `anchor_unix_ns + ((ticks - anchor_ticks) * multiplier >> shift)`, computed in 128 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockMapping {
     /// The tick at which the mapping was made.

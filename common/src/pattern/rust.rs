@@ -9,8 +9,8 @@
 //! ```
 //!
 //! They match signatures in Kieker's form, which `#[probe]` makes (`public Result
-//! shop.till.Till.order(str, u32)`), signatures in Rust's form (`pub fn shop::order(str) ->
-//! Result`), and names with neither result nor parameters.
+//! shop.till.Till.order(str, u32)`), signatures in Rust's form
+//! (`pub fn shop::order(str) -> Result`), and names with neither result nor parameters.
 
 use super::kieker::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
 use super::{Dialect, Misfit};

@@ -124,9 +124,9 @@ impl Failure {
 
 /// How often and how long to retry, and with which pauses.
 ///
-/// Pauses grow exponentially with full jitter. The n-th pause is random between 0 and `min_delay *
-/// 2^n`, at most `max_delay`. So a thousand producers that lost the same broker do not come back at
-/// the same time (Brooker, "Exponential Backoff And Jitter").
+/// Pauses grow exponentially with full jitter. The n-th pause is random between 0 and
+/// `min_delay * 2^n`, at most `max_delay`. So a thousand producers that lost the same broker do not
+/// come back at the same time (Brooker, "Exponential Backoff And Jitter").
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {

@@ -34,8 +34,8 @@ pub(super) fn class_of(type_name: &str) -> String {
     segments.join(".")
 }
 
-/// Returns the class of an operation, from its signature: `shop.Till` of `public void
-/// shop.Till.close()`; empty if the signature does not name one.
+/// Returns the class of an operation, from its signature: `shop.Till` of
+/// `public void shop.Till.close()`; empty if the signature does not name one.
 pub(super) fn declaring_class(signature: &str) -> &str {
     let name = signature.split('(').next().unwrap_or_default().trim_end();
     let name = name.rsplit(char::is_whitespace).next().unwrap_or_default();
