@@ -45,7 +45,8 @@ pub use site::{Site, Turns};
 /// The options of [`#[probe]`](macro@crate::probe) may follow the name, with the same meaning (they
 /// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`,
 /// `full = 1/n`, `sample = 1/n` and `histogram`. With an option the guard has another type. With
-/// `record = events` and no `sample` it is an [`EventGuard`](crate::EventGuard), which can record an error:
+/// `record = events` and no `sample` it is an [`EventGuard`](crate::EventGuard), which can record an
+/// error:
 ///
 /// ```
 /// # fn pack() -> Result<(), std::num::ParseIntError> { "1".parse::<u32>().map(drop) }
