@@ -211,7 +211,7 @@ fn enter() -> Position {
 /// not left (a forgotten guard) end with it.
 ///
 /// It is not inlined into the probed function. Otherwise that function would keep the address of
-/// [`HERE`] in a register from the begin of the call, and would have to save that register before.
+/// [`HERE`] in a register from the start of the call, and would have to save that register before.
 #[inline(never)]
 pub(crate) fn leave(at: u64) {
     HERE.with(|here| {

@@ -75,7 +75,7 @@ pub struct JsonLinesReader {
     inference: Inference,
     line_bytes: usize,
     buffer: Vec<u8>,
-    /// The begin of the next line in the buffer, and the end of the part without a line end.
+    /// The start of the next line in the buffer, and the end of the part without a line end.
     start: usize,
     searched: usize,
     /// The offset of `start` in the input.

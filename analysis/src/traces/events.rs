@@ -22,7 +22,7 @@ pub(super) enum EventKind {
     After,
     AfterFailed,
     Before,
-    /// It has a number, but is neither the begin nor the end of a call.
+    /// It has a number, but is neither the start nor the end of a call.
     Other,
 }
 

@@ -7,7 +7,7 @@
 //!
 //! There are two kinds of records, as in Kieker. An execution is one finished call with its place
 //! in the trace: `eoi`, its number in the order of entries, and `ess`, its depth. Events mark the
-//! begin and the end of a call. `orderIndex` numbers them. The rules of validity come from Kieker's
+//! start and the end of a call. `orderIndex` numbers them. The rules of validity come from Kieker's
 //! `TraceReconstructionFilter` and `EventRecordTraceReconstructionFilter` (van Hoorn et al.,
 //! "Kieker: A Framework for Application Performance Monitoring and Dynamic Software Analysis",
 //! section 2).

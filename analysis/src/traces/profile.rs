@@ -49,7 +49,7 @@ pub struct TraceClass {
 pub struct Session {
     /// The number of traces.
     pub traces: u64,
-    /// The begin of the first trace and the end of the last one, in nanoseconds since the Unix
+    /// The start of the first trace and the end of the last one, in nanoseconds since the Unix
     /// epoch.
     pub span: (i64, i64),
 }
@@ -152,7 +152,7 @@ impl Profile {
         &self.slowest
     }
 
-    /// Returns the begin of the first valid trace and the end of the last one, in nanoseconds since
+    /// Returns the start of the first valid trace and the end of the last one, in nanoseconds since
     /// the Unix epoch.
     pub fn span(&self) -> Option<(i64, i64)> {
         self.span

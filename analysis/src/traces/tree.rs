@@ -148,12 +148,12 @@ impl Reason {
 }
 
 impl Trace {
-    /// Returns the begin of its first call, in nanoseconds since the Unix epoch.
+    /// Returns the start of its first call, in nanoseconds since the Unix epoch.
     pub fn start(&self) -> i64 {
         self.calls.iter().map(|call| call.tin).min().unwrap_or(0)
     }
 
-    /// Returns the time from the first begin to the last end, in nanoseconds.
+    /// Returns the time from the first start to the last end, in nanoseconds.
     pub fn nanos(&self) -> u64 {
         let end = self.calls.iter().map(|call| call.tout).max().unwrap_or(0);
         u64::try_from(end.saturating_sub(self.start())).unwrap_or(0)

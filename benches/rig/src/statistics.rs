@@ -10,7 +10,7 @@ use serde::Serialize;
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// The begin of the interval.
+    /// The start of the interval.
     pub low: f64,
     /// The end of the interval. A single value has no interval: all three are the same.
     pub high: f64,

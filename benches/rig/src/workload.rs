@@ -23,7 +23,7 @@ const HOSTNAME: &str = "node-17.shop.internal";
 /// The first trace's id; the next ones count up.
 pub const FIRST_TRACE_ID: i64 = 6_488_138_950_668_976_129;
 
-/// The begin of the first trace, in nanoseconds since the Unix epoch.
+/// The start of the first trace, in nanoseconds since the Unix epoch.
 const START_UNIX_NS: i64 = 1_700_000_000_000_000_000;
 
 const THREADS: usize = 4;
@@ -43,7 +43,7 @@ pub struct Call {
     pub session: usize,
     /// Its trace.
     pub trace_id: i64,
-    /// Its begin, in nanoseconds since the Unix epoch.
+    /// Its start, in nanoseconds since the Unix epoch.
     pub tin: i64,
     /// Its end, in nanoseconds since the Unix epoch.
     pub tout: i64,

@@ -684,7 +684,7 @@ kieker_types! {
 
     /// A window of time over which values are aggregated.
     AggregationWindow("kieker.tools.opad.record.AggregationWindow") {
-        /// Its begin; the unit is the sender's.
+        /// Its start; the unit is the sender's.
         window_start: i64,
         /// Its end; the unit is the sender's.
         window_end: i64,

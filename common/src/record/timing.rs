@@ -80,7 +80,7 @@ pub struct AggregatedDurationRecord {
     pub operation_signature: String,
     /// The host.
     pub hostname: String,
-    /// The begin of the first execution, in nanoseconds since the Unix epoch.
+    /// The start of the first execution, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
     pub since: i64,
     /// The end of the last execution, in nanoseconds since the Unix epoch.

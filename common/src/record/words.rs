@@ -320,7 +320,7 @@ impl Words for [u64] {
 /// Rows of one type among [`Words`], in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WordRows<'a> {
-    /// The begin of each row.
+    /// The start of each row.
     pub starts: &'a [u32],
     /// The end of the last row.
     pub end: usize,

@@ -231,7 +231,7 @@ impl CallConverter {
         signature
     }
 
-    /// Returns the begin and the end of a call, in nanoseconds since the Unix epoch.
+    /// Returns the start and the end of a call, in nanoseconds since the Unix epoch.
     #[inline]
     fn times(&mut self, tin: u64, tout: u64) -> (i64, i64) {
         match &self.mapping {

@@ -76,7 +76,7 @@ pub fn never_called<T>() -> T {
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct DurationGuard {
     site: &'static Site,
-    /// The begin of the call in the form of a row; 0 if the call is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     tin: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Calls that record an event at their begin and another one at their end.
+//! Calls that record an event at their start and another one at their end.
 //!
 //! Kieker's probes of the package `flow` do the same: `TraceMetadata` when a trace begins, a
 //! `BeforeOperationEvent`, and an `AfterOperationEvent` or `AfterOperationFailedEvent`.

@@ -15,16 +15,16 @@ use crate::queue;
 use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
-/// The data of a synchronous call at its begin, in the two words that a function can return.
+/// The data of a synchronous call at its start, in the two words that a function can return.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
-    /// The begin of the call in the form of a row; 0 if the call is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     pub(super) tin: u64,
     /// Its eoi and ess.
     pub(super) at: u64,
 }
 
-/// The data of an asynchronous call at its begin; it may end on another thread.
+/// The data of an asynchronous call at its start; it may end on another thread.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationCall {
     site: &'static Site,
@@ -82,7 +82,7 @@ fn recording_key(site: &'static Site) -> Option<u64> {
     (site.active().is_some() && key != 0).then_some(key)
 }
 
-/// Begins a call that has no place in a trace. Returns its begin in the form of a row, or 0 if the
+/// Begins a call that has no place in a trace. Returns its start in the form of a row, or 0 if the
 /// call is not recorded.
 #[inline(always)]
 pub(super) fn begin_timed(site: &'static Site) -> u64 {

@@ -162,7 +162,7 @@ impl Site {
         }
     }
 
-    /// Returns the state that a call needs at its begin.
+    /// Returns the state that a call needs at its start.
     #[inline(always)]
     pub(super) fn state(&self) -> u32 {
         self.state.load(Ordering::Relaxed)

@@ -295,7 +295,7 @@ fn with(uri: &str, setting: &str) -> String {
     format!("{uri}{joint}{setting}")
 }
 
-/// The state at the begin or the end of the measured time.
+/// The state at the start or the end of the measured time.
 struct Mark {
     counters: Counters,
     wire_bytes: u64,

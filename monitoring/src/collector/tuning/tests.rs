@@ -19,7 +19,7 @@ fn tuning(max_latency: Duration) -> Tuning {
 struct Played {
     tuner: Tuner,
     now: Instant,
-    /// The begins of the earlier rounds.
+    /// The starts of the earlier rounds.
     polled_at: Instant,
     /// The times at which the records in the queues and in the batch were emitted.
     queued: Vec<Instant>,

@@ -44,7 +44,7 @@ pub(super) struct Cell {
     sum: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
-    /// The begin of the first call, and the end of the last one.
+    /// The start of the first call, and the end of the last one.
     tin: AtomicU64,
     tout: AtomicU64,
     /// Nanoseconds a tick, as the bits of a floating-point number.

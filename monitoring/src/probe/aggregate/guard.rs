@@ -14,7 +14,7 @@ use crate::queue;
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct AggregatedGuard<const HISTOGRAM: bool> {
-    /// The begin of the call in the form of a row; 0 if the call is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     tin: u64,
     site: &'static Site,
     slot: &'static LocalKey<CellSlot>,

@@ -60,7 +60,7 @@ impl WordSink for Rows<'_> {
     }
 }
 
-/// Returns the begin of the row.
+/// Returns the start of the row.
 fn add<R: Record>(record: &R, words: &mut Vec<u64>) -> u32 {
     let sink = Rows(words, record.timestamp().unwrap_or(-1));
     record.write_words(sink).unwrap()

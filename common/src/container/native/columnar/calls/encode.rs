@@ -18,7 +18,7 @@ pub(in crate::container::native::columnar) struct CallEncoder {
     places: Vec<TracePlace>,
     /// The place that may hold a trace, by the lowest bits of its id.
     recent: [usize; RECENT],
-    /// The traces in the order of their begins, and their sessions.
+    /// The traces in the order of their starts, and their sessions.
     traces: Vec<i64>,
     sessions: Vec<u32>,
     rows: Vec<RowDifference>,

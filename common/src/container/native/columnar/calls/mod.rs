@@ -66,7 +66,7 @@ struct Place {
     at: usize,
     /// The depths, as bits, with a first execution whose caller has not come yet.
     firsts: u64,
-    /// The begin and the order index of those executions.
+    /// The start and the order index of those executions.
     first: [(i64, i64); ROOM],
 }
 
@@ -74,20 +74,20 @@ struct Place {
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     order: i64,
-    /// The time from which the gap to the begin is measured.
+    /// The time from which the gap to the start is measured.
     near: i64,
     /// Whether the row began before that time.
     is_before: bool,
 }
 
 impl Expected {
-    /// Returns the begin of a row with this gap.
+    /// Returns the start of a row with this gap.
     fn begin(self, gap: i64) -> i64 {
         let gap = select(self.is_before, gap.wrapping_neg(), gap);
         self.near.wrapping_add(gap)
     }
 
-    /// Returns the gap of a row with this begin.
+    /// Returns the gap of a row with this start.
     fn gap(self, begin: i64) -> i64 {
         let gap = begin.wrapping_sub(self.near);
         select(self.is_before, gap.wrapping_neg(), gap)

@@ -138,7 +138,7 @@ impl StringReader {
     }
 }
 
-/// Returns the begin and the end of the string `distance` before the next one.
+/// Returns the start and the end of the string `distance` before the next one.
 fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
     let number = ends.len().checked_sub(to_usize(distance))?;
     let to = *ends.get(number)?;
