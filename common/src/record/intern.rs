@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interned(u32);
 
-/// The number of bits of a handle: rows keep the top bit of four bytes for themselves.
+/// The most handles: rows keep the top bit of four bytes for themselves.
 const MAX_ENTRIES: usize = 1 << 31;
 
 #[derive(Debug, Default)]

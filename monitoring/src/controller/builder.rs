@@ -98,9 +98,9 @@ impl ControllerBuilder {
 
     /// The number of records in a chunk. Default 1,024.
     ///
-    /// Kieker's `chunkSize` is 16 and the paper's best was 32 (Knoche, table 2), because it encodes
-    /// each record by itself. Here a chunk carries the schemas of its types, and longer columns
-    /// pack better, so small chunks cost more for each record.
+    /// Kieker's `chunkSize` is 16 and the paper's best was 32 (Knoche, table 2). There, each record
+    /// is encoded by itself. Here a chunk carries the schemas of its types, and longer columns pack
+    /// better, so small chunks cost more for each record.
     pub fn chunk_records(mut self, records: usize) -> Self {
         self.settings.chunk_records = records;
         self.settings.max_latency = None;
