@@ -1,13 +1,13 @@
 //! A consumer that settles after processing.
 //!
 //! It reads a folder of chunks as the consumer `audit`, prints every order above 100 euros, and
-//! counts records by type. What it did not finish comes again at the next start.
+//! counts records by type. Unfinished chunks come again at the next start.
 //!
 //! ```sh
 //! cargo run -p baler-analysis --example consumer [FOLDER]
 //! ```
 //!
-//! Without a folder it fills one of its own first.
+//! Without a folder it fills its own one first.
 
 #![expect(clippy::print_stdout, reason = "an example talks to people")]
 
@@ -26,7 +26,7 @@ use baler_connector_file::{
     ConsumerName, FileReader, FileReaderConfig, FileWriter, FileWriterConfig, QuarantineFolder,
 };
 
-/// What the producer tells. A consumer needs only the fields that it uses.
+/// The producer's record. A consumer needs only the fields that it uses.
 #[derive(Debug, Record)]
 #[record(name = "shop.Order")]
 struct Order {
@@ -37,7 +37,7 @@ struct Order {
     coupon: Option<String>,
 }
 
-/// What this consumer wants of it: matched by name, whatever else the producer sends.
+/// The fields that this consumer needs. They are matched by name; other fields are ignored.
 #[derive(Debug, Record)]
 #[record(name = "shop.Order")]
 struct Bill {
@@ -45,8 +45,8 @@ struct Bill {
     cents: u64,
 }
 
-/// Prints large orders. When `accept` returns, the parcel is dropped, and with the last one of its
-/// clones the chunk is settled; an error gives it back.
+/// Prints large orders. When `accept` returns, the parcel is dropped. When its last clone is
+/// dropped, the chunk is settled; an error gives it back.
 struct PrintLargeOrders;
 
 impl Stage for PrintLargeOrders {

@@ -4,13 +4,13 @@ use std::io;
 
 use baler_common::transport::TransportError;
 
-/// A pipeline cannot go on.
+/// A pipeline cannot continue.
 ///
-/// Chunks that do not decode are no error: they are quarantined and counted.
+/// Chunks that do not decode are not an error: they go to quarantine and are counted.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
-    /// A sink's output failed, a full disk for instance.
+    /// A sink's output failed, for example because the disk is full.
     #[error("cannot write {what}: {source}")]
     Output {
         /// The output.
@@ -18,15 +18,15 @@ pub enum AnalysisError {
         /// The cause.
         source: io::Error,
     },
-    /// Neither the chunk nor its reason could be put aside, so it was given back to the medium.
+    /// The quarantine could not keep a chunk, so the chunk was given back to the medium.
     #[error("cannot quarantine a chunk from {origin}: {source}")]
     Quarantine {
-        /// Where the chunk came from.
+        /// The origin of the chunk.
         origin: Box<str>,
         /// The cause.
         source: io::Error,
     },
-    /// A stage refused the records, by its own rule.
+    /// A stage refused the records, for a reason of its own.
     #[error("{stage}: {message}")]
     Stage {
         /// The stage's name.
@@ -34,8 +34,8 @@ pub enum AnalysisError {
         /// The reason.
         message: Box<str>,
     },
-    /// A stage did not end by the deadline: its output takes nothing, a full pipe that nobody reads
-    /// for instance. The parcels that it holds were given back to the medium.
+    /// A stage did not end by the deadline, because its output takes no data, for example a full
+    /// pipe without a reader. Its parcels were given back to the medium.
     #[error("{stage}: the output took nothing more until the deadline")]
     Stalled {
         /// The stage's name.
@@ -49,7 +49,7 @@ pub enum AnalysisError {
         /// The message of the panic.
         message: Box<str>,
     },
-    /// The medium failed for good.
+    /// The medium failed permanently.
     #[error(transparent)]
     Transport(#[from] TransportError),
 }
@@ -63,7 +63,7 @@ impl AnalysisError {
         }
     }
 
-    /// A refusal by a stage's own rule.
+    /// Returns the error of a stage that refuses records.
     pub fn stage(stage: &'static str, message: impl Into<Box<str>>) -> Self {
         Self::Stage {
             stage,
@@ -71,7 +71,7 @@ impl AnalysisError {
         }
     }
 
-    /// Whether the error is that nobody reads the output any more, as when piped to `head`.
+    /// Whether the reader of the output has gone, as when piped to `head`.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
     }

@@ -1,39 +1,39 @@
-//! Duplicates and gaps, per lane of a producer's life.
+//! Finds duplicates and gaps in each lane of a producer's life.
 //!
-//! A chunk counts as seen when it is *acknowledged*, never when it is received: else a chunk whose
-//! processing failed would be taken for a duplicate when it is delivered again, and be lost.
-//! While a chunk is in work, a second copy waits for the first one's verdict.
-//! A chunk that was rejected as broken is not seen either: a whole copy of it is processed.
+//! A chunk counts as seen when it is *acknowledged*, not when it is received. Otherwise a chunk
+//! whose processing failed would count as a duplicate when it is delivered again, and be lost.
+//! While a chunk is in work, a second copy waits for the verdict on the first one. A chunk that was
+//! rejected as broken does not count as seen: an intact copy of it is processed.
 //!
-//! A copy has the same identity and the same checksum. A chunk that has only the identity is another
-//! chunk, sent by mistake or by an attacker, and is never acknowledged as a copy.
+//! A copy has the same identity and the same checksum. A chunk with only the same identity is
+//! another chunk, sent by mistake or by an attacker. It is never acknowledged as a copy.
 //!
-//! A reader reports gaps only where it can know them. Chunks before the first one that it acknowledged
-//! in a lane may have gone to another reader: they are no gap.
+//! A reader reports only gaps that it can know. Chunks before its first acknowledged chunk in a
+//! lane may have gone to another reader, so they are not a gap.
 
 use std::collections::{BTreeMap, HashMap};
 
 use baler_common::container::{ChunkHeader, Losses};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId, Token, Verdict};
 
-/// How many ranges of acknowledged sequence numbers a lane may have before the oldest are forgotten.
+/// The most ranges of acknowledged sequence numbers in a lane. Beyond it the oldest are forgotten.
 const MAX_RANGES: usize = 4_096;
 
-/// How many lanes are remembered; beyond it the ones that were silent longest are forgotten.
+/// The most remembered lanes. Beyond it the lanes that were silent longest are forgotten.
 const MAX_LANES: usize = 65_536;
 
-/// How many ranges all lanes may have together, about 64 MiB: acknowledged, rejected and given up. Beyond
-/// it each lane that grows is cut to [`FEW_RANGES`].
+/// The most ranges of all lanes together, about 64 MiB: acknowledged, rejected and given up. Beyond
+/// it each growing lane is cut to [`FEW_RANGES`].
 const MAX_ALL_RANGES: usize = 1 << 20;
 
-/// How many ranges a lane may always have.
+/// The number of ranges that a lane may always have.
 const FEW_RANGES: usize = 16;
 
-/// How many checksums of acknowledged chunks a lane keeps: those of the highest sequence numbers.
-/// More than a sender may have unacknowledged, so that what it sends again is known.
+/// The most checksums of acknowledged chunks in a lane: those with the highest sequence numbers.
+/// This is more than a sender may have unacknowledged, so that chunks sent again are recognised.
 const MAX_CHECKSUMS: usize = 4_096;
 
-/// How many checksums all lanes share, about 20 MiB. A lane that grows is cut to its share.
+/// The most checksums of all lanes, about 20 MiB. A growing lane is cut to its share.
 const MAX_ALL_CHECKSUMS: usize = 1 << 20;
 
 /// One lane of one life of a producer.
@@ -57,35 +57,35 @@ impl From<ChunkIdentity> for LaneKey {
     }
 }
 
-/// What to do with a chunk that was received.
+/// The decision on a received chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
-    /// Another chunk with this identity was acknowledged before: put this one aside.
+    /// Another chunk with this identity was acknowledged before: put this one into quarantine.
     Conflict,
-    /// It was acknowledged before: acknowledge it, do not process it.
+    /// It was acknowledged before: acknowledge it, but do not process it.
     Duplicate,
     /// Process it.
     New,
-    /// Another copy is in work: this one's token is kept until that one is settled.
+    /// Another copy is in work. This one's token is kept until that copy is settled.
     Waiting,
 }
 
 /// Chunks of a lane that never came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gap {
-    /// Where.
+    /// The lane.
     pub lane: LaneKey,
     /// The first missing sequence number.
     pub first_sequence: u64,
-    /// How many chunks are missing.
+    /// The number of missing chunks.
     pub chunks: u64,
-    /// Whether the producer said that it gave these chunks up.
+    /// Whether the producer reported that it gave these chunks up.
     pub explained: bool,
 }
 
-/// Tells duplicates from new chunks and finds gaps, over all lanes of one reader.
+/// Distinguishes duplicates from new chunks and finds gaps, over all lanes of one reader.
 ///
-/// Its memory is bounded: see [`LaneTracker::forgotten_lanes`].
+/// Its memory is limited: see [`LaneTracker::forgotten_lanes`].
 #[derive(Debug, Default)]
 pub struct LaneTracker {
     lanes: HashMap<LaneKey, Lane>,
@@ -97,14 +97,14 @@ pub struct LaneTracker {
     forgotten_lanes: u64,
 }
 
-/// A chunk that is not settled, and the deliveries with its identity that wait for its verdict.
+/// An unsettled chunk, and the deliveries with its identity that wait for its verdict.
 #[derive(Debug)]
 struct InWork {
     checksum: u32,
     waiting: Vec<(Token, u32)>,
 }
 
-/// What is remembered of a chunk with a certain identity and checksum.
+/// The memory of a chunk with a certain identity and checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EarlierChunk {
     /// Another chunk with this identity was acknowledged.
@@ -118,25 +118,25 @@ pub(crate) enum EarlierChunk {
 #[derive(Debug, Default)]
 struct Lane {
     acknowledged: Sequences,
-    /// Of acknowledged chunks, by sequence number.
+    /// Checksums of acknowledged chunks, by sequence number.
     checksums: BTreeMap<u64, u32>,
-    /// Put aside as broken: no gap, but not seen.
+    /// Rejected as broken: not a gap, but not seen.
     rejected: Sequences,
     given_up: Sequences,
     losses: Losses,
     complete: bool,
-    /// The acknowledged chunks below this number are forgotten.
+    /// Acknowledged chunks below this number are forgotten.
     known_from: u64,
     last_arrival: u64,
 }
 
 impl LaneTracker {
-    /// A tracker that has seen nothing.
+    /// Creates a tracker that has seen nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decides what to do with a chunk that was received.
+    /// Decides what to do with a received chunk.
     pub fn arrived(&mut self, identity: ChunkIdentity, checksum: u32, token: Token) -> Arrival {
         if let Some(first) = self.in_work.get_mut(&identity) {
             first.waiting.push((token, checksum));
@@ -152,7 +152,7 @@ impl LaneTracker {
             EarlierChunk::Unknown => {}
         }
         if identity.sequence < lane.known_from || lane.acknowledged.contains(identity.sequence) {
-            // Processing it twice is the lesser evil: losing it would be silent.
+            // Processing it twice is better than losing it silently.
             self.unverifiable = self.unverifiable.saturating_add(1);
         }
         let waiting = Vec::new();
@@ -160,8 +160,8 @@ impl LaneTracker {
         Arrival::New
     }
 
-    /// Whether this chunk, or another one with its identity, was acknowledged as processed, as far as
-    /// is remembered.
+    /// Whether this chunk, or another one with its identity, was acknowledged as processed, as far
+    /// as it is remembered.
     pub(crate) fn earlier_chunk(&self, identity: ChunkIdentity, checksum: u32) -> EarlierChunk {
         let lane = self.lanes.get(&identity.into());
         lane.map_or(EarlierChunk::Unknown, |lane| {
@@ -169,13 +169,13 @@ impl LaneTracker {
         })
     }
 
-    /// Notes that a lane is alive, as [`LaneTracker::arrived`] does, for an owner that hands out
+    /// Records that a lane is alive, as [`LaneTracker::arrived`] does, for an owner that delivers
     /// nothing.
     pub(crate) fn touch(&mut self, lane: LaneKey) {
         self.enter(lane);
     }
 
-    /// Notes the losses and the end of a lane in a chunk's header.
+    /// Records the losses and the end of a lane from a chunk's header.
     pub fn note_header(&mut self, header: &ChunkHeader) {
         let lane = self.lanes.entry(header.identity.into()).or_default();
         let others = self.all_ranges.saturating_sub(lane.ranges());
@@ -189,13 +189,13 @@ impl LaneTracker {
         }
         self.all_ranges = others.saturating_add(lane.ranges());
         lane.complete |= header.last_of_epoch;
-        // The counts only grow: of two headers the one with more is the later one.
+        // The counts only grow: of two headers the one with higher counts is the later one.
         if header.losses.total() >= lane.losses.total() {
             lane.losses = header.losses.clone();
         }
     }
 
-    /// Notes the verdict on a chunk in work; returns the deliveries that waited for it, and their
+    /// Records the verdict on a chunk in work. Returns the deliveries that waited for it, and their
     /// verdicts. Another chunk with the same identity comes again, and is then a conflict.
     pub fn settled(&mut self, identity: ChunkIdentity, verdict: Verdict) -> Vec<(Token, Verdict)> {
         let Some(InWork { checksum, waiting }) = self.in_work.remove(&identity) else {
@@ -215,7 +215,7 @@ impl LaneTracker {
             .collect()
     }
 
-    /// Notes the verdict on a chunk, in work here or elsewhere.
+    /// Records the verdict on a chunk, in work here or elsewhere.
     pub(crate) fn note(&mut self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) {
         let lanes = self.lanes.len().max(1);
         let lane = self.lanes.entry(identity.into()).or_default();
@@ -231,7 +231,8 @@ impl LaneTracker {
                     };
                     lane.known_from = known_from;
                 }
-                // The first one stays: a later one with the same identity is not to replace it.
+                // The first checksum stays: a later chunk with the same identity must not replace
+                // it.
                 lane.checksums.entry(identity.sequence).or_insert(checksum);
                 let most = MAX_CHECKSUMS.min(MAX_ALL_CHECKSUMS / lanes);
                 while lane.checksums.len() > most {
@@ -248,37 +249,39 @@ impl LaneTracker {
         self.all_ranges = others.saturating_add(lane.ranges());
     }
 
-    /// Copies of chunks that this reader had acknowledged before; they were not processed again.
+    /// Returns the number of copies of chunks that this reader had acknowledged before. They were
+    /// not processed again.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Chunks that came so late that it was no longer known whether they had been acknowledged;
-    /// they were processed.
+    /// Returns the number of chunks that came too late to know whether they had been acknowledged.
+    /// They were processed.
     pub fn unverifiable(&self) -> u64 {
         self.unverifiable
     }
 
-    /// Lanes that were forgotten to stay within bounds; copies of their chunks would be processed
-    /// again.
+    /// Returns the number of lanes that were forgotten to stay within the limits. Copies of their
+    /// chunks would be processed again.
     pub fn forgotten_lanes(&self) -> u64 {
         self.forgotten_lanes
     }
 
-    /// How many lanes are known.
+    /// Returns the number of known lanes.
     pub fn lanes(&self) -> usize {
         self.lanes.len()
     }
 
-    /// How many lanes have ended: their producer's last chunk was seen.
+    /// Returns the number of ended lanes: their producer's last chunk was seen.
     pub fn complete_lanes(&self) -> usize {
         self.lanes.values().filter(|lane| lane.complete).count()
     }
 
-    /// Missing chunks, lane by lane; those that the producer gave up are marked as explained.
+    /// Returns the missing chunks, lane by lane. Chunks that the producer gave up are marked as
+    /// explained.
     ///
-    /// Exact where this reader owned the lane for its life. With competing readers a gap here may be
-    /// another reader's chunk: take the union over the group.
+    /// It is exact if this reader owned the lane for its whole life. With competing readers a gap
+    /// here may be another reader's chunk: take the union over the group.
     pub fn gaps(&self) -> Vec<Gap> {
         let mut lanes: Vec<_> = self.lanes.iter().collect();
         lanes.sort_by_key(|(key, _)| **key);
@@ -288,9 +291,11 @@ impl LaneTracker {
             .collect()
     }
 
-    /// Records that producers lost before they were sent, by reason, over all their lives seen here.
+    /// Returns the records that producers lost before they were sent, by reason, over all their
+    /// lives seen here.
     pub fn losses(&self) -> Losses {
-        // The counters are per life, not per lane: of a life's lanes the fullest counts.
+        // Each life has its own counters; of a life's lanes, the one with the highest counts
+        // applies.
         let mut lives: BTreeMap<(ProducerId, Epoch), &Losses> = BTreeMap::new();
         for (key, lane) in &self.lanes {
             let fullest = lives
@@ -309,7 +314,8 @@ impl LaneTracker {
         all
     }
 
-    /// The lane, made if it is new; the silent ones are forgotten for it when there are too many.
+    /// Returns the lane, and creates it if it is new. If there are too many, silent lanes are
+    /// forgotten.
     fn enter(&mut self, key: LaneKey) -> &mut Lane {
         self.arrivals = self.arrivals.saturating_add(1);
         if !self.lanes.contains_key(&key) {
@@ -324,7 +330,7 @@ impl LaneTracker {
         if self.lanes.len() < MAX_LANES {
             return;
         }
-        // A quarter at once, so that the search for the silent ones is rare.
+        // Forget a quarter at once, so that the search for silent lanes is rare.
         let mut arrivals: Vec<u64> = self.lanes.values().map(|lane| lane.last_arrival).collect();
         let quarter = MAX_LANES / 4;
         let (_, oldest_kept, _) = arrivals.select_nth_unstable(quarter);
@@ -340,7 +346,7 @@ impl LaneTracker {
     }
 }
 
-/// How many ranges of a kind a lane may have, when it has `own` ranges and all others `others`.
+/// Returns the most ranges of a kind for a lane with `own` ranges while all others have `others`.
 fn most_ranges(others: usize, own: usize) -> usize {
     let is_crowded = others.saturating_add(own) > MAX_ALL_RANGES;
     if is_crowded { FEW_RANGES } else { MAX_RANGES }
@@ -355,7 +361,7 @@ impl Lane {
         }
     }
 
-    /// How many ranges it takes, of all kinds.
+    /// Returns the number of its ranges, of all kinds.
     fn ranges(&self) -> usize {
         let kinds = [&self.acknowledged, &self.rejected, &self.given_up];
         kinds.into_iter().map(Sequences::ranges).sum()
@@ -368,11 +374,13 @@ impl Lane {
             chunks: last.saturating_sub(first).saturating_add(1),
             explained,
         };
-        // Nothing before the first settled chunk is a gap: another reader may have had it.
+        // Missing chunks before the first settled chunk are not a gap: another reader may have had
+        // them.
         let mut gaps = Vec::new();
         let mut present = self.acknowledged.clone();
         for (first, last) in self.acknowledged.gaps() {
-            // A chunk that was given up may have arrived after all: only a missing one is explained.
+            // A chunk that was given up may have arrived nevertheless: only a missing one is
+            // explained.
             for (first, last) in self.given_up.within(first, last) {
                 gaps.push(gap(first, last, true));
                 present.insert(first, last);
@@ -388,10 +396,10 @@ impl Lane {
     }
 }
 
-/// A set of sequence numbers, held as disjoint ranges: small while a lane arrives in order.
+/// A set of sequence numbers, stored as disjoint ranges. It is small while a lane arrives in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Sequences {
-    /// First number of a range -> its last. Ranges neither touch nor overlap.
+    /// Maps the first number of a range to its last one. Ranges neither touch nor overlap.
     ranges: BTreeMap<u64, u64>,
 }
 
@@ -419,17 +427,17 @@ impl Sequences {
         self.ranges.insert(first, last);
     }
 
-    /// Its ranges as first and last number, in order.
+    /// Returns its ranges as first and last number, in order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ranges.iter().map(|(first, last)| (*first, *last))
     }
 
-    /// How many ranges it takes.
+    /// Returns the number of its ranges.
     pub(crate) fn ranges(&self) -> usize {
         self.ranges.len()
     }
 
-    /// The numbers missing between its ranges, as first and last number, in order.
+    /// Returns the gaps between its ranges, as first and last number, in order.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = (u64, u64)> {
         let after = self.ranges.iter().skip(1);
         self.ranges
@@ -448,7 +456,7 @@ impl Sequences {
             .filter(|(from, to)| from <= to)
     }
 
-    /// Forgets the lowest range; returns the number below which nothing is known any more.
+    /// Forgets the lowest range. Returns the number below which nothing is known any more.
     pub(crate) fn forget_lowest(&mut self) -> Option<u64> {
         let (_, last) = self.ranges.pop_first()?;
         Some(last.saturating_add(1))

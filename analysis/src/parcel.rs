@@ -1,4 +1,4 @@
-//! The records of one chunk on their way through the stages, and the receipt that goes with them.
+//! The records of one chunk on their way through the stages, and the receipt of their delivery.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,9 +9,9 @@ use crossbeam_channel::Sender;
 
 use crate::filters::Counts;
 
-/// The records of one chunk, or a selection of them. Cloning shares.
+/// The records of one chunk, or a selection of them. Clones share the records.
 ///
-/// When the last clone is dropped the chunk is settled: acknowledged, or given back if a stage
+/// When the last clone is dropped, the chunk is settled: acknowledged, or given back if a stage
 /// failed or panicked while it held one.
 #[derive(Debug, Clone)]
 pub struct Parcel {
@@ -38,12 +38,12 @@ struct Receipt {
     done: Sender<Processed>,
 }
 
-/// A delivery that the last stage has let go of.
+/// A delivery that the last stage has released.
 #[derive(Debug)]
 pub(crate) struct Processed {
     pub(crate) token: Token,
     pub(crate) verdict: Verdict,
-    /// Why it is given back, if it is.
+    /// The reason why it is given back, if it is.
     pub(crate) failure: Option<Box<str>>,
 }
 
@@ -55,7 +55,7 @@ impl Drop for Receipt {
             Some(_) => Verdict::Retry,
             None => Verdict::Ack,
         };
-        // Nobody listens any more when the source is gone: the medium then delivers again.
+        // If the source is gone, nothing receives this, and the medium delivers again.
         let token = self.token;
         self.done
             .send(Processed {
@@ -68,7 +68,7 @@ impl Drop for Receipt {
 }
 
 impl Parcel {
-    /// A parcel that belongs to no delivery: for stages fed by hand.
+    /// Creates a parcel that belongs to no delivery: for stages that are fed by hand.
     pub fn new(chunk: DecodedChunk) -> Self {
         let identity = chunk.summary.identity();
         Self::with_content(ParcelContent {
@@ -80,7 +80,7 @@ impl Parcel {
         })
     }
 
-    /// A parcel of records that were in no chunk, those of a log for instance.
+    /// Creates a parcel of records that were in no chunk, for example records of a log.
     pub fn of_batch(batch: RecordBatch) -> Self {
         let summary = ChunkSummary {
             container: ContainerKind::Native,
@@ -121,18 +121,18 @@ impl Parcel {
         }
     }
 
-    /// The chunk, whatever is selected of it.
+    /// Returns the whole chunk, regardless of the selection.
     pub fn chunk(&self) -> &DecodedChunk {
         &self.chunk.chunk
     }
 
-    /// The chunk's identity; with a record's position it names the record. `None` when neither the
-    /// container nor the medium has it.
+    /// Returns the chunk's identity. Together with a record's position it names the record. `None`
+    /// if neither the container nor the medium has it.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.chunk.identity
     }
 
-    /// Where the chunk came from.
+    /// Returns the origin of the chunk.
     pub fn origin(&self) -> Option<&Origin> {
         self.chunk.origin.as_ref()
     }
@@ -142,12 +142,13 @@ impl Parcel {
         self.chunk.is_redelivered
     }
 
-    /// The positions in the chunk of the selected records, in ascending order; `None` if it is all.
+    /// Returns the positions of the selected records in the chunk, in ascending order; `None` for
+    /// all.
     pub fn selection(&self) -> Option<&[u32]> {
         self.selection.as_deref()
     }
 
-    /// How many records are selected.
+    /// Returns the number of selected records.
     pub fn len(&self) -> usize {
         match &self.selection {
             Some(selection) => selection.len(),
@@ -173,7 +174,7 @@ impl Parcel {
         })
     }
 
-    /// A parcel with the selected records that `keep` accepts; `self` if it accepts all.
+    /// Returns a parcel with the selected records that `keep` accepts.
     #[must_use]
     pub fn select(&self, mut keep: impl FnMut(RecordRef<'_>) -> bool) -> Self {
         let kept: Vec<u32> = self
@@ -209,7 +210,8 @@ impl Parcel {
         }
     }
 
-    /// A parcel of the same delivery without records, for stages that only keep its receipt.
+    /// Returns a parcel of the same delivery without records, for stages that only keep its
+    /// receipt.
     #[must_use]
     pub fn without_records(&self) -> Self {
         let content = &*self.chunk;
@@ -230,7 +232,7 @@ impl Parcel {
         self.fail_because("a stage did not process it");
     }
 
-    /// As [`fail`](Self::fail), with the reason, which the quarantine shows when the chunk fails too
+    /// As [`fail`](Self::fail), with a reason. The quarantine shows it if the chunk fails too
     /// often. The first reason counts.
     pub fn fail_because(&self, reason: impl Into<Box<str>>) {
         if let Some(receipt) = &self.chunk.receipt {
@@ -239,9 +241,9 @@ impl Parcel {
     }
 }
 
-/// Parcels that are not processed yet: output that waits in a buffer, messages in a pipe.
+/// Parcels that are not processed yet: buffered output, or messages in a pipe.
 ///
-/// When it is dropped without [`Held::release_all`], its parcels go back to the medium: nothing is
+/// If it is dropped without [`Held::release_all`], its parcels go back to the medium. So nothing is
 /// acknowledged because a pipeline ended early.
 #[derive(Debug, Default)]
 pub struct Held {
@@ -261,7 +263,7 @@ impl Held {
         self.parcels.push(parcel);
     }
 
-    /// How many parcels it holds.
+    /// Returns the number of its parcels.
     pub fn len(&self) -> usize {
         self.parcels.len()
     }
@@ -271,17 +273,17 @@ impl Held {
         self.parcels.is_empty()
     }
 
-    /// The parcels, oldest first.
+    /// Returns the parcels, oldest first.
     pub fn parcels(&self) -> impl Iterator<Item = &Parcel> {
         self.parcels.iter()
     }
 
-    /// Lets go of the parcels, since they are processed, and goes on empty.
+    /// Releases the parcels because they are processed. It is empty afterwards.
     pub fn release_all(&mut self) {
         self.parcels.clear();
     }
 
-    /// Counts the records of the parcels as written, lets go of them, and goes on empty.
+    /// Counts the records of the parcels as written, and releases them. It is empty afterwards.
     pub fn release_into(&mut self, written: &Counts) {
         self.parcels
             .drain(..)

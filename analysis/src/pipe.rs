@@ -15,19 +15,19 @@ use crate::stage::Stage;
 const TICK: Duration = Duration::from_millis(20);
 
 /// A pipe with this number of records is full, whatever the number of parcels. A chunk of a hundred
-/// bytes can have millions of records.
+/// bytes may have millions of records.
 const MAX_RECORDS: usize = 64 << 10;
 
-/// Runs a stage on a thread of its own; holds at most `capacity` parcels, and no further one beside
-/// 65,536 records.
+/// Runs a stage on a thread of its own. It holds at most `capacity` parcels, and takes no further
+/// parcel while it holds 65,536 records.
 ///
-/// Only [`Stage::accept`] of a full pipe and [`Stage::finish`] wait for the thread: the bound
-/// reaches back to the reader. A [`Source`](crate::Source) asks [`Stage::ready`] before.
-/// [`Stage::flush`] and [`Stage::idle`] pass the call to the thread and return at once.
-/// The first error of the stage is returned by the next call.
+/// Only [`Stage::accept`] of a full pipe and [`Stage::finish`] wait for the thread. So backpressure
+/// reaches the reader. A [`Source`](crate::Source) calls [`Stage::ready`] before. [`Stage::flush`]
+/// and [`Stage::idle`] pass the call to the thread and return at once. The next call returns the
+/// first error of the stage.
 ///
-/// With [`Pipe::until`], waiting ends at a deadline, whatever the stage waits for. The thread is
-/// then left with what it holds, which its source gives back to the medium.
+/// With [`Pipe::until`], waiting ends at a deadline, even if the stage still waits. The thread then
+/// keeps its parcels, and their source gives them back to the medium.
 pub struct Pipe {
     stage: &'static str,
     capacity: usize,
@@ -60,20 +60,20 @@ struct PipeShared {
 #[derive(Debug, Default)]
 struct PipeState {
     queue: VecDeque<PipeItem>,
-    /// Queued or in work: messages and parcels together, parcels, and the records of these.
+    /// Queued or in work: messages and parcels together, parcels, and the records of the parcels.
     items: usize,
     parcels: usize,
     records: usize,
     /// The last answer of the stage's `idle`.
     holds_back: bool,
-    /// Nothing will be queued any more.
+    /// Nothing more will be queued.
     is_closed: bool,
     /// The thread has ended.
     has_ended: bool,
     failure: Option<AnalysisError>,
 }
 
-/// How the parcels in pipes move on. Cloning shares.
+/// The progress of the parcels in pipes. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<ProgressState>);
 
@@ -81,7 +81,7 @@ pub struct Progress(Arc<ProgressState>);
 struct ProgressState {
     waiting: AtomicUsize,
     started: Instant,
-    /// When something was last taken, in milliseconds after `started`.
+    /// The last time a parcel was taken, in milliseconds after `started`.
     moved_ms: AtomicU64,
 }
 
@@ -96,12 +96,12 @@ impl Default for ProgressState {
 }
 
 impl Progress {
-    /// How many parcels wait in pipes, or are being processed by their stages.
+    /// Returns how many parcels wait in pipes, or are being processed by their stages.
     pub fn waiting(&self) -> usize {
         self.0.waiting.load(Ordering::Acquire)
     }
 
-    /// For how long nothing has moved although parcels wait.
+    /// Returns for how long no parcel has moved although some wait.
     pub fn stalled(&self) -> Duration {
         if self.waiting() == 0 {
             return Duration::ZERO;
@@ -110,7 +110,7 @@ impl Progress {
         self.0.started.elapsed().saturating_sub(moved)
     }
 
-    /// Notes that something was taken.
+    /// Records that a parcel was taken.
     pub(crate) fn moved(&self) {
         let now = self.0.started.elapsed().as_millis();
         let now = u64::try_from(now).unwrap_or(u64::MAX);
@@ -118,7 +118,7 @@ impl Progress {
     }
 
     fn begins(&self, parcels: usize) {
-        // The time of waiting begins now.
+        // Waiting begins now.
         if self.waiting() == 0 {
             self.moved();
         }
@@ -136,16 +136,16 @@ impl Pipe {
     ///
     /// # Errors
     ///
-    /// The operating system refuses a thread.
+    /// The operating system cannot start a thread.
     pub fn spawn(capacity: usize, stage: impl Stage + 'static) -> std::io::Result<Self> {
         Self::watched(capacity, stage, Progress::default())
     }
 
-    /// Starts the thread, and notes in `progress` how its parcels move on.
+    /// Starts the thread, and records in `progress` how its parcels move.
     ///
     /// # Errors
     ///
-    /// The operating system refuses a thread.
+    /// The operating system cannot start a thread.
     pub fn watched(
         capacity: usize,
         stage: impl Stage + 'static,
@@ -168,8 +168,8 @@ impl Pipe {
         })
     }
 
-    /// Sets until when to wait for the stage. `deadline` is called again and again; `None` means as
-    /// long as it takes.
+    /// Sets a deadline for waiting for the stage. `deadline` is called repeatedly; `None` means no
+    /// limit.
     #[must_use]
     pub fn until(mut self, deadline: impl Fn() -> Option<Instant> + Send + 'static) -> Self {
         self.deadline = Box::new(deadline);
@@ -202,7 +202,7 @@ impl Pipe {
         Ok(())
     }
 
-    /// Refuses to wait when the deadline has come.
+    /// Returns an error when the deadline is over.
     fn in_time(&self) -> Result<(), AnalysisError> {
         match (self.deadline)() {
             Some(deadline) if Instant::now() >= deadline => {
@@ -248,7 +248,7 @@ impl Stage for Pipe {
             if !holds_back {
                 return Ok(false);
             }
-            // It may flush by now.
+            // The stage may flush from now on.
             self.asked = None;
         }
         self.ask(Message::Idle).map(|()| true)
@@ -267,7 +267,7 @@ impl Stage for Pipe {
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // Errors are returned by `finish`.
+        // `finish` returns the errors.
         drop(self.finish());
     }
 }
@@ -282,7 +282,7 @@ impl fmt::Debug for Pipe {
 }
 
 impl PipeItem {
-    /// How many parcels it is, and how many records they have.
+    /// Returns the number of parcels, and the number of their records.
     fn size(&self) -> (usize, usize) {
         match self {
             Self::Message(_) => (0, 0),
@@ -302,7 +302,7 @@ impl PipeShared {
         state.failure.take().map_or(Ok(state), Err)
     }
 
-    /// Waits while `condition` holds, `by` at most; returns whether it still does.
+    /// Waits while `condition` holds, until `by` at most; returns whether it still does.
     fn wait_while(&self, by: Instant, condition: impl Fn(&PipeState) -> bool) -> bool {
         let left = by.saturating_duration_since(Instant::now());
         let waited = self
@@ -311,7 +311,7 @@ impl PipeShared {
         condition(&waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
-    /// The life of the thread.
+    /// The main function of the thread.
     fn run(&self, mut stage: impl Stage) {
         let name = stage.name();
         let mut result = Ok(());
@@ -330,14 +330,14 @@ impl PipeShared {
         if result.is_ok() {
             result = guarded(name, || stage.finish());
         }
-        // A panic while the stage is dropped hides no error.
+        // A panic while the stage is dropped must not hide an error.
         drop(catch_unwind(AssertUnwindSafe(|| drop(stage))));
         let mut state = self.lock();
         state.is_closed = true;
         state.failure = result.err();
         let left = std::mem::take(&mut state.queue);
         drop(state);
-        // The parcels that are left go back to the medium before the end is known.
+        // The remaining parcels must go back to the medium before the end is visible.
         self.progress
             .ends(left.iter().map(|work| work.size().0).sum());
         drop(left);
@@ -345,7 +345,7 @@ impl PipeShared {
         self.changed.notify_all();
     }
 
-    /// Waits for work; none when the pipe is closed and empty.
+    /// Waits for work; returns `None` when the pipe is closed and empty.
     fn take(&self) -> Option<PipeItem> {
         let is_idle = |state: &mut PipeState| state.queue.is_empty() && !state.is_closed;
         let woken = self.changed.wait_while(self.lock(), is_idle);
@@ -381,7 +381,7 @@ fn guarded(
         .unwrap_or_else(|panic| Err(panicked(stage, panic.as_ref())))
 }
 
-/// The error for a stage that panicked.
+/// Returns the error for a stage that panicked.
 pub(crate) fn panicked(stage: &'static str, panic: &(dyn std::any::Any + Send)) -> AnalysisError {
     let message = panic
         .downcast_ref::<&str>()

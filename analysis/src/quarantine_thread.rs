@@ -1,7 +1,7 @@
-//! Puts poison aside on a thread of its own, in groups.
+//! Passes poison messages to the quarantine on a thread of its own, in groups.
 //!
-//! A disk that is slow to force files to the platter must not hold up chunks that are well. It forces
-//! the files of many chunks in little more time than those of one.
+//! A slow disk must not delay sound chunks. Forcing the files of many chunks to disk takes little
+//! more time than for one chunk.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,19 +15,19 @@ use bytes::Bytes;
 
 use crate::quarantine::{Poison, Quarantine};
 
-/// How many chunks may wait for the quarantine; beyond it the source waits, too.
+/// The most chunks that wait for the quarantine. Beyond it the source waits, too.
 const MAX_WAITING: usize = 1_024;
 
-/// How many bytes of them; one chunk always may.
+/// The most bytes of these chunks; one chunk may always wait.
 const MAX_WAITING_BYTES: usize = 32 << 20;
 
-/// How many chunks the quarantine gets at a time, at most: a folder has two files of each open.
+/// The most chunks that the quarantine gets at once: a folder has two files open for each.
 const MAX_GROUP: usize = 64;
 
-/// Poison on its way to the quarantine.
+/// A poison message on its way to the quarantine.
 #[derive(Debug)]
 pub(crate) struct PoisonJob {
-    /// None for damage that the medium itself skipped.
+    /// `None` for damage that the medium itself skipped.
     pub(crate) token: Option<Token>,
     pub(crate) bytes: Bytes,
     pub(crate) origin: Origin,
@@ -44,9 +44,9 @@ pub(crate) struct PoisonResult {
     pub(crate) result: io::Result<()>,
 }
 
-/// A quarantine and, from the first poison on, its thread.
+/// A quarantine and its thread, which starts with the first poison message.
 pub(crate) struct QuarantineThread {
-    /// Until the thread has it.
+    /// Present until the thread has it.
     quarantine: Option<Box<dyn Quarantine>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<PoisonQueue>,
@@ -61,7 +61,7 @@ struct PoisonQueue {
 #[derive(Default)]
 struct PoisonQueueState {
     jobs: VecDeque<PoisonJob>,
-    /// Jobs without a result, those that the thread works on included, and their bytes.
+    /// Jobs without a result, including jobs in work, and their bytes.
     waiting: usize,
     waiting_bytes: usize,
     results: VecDeque<PoisonResult>,
@@ -77,13 +77,13 @@ impl QuarantineThread {
         }
     }
 
-    /// Whether a result is yet to come, or to be taken.
+    /// Whether a result is still to come or to be taken.
     pub(crate) fn is_waiting(&self) -> bool {
         let state = self.shared.lock();
         state.waiting > 0 || !state.results.is_empty()
     }
 
-    /// Passes poison to the thread; waits while too much of it waits already.
+    /// Passes a poison message to the thread. Waits while too many are waiting.
     pub(crate) fn put(&mut self, job: PoisonJob) {
         let started = self.start();
         let bytes = job.bytes.len();
@@ -104,12 +104,12 @@ impl QuarantineThread {
         self.shared.changed.notify_all();
     }
 
-    /// Takes the next result, if there is one by now. Results come in the order of the jobs.
+    /// Takes the next result, if there is one. Results come in the order of the jobs.
     pub(crate) fn next(&self) -> Option<PoisonResult> {
         self.shared.lock().results.pop_front()
     }
 
-    /// Waits for the next result, `by` at most; none when nothing waits for one.
+    /// Waits for the next result, until `by` at most; returns `None` if there is no job.
     pub(crate) fn wait(&self, by: Instant) -> Option<PoisonResult> {
         let left = by.saturating_duration_since(Instant::now());
         let is_pending =
@@ -150,7 +150,7 @@ impl PoisonQueue {
         woken.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The life of the thread.
+    /// The main function of the thread.
     fn work(&self, quarantine: &mut dyn Quarantine) {
         loop {
             let mut state = self.lock();
@@ -164,7 +164,7 @@ impl PoisonQueue {
             let group: Vec<PoisonJob> = state.jobs.drain(..count).collect();
             drop(state);
             let put_aside = AssertUnwindSafe(|| put_aside(quarantine, &group));
-            // As many results as there are jobs, whatever the quarantine returns.
+            // There are as many results as jobs, whatever the quarantine returns.
             let mut results = catch_unwind(put_aside).unwrap_or_default().into_iter();
             let mut state = self.lock();
             for job in group {
@@ -210,8 +210,8 @@ fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Re
 
 impl Drop for QuarantineThread {
     fn drop(&mut self) {
-        // A group that is being put aside is put aside whole, and a quarantine with a connection
-        // closes it.
+        // The thread completes a group that it has begun, and then drops the quarantine, which
+        // closes its connection if it has one.
         self.shared.lock().closed = true;
         self.shared.changed.notify_all();
         if let Some(thread) = self.thread.take() {

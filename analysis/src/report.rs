@@ -11,19 +11,19 @@ use crate::lanes::Gap;
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SourceReport {
-    /// Chunks decoded and handed on.
+    /// Chunks decoded and passed on.
     pub chunks: u64,
-    /// Records in them.
+    /// The number of their records.
     pub records: u64,
-    /// Bytes of them, as received.
+    /// The bytes of these chunks as received.
     pub bytes: u64,
     /// Chunks settled as processed.
     pub acknowledged: u64,
     /// Chunks given back because a stage failed, or did not end in time.
     pub given_back: u64,
-    /// Chunks, or bytes that should have been one, that were put aside.
+    /// Chunks in quarantine, and bytes that should have been a chunk.
     pub quarantined: u64,
-    /// Chunks in [`SourceReport::quarantined`] with the identity of another chunk, which was
+    /// Chunks in [`SourceReport::quarantined`] with the identity of another chunk that was
     /// processed before.
     pub conflicts: u64,
     /// Deliveries that the medium marked as repeated.
@@ -31,19 +31,19 @@ pub struct SourceReport {
     /// Copies of chunks that this reader had settled before; not processed again.
     pub duplicates: u64,
     /// Copies of chunks that another reader of the group had settled. Copies that came after that
-    /// are not processed again; copies that were in work at two readers at a time are.
+    /// are not processed again. Copies that were in work at two readers at the same time are.
     pub duplicates_across_readers: u64,
     /// Copies in [`SourceReport::duplicates_across_readers`] that were processed.
     pub processed_twice: u64,
-    /// Chunks that came too late to know whether they had been settled; processed.
+    /// Chunks that came too late to know whether they had been settled. They were processed.
     pub unverifiable: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
     pub stale: u64,
     /// Failures of the medium from which the reader recovers by itself.
     pub transport_errors: u64,
-    /// Lanes seen, and how many of them have ended.
+    /// Lanes seen.
     pub lanes: usize,
-    /// Lanes whose producer's last chunk was seen.
+    /// Lanes that have ended: their producer's last chunk was seen.
     pub complete_lanes: usize,
     /// Chunks that never came, lane by lane.
     pub gaps: Vec<Gap>,
@@ -51,18 +51,18 @@ pub struct SourceReport {
     pub producer_losses: Losses,
     /// Chunks in work: received and not settled.
     pub in_work: usize,
-    /// How many lanes of the medium the reader owns; nothing where the medium assigns none.
+    /// The number of the medium's lanes that the reader owns; `None` if the medium assigns none.
     pub assigned: Option<usize>,
     /// The reader's figures of its medium: lag, rebalances, reconnects.
     pub reader: ReaderStats,
-    /// Since when nothing came although the reader is not at the end of its medium. While as many
-    /// chunks are in work as may be, the stages are waited for, and not the medium.
+    /// Since when nothing has arrived although the reader is not at the end of its medium. While
+    /// the most allowed chunks are in work, the source waits for its stages and not for the medium.
     pub waiting: Waiting,
 }
 
 impl SourceReport {
-    /// How many chunks are missing: no producer gave them up, no other process can have them, and
-    /// they do not come again.
+    /// Returns the number of missing chunks: no producer gave them up, no other process can have
+    /// them, and they do not come again.
     pub fn missing(&self, readership: Readership) -> u64 {
         let is_exact = readership == Readership::OneProcess;
         let gaps = self.gaps.iter().filter(|gap| is_exact && !gap.explained);
@@ -70,7 +70,7 @@ impl SourceReport {
         missing.saturating_sub(self.given_back)
     }
 
-    /// Adds another reader's counters; lanes, gaps and losses are not added, they overlap.
+    /// Adds another reader's counters. Lanes, gaps and losses are not added, because they overlap.
     pub(crate) fn add(&mut self, other: &Self) {
         let counters = [
             (&mut self.chunks, other.chunks),
@@ -101,8 +101,8 @@ impl SourceReport {
         self.in_work = self.in_work.saturating_add(other.in_work);
     }
 
-    /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one queue
-    /// report the same chunks: of each lane the largest lag counts.
+    /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one
+    /// queue report the same chunks, so the largest lag of each lane counts.
     pub(crate) fn add_owned(&mut self, other: &Self) {
         if let Some(assigned) = other.assigned {
             let all = self.assigned.unwrap_or(0);
@@ -120,15 +120,15 @@ impl SourceReport {
 
 /// A view of a source's figures; see [`Source::watch`](crate::Source::watch).
 ///
-/// Cloning shares. Any thread may read it, also when the source is gone.
+/// Clones share it. Any thread may read it, even after the source is gone.
 #[derive(Debug, Clone, Default)]
 pub struct SourceWatch {
     report: Arc<Mutex<SourceReport>>,
 }
 
 impl SourceWatch {
-    /// The figures as the source last showed them: a quarter of a second old at most, unless a
-    /// stage holds the source up.
+    /// Returns the figures that the source published last. They are at most a quarter of a second
+    /// old, unless a stage delays the source.
     pub fn report(&self) -> SourceReport {
         let report = self.report.lock();
         report.unwrap_or_else(PoisonError::into_inner).clone()
@@ -138,7 +138,7 @@ impl SourceWatch {
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
     }
 
-    /// Whether anybody but the source has this view.
+    /// Whether a clone of this view exists outside the source.
     pub(crate) fn is_watched(&self) -> bool {
         Arc::strong_count(&self.report) > 1
     }

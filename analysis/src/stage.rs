@@ -7,29 +7,30 @@ use crate::parcel::Parcel;
 
 /// A filter or a sink: takes parcels, and passes some of them on to a next stage.
 ///
-/// # What an implementer promises
+/// # Requirements
 ///
-/// 1. It drops a parcel when it is done with it, not before: the chunk is settled when the last
-///    clone is gone. A stage that only collects figures drops at once; one that buffers its output
-///    flushes before it lets go, or keeps the parcel until it has flushed.
-/// 2. It names the stage that it feeds ([`next`](Self::next)), or asks several stages itself.
-/// 3. It holds a bounded amount of memory, however many records pass.
+/// 1. It drops a parcel when it has finished with it, not before: the chunk is settled when the
+///    last clone is dropped. A stage that only collects figures drops it at once. A stage that
+///    buffers its output keeps the parcel until it has flushed.
+/// 2. It names the stage that it feeds ([`next`](Self::next)), or calls several stages itself.
+/// 3. It holds a limited amount of memory, however many records pass.
 ///
-/// # Why this shape
+/// # Design
 ///
-/// Push with ownership needs no scheduler, no channel between stages that do not want one
-/// ([`crate::Pipe`] is one that does), and makes "settle after processing" a matter of ownership.
+/// Pushing with ownership needs no scheduler, and no channel between stages that do not want one
+/// ([`crate::Pipe`] is a stage with a channel). It makes "settle after processing" a matter of
+/// ownership.
 pub trait Stage: Send {
     /// The stage's name in messages.
     fn name(&self) -> &'static str;
 
-    /// The stage that this one feeds, if it feeds one. By default the other calls ask that stage.
+    /// Returns the stage that this one feeds, if any. By default the other calls go to that stage.
     fn next(&mut self) -> Option<&mut dyn Stage> {
         None
     }
 
-    /// Waits until the stage can take a parcel without waiting for others, `by` at most; returns
-    /// whether it can. By default it can when the next stage can.
+    /// Waits until the stage can take a parcel without waiting for others, until `by` at most.
+    /// Returns whether it can. By default it can when the next stage can.
     ///
     /// # Errors
     ///
@@ -45,10 +46,9 @@ pub trait Stage: Send {
     /// The pipeline ends with the first error; the parcel is given back to the medium.
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError>;
 
-    /// Makes the accepted records durable or visible: flushes buffers. Called when the stages hold as
-    /// many chunks as may be in work, and before the end.
-    /// Stages on a thread of their own ([`crate::Pipe`]) may do so later; [`finish`](Self::finish)
-    /// waits for them.
+    /// Makes the accepted records durable or visible: flushes buffers. Called when the stages hold
+    /// the most chunks that may be in work, and before the end. Stages on a thread of their own
+    /// ([`crate::Pipe`]) may do this later; [`finish`](Self::finish) waits for them.
     ///
     /// # Errors
     ///
@@ -57,11 +57,11 @@ pub trait Stage: Send {
         self.next().map_or(Ok(()), Stage::flush)
     }
 
-    /// Called when nothing came for a while. Returns whether the stage still holds something back:
-    /// then this is called again, some twenty times a second, until something comes.
+    /// Called when nothing has arrived for a while. Returns whether the stage still holds data
+    /// back. Then it is called again, about twenty times a second, until something arrives.
     ///
-    /// By default everything is flushed. A stage that writes files may wait, so that they are not
-    /// tiny. Until it flushes, a sender whose window is full waits.
+    /// By default everything is flushed. A stage that writes files may wait, so that its files are
+    /// not tiny. Until it flushes, a sender with a full window waits.
     ///
     /// # Errors
     ///
@@ -73,7 +73,7 @@ pub trait Stage: Send {
         self.flush().map(|()| false)
     }
 
-    /// Ends: nothing will come any more.
+    /// Ends: nothing more will arrive.
     ///
     /// # Errors
     ///

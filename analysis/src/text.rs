@@ -1,11 +1,11 @@
-//! Text for people: escapes for terminals, points in time, spans of time.
+//! Text for human readers: escapes for terminals, points in time, spans of time.
 
 use std::borrow::Cow;
 
-/// Replaces each control character, those of C1 included, by its escape as in JSON: `\u001b`.
+/// Replaces each control character, including those of C1, by its escape as in JSON: `\u001b`.
 ///
-/// A terminal obeys control characters, so that names and values from outside could move its cursor,
-/// hide lines or change its settings.
+/// A terminal obeys control characters. So untrusted names and values could move its cursor, hide
+/// lines or change its settings.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_but(text, |_| false)
 }
@@ -60,7 +60,7 @@ pub fn date(day: i64) -> (i64, i64, i64) {
     (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
-/// A span of time, given in nanoseconds, with three digits that count: `740 ns`, `12.3 us`,
+/// A span of time, given in nanoseconds, with three significant digits: `740 ns`, `12.3 us`,
 /// `1.23 ms`, `95.0 s`.
 pub fn span(ns: f64) -> String {
     let (value, unit) = match ns.abs() {

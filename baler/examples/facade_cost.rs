@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use baler::{Controller, Record};
 
-/// Calls that are counted; their records fit the queue, so that nothing waits.
+/// The counted calls. Their records fit into the queue, so that no call waits.
 const CALLS: u64 = 2_000;
 
 #[derive(Record)]

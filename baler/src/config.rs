@@ -1,4 +1,4 @@
-//! The settings of both sides, from a URI or from a file.
+//! The settings of both sides, from a URI or a file.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -11,18 +11,18 @@ use baler_common::transport::uri::Uri;
 use crate::error::Error;
 use crate::media::media;
 
-/// How many attempts a chunk has by default, as with the program `baler`.
+/// The default number of attempts of a chunk, as with the program `baler`.
 #[cfg(feature = "consumer")]
 const MAX_ATTEMPTS: u32 = 5;
 
-/// How many chunks may be received and not settled by default.
+/// The default number of chunks that are received and not settled.
 #[cfg(feature = "consumer")]
 const DEMAND: usize = 64;
 
-/// Where a [`Controller`](crate::Controller) sends records, and how.
+/// The destination of a [`Controller`](crate::Controller), and its settings.
 ///
-/// A URI alone is one: `"amqp://localhost/?queue=orders".parse()`. With the feature `serde` it is read
-/// from files, with times as text:
+/// A URI alone is enough: `"amqp://localhost/?queue=orders".parse()`. With the feature `serde` it
+/// is read from files, with times as text:
 ///
 /// ```
 /// # #[cfg(feature = "serde")] {
@@ -46,11 +46,11 @@ pub struct ControllerConfig {
     /// The name of the application in metadata records.
     #[cfg_attr(feature = "serde", serde(default))]
     pub application: Option<Box<str>>,
-    /// The most records of a chunk; by default that of
+    /// The most records of a chunk; by default as in
     /// [`ControllerBuilder`](baler_monitoring::ControllerBuilder::chunk_records).
     #[cfg_attr(feature = "serde", serde(default))]
     pub chunk_records: Option<usize>,
-    /// How long a record waits for its chunk to fill; by default that of
+    /// How long a record waits for its chunk to fill; by default as in
     /// [`ControllerBuilder`](baler_monitoring::ControllerBuilder::wait_time).
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "text::duration"))]
     pub wait_time: Option<Duration>,
@@ -58,7 +58,7 @@ pub struct ControllerConfig {
     #[cfg(feature = "spool")]
     #[cfg_attr(feature = "serde", serde(default))]
     pub spool: Option<std::path::PathBuf>,
-    /// The media that there are; by default those of this build.
+    /// The available media; by default the media of this build.
     #[cfg_attr(feature = "serde", serde(skip, default = "media"))]
     pub media: Media,
 }
@@ -78,10 +78,10 @@ impl ControllerConfig {
     }
 }
 
-/// Where a [`Consumer`](crate::Consumer) reads records, and how.
+/// The source of a [`Consumer`](crate::Consumer), and its settings.
 ///
-/// A URI alone is one: `"kafka://host/orders?group.id=billing".parse()`. With the feature `serde` it
-/// is read from files, with times as text.
+/// A URI alone is enough: `"kafka://host/orders?group.id=billing".parse()`. With the feature
+/// `serde` it is read from files, with times as text.
 #[cfg(feature = "consumer")]
 #[derive(Debug, Clone)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
@@ -90,24 +90,25 @@ impl ControllerConfig {
 pub struct ConsumerConfig {
     /// The medium.
     pub uri: Uri,
-    /// Whether a source that would end, such as a folder, waits for more. Default no.
+    /// Whether a source with an end, such as a folder, waits for more. Default no.
     #[cfg_attr(feature = "serde", serde(default))]
     pub follow: bool,
-    /// End when nothing came for so long while the medium had no more. Default never.
+    /// End when nothing has arrived for this time while the medium had no more. Default never.
     #[cfg_attr(feature = "serde", serde(default, deserialize_with = "text::duration"))]
     pub idle_timeout: Option<Duration>,
-    /// Where chunks go that cannot be processed: a folder, or the URI of a medium. Without one, chunks
-    /// that do not decode are counted and skipped, and all others stay at the medium.
+    /// The quarantine for chunks that cannot be processed: a folder, or the URI of a medium.
+    /// Without one, chunks that do not decode are counted and skipped, and all others stay at the
+    /// medium.
     #[cfg_attr(feature = "serde", serde(default))]
     pub quarantine: Option<Box<str>>,
-    /// After how many failed attempts a chunk goes to the quarantine, if there is one; 0 is never.
-    /// Default 5.
+    /// The number of failed attempts after which a chunk goes to the quarantine, if there is one; 0
+    /// means never. Default 5.
     #[cfg_attr(feature = "serde", serde(default = "text::max_attempts"))]
     pub max_attempts: u32,
-    /// How many chunks may be received and not settled. Default 64.
+    /// The most chunks that are received and not settled. Default 64.
     #[cfg_attr(feature = "serde", serde(default = "text::demand"))]
     pub demand: usize,
-    /// The media that there are; by default those of this build.
+    /// The available media; by default the media of this build.
     #[cfg_attr(feature = "serde", serde(skip, default = "media"))]
     pub media: Media,
     /// Decodes chunks: its limits, and containers, formats and compressions of other crates.
@@ -132,7 +133,7 @@ impl ConsumerConfig {
     }
 }
 
-/// From a URI as text.
+/// Implements the conversion from a URI as text.
 macro_rules! from_text {
     ($($config:ty),*) => {$(
         impl FromStr for $config {

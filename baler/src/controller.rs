@@ -1,4 +1,4 @@
-//! The producer's side: a controller for a medium that is named by its URI.
+//! The producer's side: a controller for a medium with a URI.
 
 use std::ops::Deref;
 
@@ -10,8 +10,8 @@ use crate::error::Error;
 
 /// Sends records to a medium: a [`baler_monitoring::Controller`] that is started by URI.
 ///
-/// It has all methods of that one, which are called without a detour: `emit`, `install`, `flush`,
-/// `stats`, `shutdown`. It is a handle; clones share the collector.
+/// It has all methods of that controller, without overhead: `emit`, `install`, `flush`, `stats`,
+/// `shutdown`. It is a handle; clones share the collector.
 ///
 /// ```
 /// use std::time::Duration;
@@ -36,7 +36,7 @@ impl Controller {
     ///
     /// # Errors
     ///
-    /// The text is no URI, no medium of this build has its scheme, or a setting is wrong.
+    /// The text is not a URI, no medium of this build has its scheme, or a setting is wrong.
     pub fn to(medium: impl TryInto<ControllerConfig, Error: Into<Error>>) -> Result<Self, Error> {
         Self::with(medium, |builder| builder)
     }
@@ -91,7 +91,7 @@ impl From<baler_monitoring::Controller> for Controller {
     }
 }
 
-/// The sending end of the medium, behind a spool if there is to be one.
+/// Returns the sending end of the medium, with a spool in front if one is configured.
 fn writer(config: &ControllerConfig) -> Result<Box<dyn ChunkWriter>, Error> {
     let made = config.media.writer(config.uri.clone());
     let writer = made.map_err(|source| Error::Setting {

@@ -1,4 +1,4 @@
-//! What can go wrong on either side.
+//! The errors of both sides.
 
 use std::convert::Infallible;
 
@@ -9,9 +9,9 @@ use baler_common::transport::TransportError;
 use baler_common::transport::uri::UriError;
 use baler_monitoring::StartError;
 
-/// A producer or a consumer cannot start, or a consumer cannot go on.
+/// A producer or a consumer cannot start, or a consumer cannot continue.
 ///
-/// No message holds credentials.
+/// No message contains credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -19,8 +19,8 @@ pub enum Error {
     #[cfg(feature = "consumer")]
     #[error("the consumer of this batch has ended; the batch is delivered again")]
     Closed,
-    /// The medium failed for good, or a chunk could not be put into quarantine. Chunks that were not
-    /// acknowledged are delivered again.
+    /// The medium failed permanently, or a chunk could not be put into quarantine. Unacknowledged
+    /// chunks are delivered again.
     #[cfg(feature = "consumer")]
     #[error(transparent)]
     Consume(#[from] baler_analysis::AnalysisError),
@@ -46,12 +46,12 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A record cannot be held by the consumer's type: a field is missing and has no default, or has
+    /// The consumer's type cannot hold a record: a field is missing and has no default, or has
     /// another type. The chunk is delivered again, to the next version of the consumer.
     #[cfg(feature = "consumer")]
     #[error("{origin}, record {position}: {source}")]
     Read {
-        /// Where the chunk came from.
+        /// The origin of the chunk.
         origin: Box<str>,
         /// The record's position in the chunk.
         position: u32,
@@ -66,14 +66,14 @@ pub enum Error {
         /// The cause.
         source: UriError,
     },
-    /// A setting of the controller is wrong, or there is no thread for it.
+    /// A setting of the controller is wrong, or its thread cannot be started.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The thread of a stream cannot be started.
     #[cfg(feature = "stream")]
     #[error("the consumer's thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
-    /// The text is no URI.
+    /// The text is not a URI.
     #[error(transparent)]
     Uri(#[from] UriError),
 }

@@ -14,8 +14,8 @@ pub use baler_arrow as arrow;
 pub use baler_common::{container, transport};
 pub use baler_monitoring as monitoring;
 pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
-/// Records each call of a function: [`baler_monitoring::probe`], for programs that depend on this
-/// crate alone.
+/// Records each call of a function: [`baler_monitoring::probe`], for programs that depend only on
+/// this crate.
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::facade_probe as probe;
 #[cfg(feature = "spool")]
@@ -35,7 +35,7 @@ pub use record::{Record, Records};
 /// Records: types, schemas, batches ([`baler_common::record`]).
 pub mod record {
     pub use baler_common::record::*;
-    // They hide the macros of the same names above, which name `baler_common`.
+    // They replace the macros of the same names above, whose code names `baler_common`.
     pub use baler_derive::{FacadeRecord as Record, FacadeRecords as Records};
 }
 

@@ -1,8 +1,8 @@
-//! The media that this build knows.
+//! The media of this build.
 
 use baler_common::transport::Media;
 
-/// The media of this build, by the features of this crate.
+/// Returns the media of this build, according to the features of this crate.
 ///
 /// A program adds media of its own by [`Media::with`], and gives the result to
 /// [`ControllerConfig::media`](crate::ControllerConfig::media) and
@@ -38,8 +38,8 @@ pub fn media() -> Media {
     media
 }
 
-/// Names a feature that this build lacks, and the command that brings it: to an application, and to
-/// the program `baler`, which has this list, too.
+/// Names a missing feature, and the command that adds it: for an application, and for the program
+/// `baler`, which also uses this list.
 #[cfg(not(all(
     feature = "amqp",
     feature = "file",

@@ -1,5 +1,5 @@
-//! Finds valgrind, without which the test of instruction bounds is shown as ignored, and the commit
-//! that is built, which results name.
+//! Finds valgrind and the built commit. Without valgrind the test of instruction limits is ignored.
+//! Results contain the commit.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -24,14 +24,15 @@ fn valgrind() {
     }
 }
 
-/// Hands the commit to the compiler as `BALER_COMMIT`, with `-dirty` after it where files differ
-/// from it. A build without git may set the variable; else the commit is unknown.
+/// Passes the commit to the compiler as `BALER_COMMIT`, with `-dirty` after it if files differ from
+/// it. A build without git may set the variable; otherwise the commit is unknown.
 fn commit() {
     println!("cargo::rerun-if-env-changed=BALER_COMMIT");
     if std::env::var_os("BALER_COMMIT").is_some() {
         return;
     }
-    // Where it is built, and not where this script was, which builds that share a folder use again.
+    // The folder of this build. Builds that share a target folder may reuse a script from
+    // elsewhere.
     let package = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
     let root = package.and_then(|package| package.join("../..").canonicalize().ok());
     let Some(root) = root.filter(|root| is_checkout(root)) else {
@@ -41,7 +42,8 @@ fn commit() {
     if let Some(commit) = git(&root, &describe) {
         println!("cargo::rustc-env=BALER_COMMIT={commit}");
     }
-    // The log grows with every commit and checkout; where none is kept, `HEAD` changes with the branch.
+    // The log grows with every commit and checkout. If there is none, `HEAD` changes with the
+    // branch.
     for file in ["logs/HEAD", "HEAD"] {
         let file = git(&root, &["rev-parse", "--git-path", file]);
         // A missing file would make this script run at every build.
@@ -58,8 +60,8 @@ fn commit() {
     sources.filter(|it| it.is_dir()).for_each(|it| watch(&it));
 }
 
-/// Whether this folder is the root of a work tree: the sources may lie, without their history, in
-/// somebody else's.
+/// Whether this folder is the root of a work tree. The sources may lie, without their history, in
+/// another work tree.
 fn is_checkout(root: &Path) -> bool {
     let top = git(root, &["rev-parse", "--show-toplevel"]).map(PathBuf::from);
     top.and_then(|top| top.canonicalize().ok()).as_deref() == Some(root)

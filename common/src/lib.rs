@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 
-// The derive macro names this crate by its full path, here too.
+// The derive macro names this crate by its full path, even in this crate.
 extern crate self as baler_common;
 
 pub mod container;

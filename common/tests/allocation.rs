@@ -1,6 +1,6 @@
-//! Decoding never takes more memory than its limits allow, whatever the bytes say.
+//! Decoding never takes more memory than its limits allow, whatever the bytes contain.
 //!
-//! A test binary of its own, because it counts every allocation of its process.
+//! A separate test binary, because it counts every allocation of its process.
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, like the tests"
@@ -25,7 +25,7 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 const BODY_BYTES: usize = 128 << 10;
 const DECODED_BYTES: usize = 512 << 10;
 
-/// What is not charged: the header, the blocks, the tables' own structures, messages of errors.
+/// Memory that is not charged: the header, the blocks, the tables' own structures, error messages.
 const SLACK_BYTES: usize = 64 << 10;
 
 /// Decodes with a fresh decoder and returns the most bytes that this took.
@@ -92,7 +92,7 @@ fn no_chunk_takes_more_memory_than_the_limits_allow() {
     limits.body_bytes = BODY_BYTES;
     limits.decoded_bytes = DECODED_BYTES;
     let allowed = BODY_BYTES + DECODED_BYTES + SLACK_BYTES;
-    // What is made once, at the first use, is no chunk's affair.
+    // Memory that is allocated once, at the first use, does not belong to a chunk.
     for chunk in varied(4) {
         ChunkDecoder::new(limits.clone()).decode(&chunk).unwrap();
     }
@@ -120,6 +120,6 @@ fn no_chunk_takes_more_memory_than_the_limits_allow() {
         }
     }
     assert!(decoded > 1_000 && refused > 1_000);
-    // Were the budget not what stops the bombs, they would not come near it either.
+    // If the budget did not stop the bombs, they would not come near it either.
     assert!(highest > DECODED_BYTES / 2, "{highest}");
 }

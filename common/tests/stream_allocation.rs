@@ -1,6 +1,6 @@
-//! What a stream of Kieker announces costs no memory, and a file of record types bounded memory.
+//! Announcements in a stream of Kieker cost no memory, and a file of record types limited memory.
 //!
-//! A test binary of its own with one test, because it counts every allocation of its process.
+//! A separate test binary with one test, because it counts every allocation of its process.
 
 #![expect(
     clippy::unwrap_used,

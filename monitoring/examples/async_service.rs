@@ -1,5 +1,5 @@
-//! A service of asynchronous functions: the trace of an order follows it over awaits, worker
-//! threads and, where it is carried over, into other tasks.
+//! A service of asynchronous functions. The trace of an order follows it over awaits, worker
+//! threads and, if it is passed on, into other tasks.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ async fn order(item: u32) -> Result<(), Failure> {
     let price = price(item).await?;
     // The receipt is part of the order, although another task sends it.
     let receipt = tokio::spawn(in_trace(TraceContext::current(), receipt(price)));
-    // The statistics are not: a spawned task begins a trace of its own.
+    // The statistics are not part of it: a spawned task begins a trace of its own.
     let statistics = tokio::spawn(statistics(item));
     receipt.await?;
     statistics.await?;
@@ -43,7 +43,7 @@ async fn statistics(_item: u32) {
     tokio::task::yield_now().await;
 }
 
-/// Takes eight orders at once and says what became of the records.
+/// Takes eight orders at once and returns the report.
 pub(crate) fn run(writer: Box<dyn ChunkWriter>) -> Result<ShutdownReport, Failure> {
     let controller = Controller::builder(writer).application("shop").start()?;
     controller.install();

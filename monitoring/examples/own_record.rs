@@ -1,7 +1,7 @@
-//! A record type of the application's own, beside those of probes.
+//! An application's own record type, beside the types of probes.
 //!
-//! A consumer that has never seen the type prints it with its field names, for a chunk carries the
-//! schemas of the types in it.
+//! A consumer that has never seen the type prints it with its field names, because a chunk carries
+//! the schemas of its types.
 
 use std::time::Duration;
 
@@ -10,28 +10,28 @@ use baler_common::transport::ChunkWriter;
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_monitoring::{Controller, ShutdownReport, StartError, emit};
 
-/// What a sensor measured.
+/// A sensor's measurement.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "plant.Measurement")]
 pub(crate) struct Measurement {
-    /// When, in nanoseconds since the Unix epoch; also the time of the record.
+    /// Its time, in nanoseconds since the Unix epoch; also the timestamp of the record.
     #[record(timestamp)]
     pub(crate) taken_at: i64,
     pub(crate) sensor: String,
     pub(crate) celsius: f64,
-    /// Not all sensors say how sure they are.
+    /// Some sensors do not report their error.
     pub(crate) error: Option<f32>,
     pub(crate) quality: Quality,
 }
 
-/// How far a measurement can be trusted.
+/// The reliability of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 pub(crate) enum Quality {
     Good,
     Doubtful,
 }
 
-/// The measurements of a short run.
+/// Returns the measurements of a short run.
 pub(crate) fn measurements() -> Vec<Measurement> {
     let measurement = |taken_at, sensor: &str, celsius, error| Measurement {
         taken_at,
@@ -51,12 +51,13 @@ pub(crate) fn measurements() -> Vec<Measurement> {
     ]
 }
 
-/// Ships the measurements and says what became of them.
+/// Ships the measurements and returns the report.
 pub(crate) fn run(writer: Box<dyn ChunkWriter>) -> Result<ShutdownReport, StartError> {
     let controller = Controller::builder(writer).application("plant").start()?;
     controller.install();
     for measurement in measurements() {
-        // False when it was not taken, for instance because a queue is full; that is counted.
+        // Returns `false` if the record was refused, for example because a queue is full; that is
+        // counted.
         emit(&measurement);
     }
     Ok(controller.shutdown(Duration::from_secs(5)))

@@ -1,4 +1,4 @@
-//! The smallest producer: a probed function whose calls go to a folder of chunks.
+//! The smallest producer: a probed function. Its calls go to a folder of chunks.
 //!
 //! `baler receive --from file:///tmp/baler-producer` shows them.
 
@@ -13,7 +13,7 @@ fn greet(name: &str) -> String {
     format!("Hello, {name}!")
 }
 
-/// Greets three people and says what became of the records.
+/// Greets three people and returns the report.
 pub(crate) fn run(folder: &Path) -> Result<ShutdownReport, StartError> {
     let writer = FileWriter::new(FileWriterConfig::new(folder));
     let controller = Controller::builder(Box::new(writer)).start()?;

@@ -9,39 +9,39 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub(crate) use mapping::{TickMapping, nanoseconds, nanoseconds_a_tick};
 
-/// Where a controller takes the time of records from.
+/// The source of the time of records.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub enum Clock {
-    /// The processor's own counter, where it can be trusted as a clock, else as [`Self::System`];
-    /// [`source`](Self::source) says which it is. The default: a probe reads the clock twice, and
-    /// reading the counter takes less than half the time of asking the operating system.
+    /// The processor's own counter if it can be trusted as a clock, otherwise as [`Self::System`].
+    /// [`source`](Self::source) returns the one in use. This is the default: a probe reads the
+    /// clock twice, and reading the counter takes less than half the time of asking the operating
+    /// system.
     ///
-    /// It is used with Linux if that takes its own time from the counter: on x86-64
+    /// On Linux it is used if the kernel takes its own time from the counter: on x86-64
     /// `current_clocksource` is `tsc`, and the processor has `constant_tsc` and `nonstop_tsc`; on
-    /// AArch64 it is `arch_sys_counter`.
-    /// The collector converts its ticks, and follows a wall clock that is set, also back, within a
-    /// second.
+    /// AArch64 it is `arch_sys_counter`. The collector converts its ticks. If the wall clock is
+    /// set, even back, the conversion follows within a second.
     #[default]
     Ticks,
     /// The operating system's wall clock.
     ///
-    /// A call during which the wall clock is set has a wrong duration, but never a negative one.
+    /// A call during which the wall clock is set gets a wrong duration, but never a negative one.
     System,
     /// A clock that stands still until a test moves it.
     Test(TestClock),
 }
 
-/// What a clock is read from, in two bits of a key (see [`Clock::key`]).
+/// The source of the time, in two bits of a key (see [`Clock::key`]).
 const TICKS: u64 = 1 << 32;
 const SYSTEM: u64 = 1 << 33;
 
-/// How many bits of the lower half of a key count keys, beside [`TAG`]; the further bits of the count are
-/// above those of the clock.
+/// The number of bits in the lower half of a key that count keys, beside [`TAG`]. Higher bits of
+/// the count are above the bits of the clock.
 const COUNTED: u32 = 30;
 
 impl Clock {
-    /// The time in nanoseconds since the Unix epoch.
+    /// Returns the time in nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> i64 {
         match self {
             Self::Ticks | Self::System => system_unix_ns(),
@@ -49,7 +49,7 @@ impl Clock {
         }
     }
 
-    /// What it is read from on this machine: `tsc` or `cntvct` (the counters of x86-64 and AArch64),
+    /// Returns its source on this machine: `tsc` or `cntvct` (the counters of x86-64 and AArch64),
     /// `system` or `test`.
     pub fn source(&self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl Clock {
         }
     }
 
-    /// A new key, by which threads know a controller's queues and its kind of clock at once.
+    /// Returns a new key. Threads recognise a controller's queues and its kind of clock by it.
     pub(crate) fn key(&self) -> u64 {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let source = match self {
@@ -79,19 +79,19 @@ pub(crate) const fn is_in_ticks(key: u64) -> bool {
     key & TICKS != 0
 }
 
-/// Set in the words of a row for a time that is in nanoseconds since the Unix epoch; others are
-/// ticks, and a processor does not count to this bit in a century.
+/// This bit marks a time in nanoseconds since the Unix epoch in a row's word. Other times are
+/// ticks; a processor does not count to this bit in a century.
 const UNIX_NS: u64 = 1 << 63;
 
-/// A time in nanoseconds since the Unix epoch, as a row's word has it.
+/// Marks a time in nanoseconds since the Unix epoch, for a row's word.
 #[inline]
 pub(crate) const fn marked(unix_ns: i64) -> u64 {
     (unix_ns as u64) | UNIX_NS
 }
 
-/// The time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
+/// Returns the time in nanoseconds since the Unix epoch in a row's word; `None` if it is in ticks.
 ///
-/// One bit is lost to the mark: times are those from 1823 to 2116.
+/// The mark takes one bit, so only times from 1823 to 2116 fit.
 #[inline]
 pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     if time & UNIX_NS == 0 {
@@ -100,8 +100,9 @@ pub(crate) const fn unmarked(time: u64) -> Option<i64> {
     Some(((time << 1) as i64) >> 1)
 }
 
-/// By which call sites know the queues with this key: [`short_of`], and negative as a signed number
-/// ([`NOT_IN_TICKS`]) if their records are not timed in ticks.
+/// Returns the tag by which call sites know the queues with this key: [`short_of`], with
+/// [`NOT_IN_TICKS`] set if their records are not timed in ticks. As a signed number it is then
+/// negative.
 #[inline]
 pub(crate) const fn tag_of(key: u64) -> u32 {
     if is_in_ticks(key) {
@@ -111,8 +112,8 @@ pub(crate) const fn tag_of(key: u64) -> u32 {
     }
 }
 
-/// By which threads know the queues with this key, in half of a word: equal for two keys only after
-/// a billion controllers in one process. Neither 0 nor negative as a signed number.
+/// Returns the half word by which threads know the queues with this key. Two keys share one only
+/// after a billion controllers in one process. It is neither 0 nor negative as a signed number.
 #[inline]
 #[expect(
     clippy::cast_possible_truncation,
@@ -128,14 +129,14 @@ const TAG: u32 = 1 << COUNTED;
 /// The highest bit, set in tags of queues whose records are not timed in ticks.
 pub(crate) const NOT_IN_TICKS: u32 = 1 << 31;
 
-/// Whether the clock of the queues with this key shows the time of the operating system.
+/// Whether the queues with this key use the operating system's time.
 #[inline]
 pub(crate) const fn has_wall_time(key: u64) -> bool {
     key & (TICKS | SYSTEM) != 0
 }
 
-/// Now, by the operating system, in nanoseconds since the Unix epoch. A time outside the range of an
-/// `i64` (1677 to 2262) becomes the nearest one.
+/// Returns the operating system's time in nanoseconds since the Unix epoch. A time outside the
+/// range of an `i64` (1677 to 2262) becomes the nearest one.
 pub(crate) fn system_unix_ns() -> i64 {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
@@ -152,14 +153,14 @@ pub struct TestClock {
 }
 
 impl TestClock {
-    /// A clock that shows this time, in nanoseconds since the Unix epoch.
+    /// Creates a clock that shows this time, in nanoseconds since the Unix epoch.
     pub fn new(unix_ns: i64) -> Self {
         Self {
             unix_ns: Arc::new(AtomicI64::new(unix_ns)),
         }
     }
 
-    /// The time in nanoseconds since the Unix epoch.
+    /// Returns the time in nanoseconds since the Unix epoch.
     pub fn unix_ns(&self) -> i64 {
         self.unix_ns.load(Ordering::Relaxed)
     }
@@ -175,7 +176,7 @@ impl TestClock {
     }
 }
 
-/// Now, for deadlines: it never jumps.
+/// Returns the present time for deadlines. This clock never jumps.
 pub(crate) fn monotonic() -> Instant {
     Instant::now()
 }

@@ -1,19 +1,19 @@
-//! What becomes of monitoring in the child of a fork.
+//! Monitoring in the child of a fork.
 //!
 //! A child has one thread, the one that forked, and a copy of its parent's memory. A lock that another
 //! thread held at that moment stays locked in the copy for ever. Therefore:
 //!
 //! - Locks that all controllers of a process share are held during the fork by the thread that forks,
 //!   which gives them back in the parent and in the child (`pthread_atfork`).
-//! - Locks of the parent's controllers are never taken in the child: every way to one asks
+//! - Locks of the parent's controllers are never taken in the child: every path to one checks
 //!   [`Process::is_other`] first.
-//! - What is made once a process is made before a fork can find it half made ([`prepare_statics`]), but
-//!   for the schemas of the application's own types.
+//! - Data that is made once a process is made before a fork can find it half made
+//!   ([`prepare_statics`]). Schemas of the application's own types are the exception.
 //! - In the child all call sites are off until it installs a controller of its own.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// How many forks lie between the first process with a controller and this one.
+/// The number of forks between the first process with a controller and this one.
 static FORKS: AtomicU32 = AtomicU32::new(0);
 
 /// A process, to distinguish a parent from its child.
@@ -21,7 +21,7 @@ static FORKS: AtomicU32 = AtomicU32::new(0);
 pub(crate) struct Process(u32);
 
 impl Process {
-    /// This process. From now on a fork of it is noticed.
+    /// Returns this process. From now on its forks are noticed.
     pub(crate) fn this() -> Self {
         watch();
         Self(FORKS.load(Ordering::Relaxed))
@@ -79,7 +79,7 @@ mod handlers {
     }
 
     thread_local! {
-        /// What this thread holds while it forks.
+        /// The locks that this thread holds while it forks.
         static HELD: Cell<Option<SharedLocks>> = const { Cell::new(None) };
     }
 
@@ -94,7 +94,7 @@ mod handlers {
             prepare_statics();
             // SAFETY: the handlers neither panic nor unwind, and stay as long as the program.
             let result = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-            // Only without memory it fails; forks then go unnoticed.
+            // It fails only for lack of memory. Forks then go unnoticed.
             debug_assert_eq!(result, 0);
         });
     }
@@ -121,8 +121,8 @@ mod handlers {
     }
 
     extern "C" fn prepare() {
-        // A thread that is inside already (a signal handler forks, or an allocator) may hold one of
-        // the locks itself.
+        // A thread that is inside already (in a signal handler that forks, or in an allocator) may
+        // hold one of the locks itself.
         let Some(inside) = Inside::enter() else {
             return;
         };
@@ -133,12 +133,12 @@ mod handlers {
             _interner: Interned::hold(),
             _inside: inside,
         };
-        // A thread whose storage is gone gives them back at once.
+        // A thread whose storage is gone releases them at once.
         HELD.try_with(|held| held.set(Some(locks)))
             .unwrap_or_default();
     }
 
-    /// What this thread holds, if it holds anything.
+    /// Takes the locks that this thread holds, if any.
     fn held() -> Option<SharedLocks> {
         HELD.try_with(Cell::take).ok().flatten()
     }
@@ -147,7 +147,7 @@ mod handlers {
         drop(held());
     }
 
-    /// Allocates nothing and frees nothing: not every allocator can do that here.
+    /// Neither allocates nor frees memory: not every allocator can do that here.
     extern "C" fn in_child() {
         FORKS.fetch_add(1, Ordering::Relaxed);
         controller::stop_recording();
@@ -165,6 +165,6 @@ mod handlers {
 #[cfg(unix)]
 use handlers::watch;
 
-/// There is no fork, or nothing that a child could wait for.
+/// There is no fork, or nothing for which a child could wait.
 #[cfg(not(unix))]
 fn watch() {}

@@ -46,7 +46,7 @@ pub use samplers::{ProcessRecord, Sampler, SamplerStats};
 pub use trace::{Attached, TraceContext, in_trace};
 pub use traceparent::{TraceParent, TraceParentError};
 
-/// What the code written by `#[probe]` and `enter!` calls; not for anybody else.
+/// Called by the code that `#[probe]` and `enter!` write; not for other use.
 #[doc(hidden)]
 pub mod __private {
     #[cfg(not(feature = "enable"))]

@@ -1,6 +1,6 @@
 //! The API of probes without the feature `enable`: it compiles to nothing.
 //!
-//! `#[probe]` needs nothing of it, for it hands its function back as it was written.
+//! `#[probe]` needs none of it, because it returns its function unchanged.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -73,7 +73,7 @@ impl Drop for Guard {
 pub struct EventGuard(PhantomData<*const ()>);
 
 impl EventGuard {
-    /// Without the feature `enable`: nothing; not even the text is made.
+    /// Without the feature `enable`: nothing; even the text is not made.
     pub fn fail(&mut self, _cause: impl std::fmt::Display) {}
 
     /// Without the feature `enable`: nothing.
@@ -89,17 +89,17 @@ impl Drop for EventGuard {
 pub struct Site(());
 
 impl Site {
-    /// What `enter!` writes.
+    /// Written by `enter!`.
     pub const fn named(_signature: &'static str) -> Self {
         Self(())
     }
 
-    /// What `enter!` calls.
+    /// Called by `enter!`.
     pub const fn enter(&'static self) -> Guard {
         Guard(PhantomData)
     }
 
-    /// What `enter!` calls.
+    /// Called by `enter!`.
     pub const fn enter_events(&'static self) -> EventGuard {
         EventGuard(PhantomData)
     }

@@ -1,20 +1,21 @@
-//! Which calls belong together, in which order they began and how deep they are nested.
+//! The calls of a trace: their order, and their depth of nesting.
 //!
 //! A trace begins with the outermost probed call (eoi 0, ess 0) and ends with it, as in Kieker's
 //! `OperationExecution` probes and its `ControlFlowRegistry`:
 //!
-//! - **trace id**: unique in the process and, for its upper half is random, most likely elsewhere;
+//! - **trace id**: unique in the process, and very likely elsewhere, because its upper half is
+//!   random;
 //! - **eoi**, execution order index: how many calls of the trace began earlier;
 //! - **ess**, execution stack size: how many calls of the trace were open when this one began.
 //!
-//! Kieker keeps the three numbers with the thread.
-//! Here they are a value, a [`TraceContext`], which a thread holds while a synchronous call runs and
-//! which an asynchronous call takes along from poll to poll, whatever thread polls it.
+//! Kieker stores the three numbers with the thread. Here they are a value, a [`TraceContext`]. A
+//! thread holds it while a synchronous call runs. An asynchronous call takes it along from poll to
+//! poll, whatever thread polls it.
 //!
-//! A synchronous trace costs no allocation and no atomic operation but one for its id.
-//! As soon as a trace may spread (an asynchronous call, [`TraceContext::current`]), its eoi is
-//! counted in one shared counter, so that it stays gapless and without duplicates when branches of
-//! the trace run at once.
+//! A synchronous trace costs no allocation, and at most one atomic operation, for its id. As soon
+//! as a trace may spread (an asynchronous call, [`TraceContext::current`]), one shared counter
+//! counts its eoi. So it stays gapless and without duplicates when branches of the trace run at the
+//! same time.
 
 mod context;
 mod events;
@@ -41,34 +42,35 @@ thread_local! {
             has_parent: Cell::new(false),
         }
     };
-    /// That of the active trace; without one that of the next trace, unless that is [`SLOW_PATH`].
+    /// The id of the active trace; without one the id of the next trace, unless [`SLOW_PATH`] is
+    /// set.
     static TRACE_ID: Cell<i64> = const { Cell::new(0) };
-    /// Where traces that begin on this thread come from.
+    /// The origin of traces that begin on this thread.
     static PARENT: Cell<Option<Arc<TraceParent>>> = const { Cell::new(None) };
     /// The counter of the active trace, if [`Active::is_shared`].
     static COUNTER: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
 }
 
-/// Where the thread is in the trace [`TRACE_ID`].
+/// The thread's position in the trace [`TRACE_ID`].
 struct TracePosition {
-    /// The next call's eoi in the upper half and its ess in the lower one, or [`SLOW_PATH`] and its
-    /// ess alone, with [`TRACE_BITS`]. Its ess is 0 where no trace is active.
+    /// The next call's eoi in the upper half and its ess in the lower one; or [`SLOW_PATH`] and
+    /// only the ess. Both with [`TRACE_BITS`]. The ess is 0 if no trace is active.
     next: Cell<u64>,
-    /// Whether there is something in [`PARENT`].
+    /// Whether [`PARENT`] is set.
     has_parent: Cell<bool>,
 }
 
-/// The next trace has no id yet, or the eoi of this one is counted elsewhere.
+/// The next trace has no id yet, or another counter counts the eoi of this one.
 const SLOW_PATH: u64 = 1 << 63;
 
-/// One call more: its successor's eoi and ess are both one above its own.
+/// One call more: the eoi and the ess of the next call are both one higher.
 const ONE_CALL: u64 = (1 << 32) | 1;
 
-/// Sixteen million calls in each other do not fit a stack.
+/// The bits of the ess. Sixteen million nested calls do not fit on a stack.
 const ESS: u64 = 0xff_ffff;
 
-/// The lowest bits of the trace's id, between ess and eoi: so one comparison also
-/// finds a call that ends in another trace than it began in.
+/// The lowest bits of the trace's id, between ess and eoi. So one comparison also detects a call
+/// that ends in another trace than it began in.
 const TRACE_BITS: u64 = 0xff << TRACE_AT;
 const TRACE_AT: u32 = 24;
 
@@ -91,7 +93,7 @@ impl Active {
         is_shared: false,
     };
 
-    /// The thread's.
+    /// Returns the thread's context.
     fn here() -> Self {
         HERE.with(|here| {
             let next = here.next.get();
@@ -106,7 +108,7 @@ impl Active {
         })
     }
 
-    /// Makes it the thread's.
+    /// Makes it the thread's context.
     fn set(self) {
         let next = if self.is_shared || self.depth == 0 {
             SLOW_PATH | (u64::from(self.depth) & ESS)
@@ -117,7 +119,7 @@ impl Active {
         HERE.with(|here| here.next.set(next | trace_bits(self.trace_id)));
     }
 
-    /// Makes it the thread's, and says what that was.
+    /// Makes it the thread's context, and returns the previous one.
     fn replace(self) -> Self {
         let before = Self::here();
         self.set();
@@ -125,7 +127,7 @@ impl Active {
     }
 }
 
-/// Where in which trace a call stands.
+/// The position of a call in its trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Position {
     pub(crate) trace_id: i64,
@@ -141,7 +143,7 @@ const fn trace_bits(trace_id: i64) -> u64 {
     ((trace_id as u64) << TRACE_AT) & TRACE_BITS
 }
 
-/// The eoi and the ess of a call, from what a thread knows it by.
+/// Returns the eoi and the ess of a call, from its position.
 pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
     let [e0, e1, e2, e3, _, s0, s1, s2] = at.to_be_bytes();
     [
@@ -150,8 +152,8 @@ pub(crate) const fn eoi_and_ess(at: u64) -> [i32; 2] {
     ]
 }
 
-/// Begins a call on this thread; its eoi and ess, with bits of its trace. `None` if the trace spreads, or if one is to begin
-/// that has no id yet.
+/// Begins a call on this thread; returns its eoi and ess, with bits of its trace. `None` if the
+/// trace spreads, or if a trace must begin that has no id yet.
 #[inline(always)]
 pub(crate) fn enter_fast() -> Option<u64> {
     HERE.with(|here| {
@@ -159,19 +161,19 @@ pub(crate) fn enter_fast() -> Option<u64> {
         if at & SLOW_PATH != 0 {
             return None;
         }
-        // Two billion calls later the sum is unusual.
+        // After two billion calls the sum sets [`SLOW_PATH`].
         here.next.set(at.wrapping_add(ONE_CALL));
         Some(at)
     })
 }
 
-/// As [`enter_fast`], where that does not do.
+/// As [`enter_fast`], for the cases in which it returns `None`.
 pub(crate) fn enter_slow() -> u64 {
     let Position { trace_id, at } = enter();
     at | trace_bits(trace_id)
 }
 
-/// The id of the trace that is active on this thread, as a row has it.
+/// Returns the id of this thread's active trace, in the form of a row.
 #[inline(always)]
 pub(crate) fn id_here() -> u64 {
     TRACE_ID.get() as u64
@@ -188,7 +190,7 @@ fn enter() -> Position {
     }
     let shared = active.is_shared.then(next_shared_eoi).flatten();
     let eoi = shared.unwrap_or_else(|| {
-        // Without a counter these are the two billion calls: eoi begins anew.
+        // Without a counter, two billion calls are reached: eoi starts over.
         active.is_shared = false;
         let eoi = active.next_eoi;
         active.next_eoi = eoi.saturating_add(1);
@@ -203,17 +205,17 @@ fn enter() -> Position {
     }
 }
 
-/// Ends a call that began on this thread, and with the outermost one its trace.
+/// Ends a call that began on this thread. The outermost call ends its trace.
 ///
-/// The depth becomes the call's own rather than one less: whatever was entered above it and not
-/// left (a forgotten guard) is left with it.
+/// The depth becomes the call's own and not just one less. So calls that were entered above it and
+/// not left (a forgotten guard) end with it.
 ///
-/// It is no part of the probed function: that would keep the address of [`HERE`], which it needs when
-/// a call begins, in a register until then, and save that register before.
+/// It is not inlined into the probed function. Otherwise that function would keep the address of
+/// [`HERE`] in a register from the start of the call, and would have to save that register before.
 #[inline(never)]
 pub(crate) fn leave(at: u64) {
     HERE.with(|here| {
-        // The eoi stays what it became, and the ess is the call's own again.
+        // The eoi stays, and the ess is the call's own again.
         let next = here.next.get().wrapping_sub(1);
         if (next ^ at) & (ESS | TRACE_BITS) != 0 {
             leave_others(at);
@@ -225,7 +227,7 @@ pub(crate) fn leave(at: u64) {
     });
 }
 
-/// Ends a call that did not end in its turn.
+/// Ends a call that did not end in order.
 #[cold]
 #[inline(never)]
 fn leave_others(at: u64) {
@@ -242,7 +244,7 @@ fn leave_others(at: u64) {
     }
 }
 
-/// Ends the active trace; the next one gets its id at once, if there is one at hand.
+/// Ends the active trace. The next one gets its id at once, if one is available.
 #[inline(never)]
 fn leave_trace() {
     HERE.with(|here| {
@@ -257,7 +259,7 @@ fn leave_trace() {
     });
 }
 
-/// If no trace is active on this thread, the next one gets another id than was meant for it.
+/// If no trace is active on this thread, the next one gets a new id.
 #[cfg(unix)]
 fn forget_next_id() {
     let active = Active::here();
@@ -274,7 +276,7 @@ fn leave_spread() {
     drop(with_counter(Option::take));
 }
 
-/// The id of a new trace; records its metadata if it comes from elsewhere.
+/// Returns the id of a new trace; records its metadata if it comes from another process.
 fn begin_trace(parent: Option<&TraceParent>) -> i64 {
     let Some(parent) = parent else {
         return next_trace_id();
@@ -284,7 +286,7 @@ fn begin_trace(parent: Option<&TraceParent>) -> i64 {
     trace_id
 }
 
-/// Where traces that begin on this thread come from; not known any more when it is about to end.
+/// Returns the origin of traces that begin on this thread; `None` if the thread is about to end.
 fn parent_here() -> Option<Arc<TraceParent>> {
     let parent = replace_parent(None);
     replace_parent(parent.clone());
@@ -298,7 +300,7 @@ fn replace_parent(parent: Option<Arc<TraceParent>>) -> Option<Arc<TraceParent>> 
     before
 }
 
-/// Runs with the thread's counter, or not at all while the thread's storage is being destroyed.
+/// Runs with the thread's counter; does not run while the thread's storage is being destroyed.
 fn with_counter<T>(run: impl FnOnce(&mut Option<Arc<AtomicU32>>) -> T) -> Option<T> {
     COUNTER
         .try_with(|cell| {
@@ -315,26 +317,27 @@ fn next_shared_eoi() -> Option<u32> {
 }
 
 fn count(counter: &AtomicU32) -> u32 {
-    // Two billion calls later the record's `i32` is exhausted; indices then begin anew rather than
-    // turn negative.
+    // After two billion calls the record's `i32` is exhausted. Then indices start over, so that
+    // they do not become negative.
     counter.fetch_add(1, Ordering::Relaxed) & (u32::MAX >> 1)
 }
 
-/// So many ids a thread takes at once: what all threads share is written once for all of them.
+/// The number of ids that a thread takes at once, so that shared data is written once for all of
+/// them.
 const RESERVED_IDS: i64 = 64;
 
-/// The id that a thread takes next; 0 before the first one of a process.
+/// The next id for a thread; 0 before the first one of a process.
 static NEXT: AtomicI64 = AtomicI64::new(0);
 
 thread_local! {
-    /// The next id of this thread, and how many it has left.
+    /// The next id of this thread, and how many ids it has left.
     static OWN: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
 }
 
-/// A new trace id, never negative.
+/// Returns a new trace id, never negative.
 ///
-/// The upper 31 bits are random, the lower 32 bits count, as in Kieker's `IdGenerator`; a counter
-/// that overflows carries into the upper bits. Those of one thread follow each other.
+/// The upper 31 bits are random, and the lower 32 bits count, as in Kieker's `IdGenerator`. A
+/// counter that overflows carries into the upper bits. Ids of one thread are consecutive.
 #[inline]
 fn next_trace_id() -> i64 {
     next_at_hand().unwrap_or_else(|| {
@@ -344,22 +347,23 @@ fn next_trace_id() -> i64 {
     })
 }
 
-/// A new trace id for a trace that another one called. Both have the same [`lane_group`].
+/// Returns a new id for a trace that another one called. Both have the same [`lane_group`].
 fn next_trace_id_beside(caller: i64) -> i64 {
     let id = next_trace_id();
     let differing = lane_group(id as u64) ^ lane_group(caller as u64);
-    // These bits are random: neither the sign nor the counter, by which ids of a process differ.
+    // These bits are random. They are neither the sign nor the counter that makes ids of a process
+    // differ.
     id ^ (i64::from(differing) << 32)
 }
 
-/// The part of a trace's id that decides its lane. Traces that call each other have the same one,
-/// also in different processes.
+/// Returns the part of a trace's id that decides its lane. Traces that call each other have the
+/// same one, even in different processes.
 pub(crate) fn lane_group(trace: u64) -> u16 {
     let [a, b, c, d, e, f, g, h] = trace.to_be_bytes();
     u16::from_be_bytes([a ^ c ^ e ^ g, b ^ d ^ f ^ h])
 }
 
-/// A new trace id, if this thread has one.
+/// Returns a new trace id, if this thread has one.
 #[inline]
 fn next_at_hand() -> Option<i64> {
     let (next, left) = OWN.get();
@@ -374,14 +378,14 @@ fn next_at_hand() -> Option<i64> {
 fn take() -> i64 {
     if NEXT.load(Ordering::Relaxed) == 0 {
         let upper = i64::try_from(random() >> 33).unwrap_or(0).max(1);
-        // Another thread may have been faster.
+        // Another thread may have been first.
         NEXT.compare_exchange(0, upper << 32, Ordering::Relaxed, Ordering::Relaxed)
             .unwrap_or_default();
     }
     NEXT.fetch_add(RESERVED_IDS, Ordering::Relaxed)
 }
 
-/// In the child of a fork: the parent's ids are not used, neither by this thread nor by others.
+/// In the child of a fork: discards the parent's ids, for this thread and all others.
 #[cfg(unix)]
 pub(crate) fn forget_ids() {
     OWN.set((0, 0));

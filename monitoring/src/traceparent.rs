@@ -1,10 +1,10 @@
-//! Where a trace comes from, as processes exchange it: W3C Trace Context.
+//! The origin of a trace in the form for other processes: W3C Trace Context.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// The header `traceparent` of W3C Trace Context (version 00): the trace that a request belongs to,
-/// and the span that made it.
+/// The header `traceparent` of W3C Trace Context (version 00): the trace of a request, and the span
+/// that made the request.
 ///
 /// ```
 /// use baler_monitoring::{TraceContext, TraceParent};
@@ -23,38 +23,38 @@ use std::str::FromStr;
 ///
 /// # Ids
 ///
-/// Kieker's ids of traces have 63 bits and belong to one process; those of W3C have 128 and are the
-/// same in all processes. The mapping is:
+/// Kieker's ids of traces have 63 bits and belong to one process. W3C's ids have 128 bits and are
+/// the same in all processes. The mapping is:
 ///
-/// - A trace that comes from elsewhere gets an id of its own here; a `TraceMetadata` record says that
-///   its parent is [`kieker_trace_id`](Self::kieker_trace_id), the low 63 bits of the W3C id, and its
-///   `parentOrderId` is -1. What it sends on has the W3C id that came in. The exclusive or of the
-///   four 16-bit parts is the same for both ids, so that both traces go to the same lane.
+/// - A trace that comes from another process gets its own id here. A `TraceMetadata` record
+///   contains its parent, [`kieker_trace_id`](Self::kieker_trace_id) (the low 63 bits of the W3C
+///   id), with the `parentOrderId` -1. Requests that it sends have the received W3C id. The
+///   exclusive or of the four 16-bit parts is the same for both ids, so that both traces go to the
+///   same lane.
 /// - A trace that began here with Kieker's id `k` has the W3C id with `k` in the lower 64 bits and
 ///   `splitmix64(k)` in the upper ones.
-/// - Between processes with Baler the header `tracestate` may carry [`state`](Self::state): the trace
-///   and the number of the call that came in are then the immediate caller's, over any number of
-///   hops.
+/// - Between processes with Baler the header `tracestate` may carry [`state`](Self::state). Then
+///   the parent's trace and number come from the immediate caller, over any number of hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceParent {
     trace_id: u128,
     parent_id: u64,
     flags: u8,
-    /// Trace and eoi in the process that sent it.
+    /// Trace and eoi in the sending process.
     caller: Option<(i64, i32)>,
 }
 
-/// A header is not a `traceparent`.
+/// A header is not a valid `traceparent`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceParentError {
-    /// It is not four fields of their lengths with `-` between them.
+    /// It does not consist of four fields of the right lengths with `-` between them.
     #[error("a traceparent has the form 00-<32 hex digits>-<16 hex digits>-<2 hex digits>")]
     Form,
-    /// A field has other characters than digits and small letters from a to f.
+    /// A field has characters other than digits and small letters from a to f.
     #[error("the {field} of a traceparent has other characters than 0-9 and a-f")]
     Digits {
-        /// Which field.
+        /// The field.
         field: &'static str,
     },
     /// The version is ff, which is forbidden.
@@ -63,20 +63,20 @@ pub enum TraceParentError {
     /// An id is 0.
     #[error("the {field} of a traceparent cannot be all zeros")]
     Zero {
-        /// Which field.
+        /// The field.
         field: &'static str,
     },
 }
 
 /// The flag that the caller may have recorded the trace.
 const SAMPLED: u8 = 1;
-/// The flags that are known: sampled, and random (level 2).
+/// The known flags: sampled, and random (level 2).
 const KNOWN_FLAGS: u8 = 3;
 /// The length of a header of version 00.
 const LENGTH: usize = 55;
 
 impl TraceParent {
-    /// That of a request made within a trace of this process.
+    /// Creates the header of a request made within a trace of this process.
     pub(crate) fn of_call(trace_id: i64, eoi: i32, from: Option<&Self>) -> Self {
         let low = trace_id as u64;
         let own = (u128::from(mix(low)) << 64) | u128::from(low);
@@ -89,22 +89,22 @@ impl TraceParent {
         }
     }
 
-    /// The id of the trace in all processes, not 0.
+    /// Returns the id of the trace in all processes, not 0.
     pub const fn trace_id(&self) -> u128 {
         self.trace_id
     }
 
-    /// The id of the span that made the request, not 0.
+    /// Returns the id of the span that made the request, not 0.
     pub const fn parent_id(&self) -> u64 {
         self.parent_id
     }
 
-    /// Whether the caller may have recorded the trace. Baler records whatever it says.
+    /// Whether the caller may have recorded the trace. Baler records in both cases.
     pub const fn is_sampled(&self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// The trace as Kieker's records name it: the low 63 bits of the id, or what
+    /// Returns the trace's id in Kieker's records: the low 63 bits of the id, or the id that
     /// [`with_state`](Self::with_state) found.
     pub fn kieker_trace_id(&self) -> i64 {
         self.caller.map_or_else(
@@ -116,13 +116,13 @@ impl TraceParent {
         )
     }
 
-    /// The number of the call in that trace; -1 if it is not known.
+    /// Returns the number of the call in that trace; -1 if it is not known.
     pub fn kieker_order_id(&self) -> i32 {
         self.caller.map_or(-1, |(_, eoi)| eoi)
     }
 
-    /// Takes what a process with Baler has put into the header `tracestate`; anything else in it is
-    /// passed over, as the specification has it.
+    /// Takes the member of a process with Baler from the header `tracestate`. Other members are
+    /// skipped, as the specification demands.
     #[must_use]
     pub fn with_state(mut self, tracestate: &str) -> Self {
         let own = tracestate
@@ -138,15 +138,15 @@ impl TraceParent {
         self
     }
 
-    /// The member of the header `tracestate` by which a process with Baler knows the call, to stand
-    /// before those that came in; `None` if this is not of this process.
+    /// Returns the member of the header `tracestate` by which a process with Baler knows the call.
+    /// Put it before the received members. `None` if this does not come from this process.
     pub fn state(&self) -> Option<String> {
         let (trace_id, eoi) = self.caller?;
         Some(format!("baler={trace_id:016x}-{eoi:08x}"))
     }
 }
 
-/// The finaliser of `SplitMix64` (Steele, Lea, Flood, 2014) behind its increment.
+/// The finaliser of `SplitMix64` (Steele, Lea, Flood, 2014) after its increment.
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -157,7 +157,8 @@ const fn mix(value: u64) -> u64 {
 impl FromStr for TraceParent {
     type Err = TraceParentError;
 
-    /// Parses strictly; of versions above 00 it takes what 00 has, as the specification has it.
+    /// Parses strictly. From versions above 00 it takes the fields of 00, as the specification
+    /// demands.
     fn from_str(header: &str) -> Result<Self, Self::Err> {
         let mut fields = header.splitn(5, '-');
         let (version, trace_id, parent_id, flags) =

@@ -1,6 +1,6 @@
-//! A probe that is deactivated allocates nothing, nor does one that is switched on and off.
+//! A deactivated probe allocates nothing, and neither does one that is switched on and off.
 //!
-//! A test binary of its own, because it counts every allocation of its thread.
+//! A separate test binary, because it counts every allocation of its thread.
 
 #![cfg(all(test, feature = "enable"))]
 
@@ -50,13 +50,13 @@ fn allocations_of_calls() -> u64 {
 
 #[test]
 fn deactivated_calls_allocate_nothing() {
-    // The first call enters the site into the table of all sites.
+    // The first call registers the site.
     call();
     assert_eq!(allocations_of_calls(), 0, "without a controller");
     let builder = Controller::builder(Box::new(NullWriter::new(NullConfig::default())));
     let controller = builder.start().unwrap();
     controller.install();
-    // The thread's queue is made.
+    // Now the thread's queue is created.
     call();
     let emitted = controller.stats().emitted;
     for pattern in ["shop.Till.*()", "*"] {

@@ -1,6 +1,6 @@
-//! What an application links when it links the probes: the list in `golden/dependencies.txt`.
+//! The crates that an application links with the probes: the list in `golden/dependencies.txt`.
 //!
-//! A name more there is paid by every monitored application, so it is asked for in review.
+//! Every monitored application pays for each further name, so a review must approve it.
 //! `UPDATE_GOLDEN=1 cargo budget` rewrites the list.
 
 #![cfg(test)]
@@ -11,8 +11,8 @@ use std::{env, fs};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/dependencies.txt");
 
-/// The names of all crates in the normal tree with default features, on a platform that is always
-/// the same one, so that the list does not depend on who runs the test.
+/// The names of all crates in the normal tree with default features. The platform is always the
+/// same, so that the list does not depend on the machine.
 fn linked() -> BTreeSet<String> {
     let tree = Command::new(env!("CARGO"))
         .args([

@@ -1,7 +1,7 @@
 //! Children of a fork: they never wait for a lock that a thread of their parent had, and monitor
-//! themselves with controllers of their own.
+//! themselves with their own controllers.
 //!
-//! A test binary of its own, because it forks while its threads are busy.
+//! A separate test binary, because it forks while its threads are busy.
 
 #![cfg(test)]
 #![cfg(all(feature = "enable", feature = "macros", unix))]
@@ -28,7 +28,7 @@ const AT_ONCE: usize = 8;
 /// A child that runs for longer hangs: others take some milliseconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What is emitted.
+/// The emitted record.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "test.Fork")]
 struct Step {
@@ -62,8 +62,8 @@ fn start() -> Controller {
         .unwrap()
 }
 
-/// Held while a thread begins and ends, and while the process forks: the standard library has a lock of
-/// its own for threads, which a child finds taken for ever.
+/// Held while a thread begins and ends, and while the process forks. The standard library has its
+/// own lock for threads, which a child may find taken for ever.
 static THREADS: Mutex<()> = Mutex::new(());
 
 fn work(number: u64) {
@@ -95,10 +95,10 @@ fn make_load(controller: &Controller, is_over: &AtomicBool, numbers: &AtomicU64)
     }
 }
 
-/// What a child does; an error names what was wrong.
+/// The life of a child; an error is the number of the failed check.
 fn live_as_child(parent: &Controller) -> Result<(), u8> {
     let ensure = |is_so: bool, otherwise: u8| if is_so { Ok(()) } else { Err(otherwise) };
-    // Nothing is recorded for the parent, and nothing is asked of it.
+    // Nothing is recorded for the parent, and the child reads nothing of it.
     work(0);
     ensure(!parent.emit(&step(0)) && !emit(&step(0)), 2)?;
     ensure(!parent.is_enabled(), 3)?;
@@ -126,11 +126,11 @@ fn live_as_child(parent: &Controller) -> Result<(), u8> {
     std::thread::scope(|scope| drop(scope.spawn(|| work(100))));
     let report = own.shutdown(PATIENCE);
     ensure(report.on_time && report.adds_up(), 9)?;
-    // Metadata, and of each thread one record of the calls that were added up.
+    // Metadata, and for each thread one record of aggregated calls.
     ensure(report.delivered() == 1 + 2 * 101 + 2, 10)
 }
 
-/// Forks; `run` is run in the child, and what it returns becomes the child's exit code.
+/// Forks. The child runs `run`, and its result becomes the child's exit code.
 fn fork(run: impl FnOnce() -> Result<(), u8>) -> libc::pid_t {
     let threads = THREADS.lock().unwrap();
     // SAFETY: the child runs what this test is about, and ends without returning from here.
@@ -149,7 +149,7 @@ fn fork(run: impl FnOnce() -> Result<(), u8>) -> libc::pid_t {
     child
 }
 
-/// Waits for a child; what it exited with. A child that hangs is killed.
+/// Waits for a child and returns its exit code. A child that hangs is killed.
 fn join(child: libc::pid_t, until: Instant) -> Result<(), String> {
     let mut status = 0;
     loop {

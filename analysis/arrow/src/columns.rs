@@ -18,7 +18,7 @@ use baler_common::record::{Column, FieldType, OptionalColumn, Role, Schema, Stri
 
 use crate::schema::{Times, item, struct_fields};
 
-/// What all columns of a chunk are converted with.
+/// The data for converting all columns of a chunk.
 #[derive(Debug, Clone)]
 pub(crate) struct Context {
     /// The chunk's string table, shared by all columns of strings.
@@ -41,7 +41,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The column is not one of this type, or has more text or items than 2 Gi.
+    /// The column does not have this type, or has more text or items than 2 Gi.
     pub(crate) fn array(
         &self,
         column: &Column,
@@ -130,7 +130,7 @@ impl Context {
     }
 }
 
-/// Points in time, those that are `missing` left out.
+/// Points in time; values equal to `missing` become null.
 pub(crate) fn times(values: &[i64], missing: Option<i64>, unit: Times) -> ArrayRef {
     fn array<T: ArrowPrimitiveType<Native = i64>>(
         values: &[i64],
@@ -201,7 +201,7 @@ fn optional(column: &OptionalColumn, present: &dyn Array) -> Result<ArrayRef, Ar
     take(present, &positions, None)
 }
 
-/// Ends as Arrow's offsets, the last of which is `last`.
+/// Converts ends to Arrow's offsets; the last one is `last`.
 fn offsets(ends: &[u32], last: usize) -> Result<OffsetBuffer<i32>, ArrowError> {
     within(last, "a column")?;
     let ends = ends.iter().map(|end| i32::try_from(*end));

@@ -18,7 +18,7 @@ use baler_common::transport::ChunkIdentity;
 use super::columns::{Context, times};
 use super::schema::{Times, dictionary, schema_of};
 
-/// The most schemas that are remembered: a stream with more types makes them anew.
+/// The most schemas that are remembered. A stream with more types makes schemas again.
 const KEPT_SCHEMAS: usize = 1_024;
 
 /// The records of one type.
@@ -26,8 +26,7 @@ const KEPT_SCHEMAS: usize = 1_024;
 pub struct TypeBatch {
     /// Their type.
     pub schema: Arc<RecordSchema>,
-    /// Their times of logging, nanoseconds since the Unix epoch, or
-    /// [`NO_TIMESTAMP`].
+    /// Their logging times, in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
     pub timestamps: Vec<i64>,
     /// The records, in the order in which they were emitted.
     pub rows: RecordBatch,
@@ -42,7 +41,7 @@ pub struct Converter {
 }
 
 impl Converter {
-    /// A converter whose points in time have this unit.
+    /// Creates a converter whose points in time have this unit.
     pub fn new(times: Times) -> Self {
         Self {
             times,
@@ -50,20 +49,21 @@ impl Converter {
         }
     }
 
-    /// Adds columns that say which record a row is: `_producer`, `_epoch`, `_lane`, `_sequence`
-    /// (null where the chunk does not say) and `_index`, the record's position in its chunk.
+    /// Adds columns that identify the record of a row: `_producer`, `_epoch`, `_lane`, `_sequence`
+    /// (null if the chunk does not contain them) and `_index`, the record's position in its chunk.
     #[must_use]
     pub fn with_identity(mut self) -> Self {
         self.identity = true;
         self
     }
 
-    /// The records of a chunk, one batch a type; with a `selection`, those at these positions
-    /// alone, which are in ascending order. Types without a record are left out.
+    /// Converts the records of a chunk to one batch for each type. With a `selection`, only the
+    /// records at these positions, which must be in ascending order. Types without a record are
+    /// left out.
     ///
     /// # Errors
     ///
-    /// A table holds more than Arrow's 32-bit offsets can say (2 GiB of text or of items).
+    /// A table exceeds Arrow's 32-bit offsets (2 GiB of text or of items).
     pub fn convert(
         &mut self,
         records: &Records,
@@ -107,7 +107,7 @@ impl Converter {
         batch_of(schema, arrays, table.len())
     }
 
-    /// The batch with the columns of identity behind the first.
+    /// Returns the batch with the columns of the identity after the first column.
     fn identified(
         &mut self,
         batch: &TypeBatch,
@@ -130,7 +130,7 @@ impl Converter {
 }
 
 impl TypeBatch {
-    /// Some of the rows.
+    /// Returns some of the rows.
     pub(crate) fn take(&self, rows: Vec<u32>) -> Result<Self, ArrowError> {
         let time = |row: &u32| {
             let row = usize::try_from(*row).ok()?;
@@ -153,10 +153,10 @@ fn batch_of(
     RecordBatch::try_new_with_options(schema, arrays, &options)
 }
 
-/// What is wanted of one table.
+/// The selection of one table.
 #[derive(Debug, Clone, Default)]
 struct Chosen {
-    /// The rows, unless it is all of them.
+    /// The rows; `None` for all of them.
     rows: Option<Vec<u32>>,
     /// Their positions in the chunk.
     positions: Vec<u32>,
@@ -199,7 +199,7 @@ impl Chosen {
     }
 }
 
-/// The columns that identify a record, so that queries can drop copies.
+/// Returns the columns that identify a record, so that queries can drop copies.
 pub(crate) fn identity_fields() -> [Field; 5] {
     [
         Field::new("_producer", dictionary(), true),

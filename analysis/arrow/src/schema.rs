@@ -6,15 +6,15 @@ use std::sync::Arc;
 use arrow_schema::{DataType, Field, Fields, Schema, TimeUnit};
 use baler_common::record::{Field as RecordField, FieldType, Role, Schema as RecordSchema};
 
-/// The name of the column with the time at which a record was logged.
+/// The name of the column with the logging time of a record.
 pub(crate) const LOGGED: &str = "_timestamp";
 
 /// The unit of points in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Times {
-    /// Microseconds, rounded down: for readers that know no smaller unit, as Spark's.
+    /// Microseconds, rounded down: for readers without a smaller unit, such as Spark's.
     Micros,
-    /// Nanoseconds, as records have them.
+    /// Nanoseconds, as in records.
     #[default]
     Nanos,
 }
@@ -22,7 +22,8 @@ pub enum Times {
 impl Times {
     /// The type of a point in time.
     ///
-    /// It has no zone, since some readers keep nanoseconds only without one; all times are UTC.
+    /// It has no time zone, because some readers keep nanoseconds only without one. All times are
+    /// UTC.
     pub(crate) fn data_type(self) -> DataType {
         let unit = match self {
             Self::Micros => TimeUnit::Microsecond,
@@ -32,10 +33,11 @@ impl Times {
     }
 }
 
-/// The schema of a table of records of this type: the time of logging, the columns of `identity`,
-/// and one column a field.
+/// The schema of a table of records of this type: the logging time, the columns of `identity`, and
+/// one column for each field.
 ///
-/// Its metadata has the type's name and fingerprint; a field's, its role.
+/// Its metadata contains the type's name and fingerprint. The metadata of a field contains its
+/// role.
 pub fn schema_of(schema: &RecordSchema, times: Times, identity: bool) -> Schema {
     let mut own = vec![Field::new(LOGGED, times.data_type(), true)];
     if identity {
@@ -44,7 +46,7 @@ pub fn schema_of(schema: &RecordSchema, times: Times, identity: bool) -> Schema 
     let mut fields: Vec<_> = own
         .into_iter()
         .map(|field| {
-            // Two columns of one name could not be told apart.
+            // Two columns with the same name could not be distinguished.
             let mut name = field.name().clone();
             while schema.position(&name).is_some() {
                 name.insert(0, '_');
@@ -84,12 +86,12 @@ fn arrow_field(field: &RecordField, times: Times) -> Field {
     arrow.with_metadata(HashMap::from(metadata))
 }
 
-/// Strings by their position in a table of them.
+/// Strings by their position in a table of strings.
 pub(crate) fn dictionary() -> DataType {
     DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
 }
 
-/// The Arrow type of a field's values; the role is that of the numbers in it.
+/// The Arrow type of a field's values; `role` applies to the numbers in it.
 pub(crate) fn data_type(field_type: &FieldType, role: Role, times: Times) -> DataType {
     match field_type {
         FieldType::Bool => DataType::Boolean,

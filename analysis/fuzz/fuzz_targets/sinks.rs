@@ -1,4 +1,4 @@
-//! Any bytes as a chunk are decoded and written by every sink within bounded memory.
+//! Any bytes, taken as a chunk, are decoded and written by every sink within limited memory.
 #![no_main]
 
 #[path = "../../tests/memory/bodies.rs"]

@@ -1,4 +1,4 @@
-//! How many records passed, by type.
+//! Counts records by type.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
 
-/// How many types are told apart; records of further types are counted together.
+/// The most types with a count of their own; records of further types are counted together.
 const MAX_TYPES: usize = 4_096;
 
 /// Counts records and chunks; Kieker's `CountingFilter`.
@@ -28,17 +28,17 @@ struct RecordTotals {
     other_types: u64,
 }
 
-/// How many records of a type passed.
+/// The number of records of a type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeCount {
-    /// The type's name; `(other)` for the types beyond the bound.
+    /// The type's name; `(other)` for the types beyond the limit.
     pub type_name: Box<str>,
-    /// How many.
+    /// The number of records.
     pub records: u64,
 }
 
 impl Count {
-    /// A counter at zero, and the handle to read it.
+    /// Creates a counter at zero, and the handle to read it.
     pub fn new() -> (Self, Counts) {
         let counts = Counts::default();
         (counts.stage(), counts)
@@ -46,24 +46,24 @@ impl Count {
 }
 
 impl Counts {
-    /// A stage that counts into the same figures: one for each of several workers.
+    /// Returns a stage that adds to the same figures: one for each of several workers.
     pub fn stage(&self) -> Count {
         Count {
             counts: self.clone(),
         }
     }
 
-    /// How many records passed.
+    /// Returns the number of records.
     pub fn records(&self) -> u64 {
         self.lock().records
     }
 
-    /// How many parcels passed: chunks, or parts of them.
+    /// Returns the number of parcels: chunks, or parts of them.
     pub fn chunks(&self) -> u64 {
         self.lock().chunks
     }
 
-    /// How many records of each type passed, sorted by name.
+    /// Returns the number of records of each type, sorted by name.
     pub fn by_type(&self) -> Vec<TypeCount> {
         let totals = self.lock();
         let mut counts: Vec<TypeCount> = totals

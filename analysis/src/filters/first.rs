@@ -1,4 +1,4 @@
-//! The first records of a stream, and no more.
+//! Passes on the first records of a stream.
 
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
@@ -6,18 +6,18 @@ use crate::stage::Stage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Passes exactly the first records on.
+/// Passes on exactly the first records.
 ///
 /// Chunks with later records are given back to the medium, not lost. If only a part of a chunk was
-/// passed on, the whole chunk is delivered again: over two runs its first records come twice.
-/// The owner of the source stops it when [`Taken::is_enough`] is true.
+/// passed on, the whole chunk is delivered again: after a second run its first records have come
+/// twice. The owner of the source stops it when [`Taken::is_enough`] is true.
 #[derive(Debug)]
 pub struct First<S> {
     taken: Taken,
     next: S,
 }
 
-/// A handle to how many records a [`First`] has passed on.
+/// A handle to the number of records that a [`First`] has passed on.
 #[derive(Debug, Clone)]
 pub struct Taken {
     limit: u64,
@@ -26,7 +26,7 @@ pub struct Taken {
 }
 
 impl<S: Stage> First<S> {
-    /// Passes the first `limit` records on to `next`.
+    /// Passes on the first `limit` records to `next`.
     pub fn new(limit: u64, next: S) -> (Self, Taken) {
         let taken = Taken::of(limit);
         (taken.stage(next), taken)
@@ -34,7 +34,7 @@ impl<S: Stage> First<S> {
 }
 
 impl Taken {
-    /// A limit of which nothing is taken yet.
+    /// Creates a limit of which nothing is taken yet.
     pub fn of(limit: u64) -> Self {
         Self {
             limit,
@@ -43,7 +43,7 @@ impl Taken {
         }
     }
 
-    /// A stage that takes from the same limit: one for each of several workers.
+    /// Returns a stage that shares the limit: one for each of several workers.
     pub fn stage<S: Stage>(&self, next: S) -> First<S> {
         First {
             taken: self.clone(),
@@ -69,17 +69,17 @@ impl Taken {
         }
     }
 
-    /// How many records were passed on, or are just being.
+    /// Returns the number of records that were passed on, or are just being passed on.
     pub fn records(&self) -> u64 {
         self.records.load(Ordering::Acquire)
     }
 
-    /// How many records came, whether they were passed on or not.
+    /// Returns the number of records that arrived, passed on or not.
     pub fn offered(&self) -> u64 {
         self.offered.load(Ordering::Acquire)
     }
 
-    /// Whether there is nothing left to take.
+    /// Whether the limit is used up.
     pub fn is_enough(&self) -> bool {
         self.records() >= self.limit
     }

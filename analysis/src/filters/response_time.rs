@@ -1,4 +1,4 @@
-//! How long operations take.
+//! Measures the response times of operations.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
 
-/// How many operations are told apart; calls of further ones are counted together.
+/// The most operations with figures of their own; calls of further ones are counted together.
 const MAX_OPERATIONS: usize = 10_000;
 
 /// Two significant digits: percentiles are exact to 1 %, a histogram takes about 20 KiB.
@@ -34,7 +34,7 @@ struct OperationTable {
     ended_before_start: u64,
 }
 
-/// How long the calls of one operation took.
+/// The durations of an operation's calls.
 #[derive(Debug)]
 pub(crate) struct Durations {
     histogram: Histogram<u64>,
@@ -44,9 +44,9 @@ pub(crate) struct Durations {
 /// The response times of one operation, in nanoseconds.
 #[derive(Debug, Clone, PartialEq, serde::Serialize)]
 pub struct OperationTimes {
-    /// The operation's signature; `(other)` for the operations beyond the bound.
+    /// The operation's signature; `(other)` for the operations beyond the limit.
     pub operation: Box<str>,
-    /// How many calls.
+    /// The number of calls.
     #[serde(rename = "count")]
     pub calls: u64,
     /// The exact mean.
@@ -64,7 +64,7 @@ pub struct OperationTimes {
 }
 
 impl ResponseTimes {
-    /// A stage without figures, and the handle to read them.
+    /// Creates a stage without figures, and the handle to read them.
     pub fn new() -> (Self, Times) {
         let times = Times::default();
         (times.stage(), times)
@@ -72,14 +72,14 @@ impl ResponseTimes {
 }
 
 impl Times {
-    /// A stage that measures into the same figures: one for each of several workers.
+    /// Returns a stage that measures into the same figures: one for each of several workers.
     pub fn stage(&self) -> ResponseTimes {
         ResponseTimes {
             times: self.clone(),
         }
     }
 
-    /// The figures, operations with the most calls first.
+    /// Returns the figures; operations with the most calls come first.
     pub fn operations(&self) -> Vec<OperationTimes> {
         let table = self.lock();
         let mut all: Vec<OperationTimes> = table
@@ -101,7 +101,8 @@ impl Times {
         all
     }
 
-    /// Calls that ended before they started: their clock stepped back, and they are left out.
+    /// Returns the number of calls that ended before they started. Their clock stepped back, and
+    /// they are left out.
     pub fn ended_before_start(&self) -> u64 {
         self.lock().ended_before_start
     }
@@ -139,7 +140,7 @@ impl Stage for ResponseTimes {
 }
 
 impl OperationTable {
-    /// Straight from the columns.
+    /// Reads straight from the columns.
     fn add_table(&mut self, table: &Table, strings: &StringTable) {
         if let (
             Some(Column::String(names)),
@@ -181,7 +182,7 @@ impl OperationTable {
 }
 
 impl Durations {
-    /// Without calls; `None` only for a number of digits above 5.
+    /// Creates one without calls. `None` only if there are more than 5 significant digits.
     pub(crate) fn new() -> Option<Self> {
         let histogram = Histogram::new(SIGNIFICANT_DIGITS).ok()?;
         Some(Self {
@@ -192,25 +193,25 @@ impl Durations {
 
     /// Adds a call.
     pub(crate) fn add(&mut self, nanos: u64) {
-        // The histogram grows as needed; only a value of 2^63 and more does not fit.
+        // The histogram grows as needed; only a value of 2^63 or more does not fit.
         if self.histogram.record(nanos).is_err() {
             self.histogram.saturating_record(nanos);
         }
         self.total_ns = self.total_ns.saturating_add(u128::from(nanos));
     }
 
-    /// How many calls took about each time in nanoseconds, exact to 1 %.
+    /// Returns the times in nanoseconds, exact to 1 %, with the number of calls for each.
     pub(crate) fn counts(&self) -> impl Iterator<Item = (u64, u64)> {
         let counts = self.histogram.iter_recorded();
         counts.map(|it| (it.value_iterated_to(), it.count_since_last_iteration()))
     }
 
-    /// How long all calls took together, in nanoseconds.
+    /// Returns the total time of all calls, in nanoseconds.
     pub(crate) fn total_ns(&self) -> u128 {
         self.total_ns
     }
 
-    /// Adds what [`counts`](Self::counts) and [`total_ns`](Self::total_ns) say.
+    /// Adds figures of another one: its [`counts`](Self::counts) and [`total_ns`](Self::total_ns).
     pub(crate) fn add_all(&mut self, counts: &[(u64, u64)], total_ns: u128) {
         for (nanos, calls) in counts {
             if self.histogram.record_n(*nanos, *calls).is_err() {
@@ -220,13 +221,13 @@ impl Durations {
         self.total_ns = self.total_ns.saturating_add(total_ns);
     }
 
-    /// How many calls.
+    /// Returns the number of calls.
     pub(crate) fn calls(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// How many calls there are below each bound, in nanoseconds, and at or above the one before.
-    /// Bounds are powers of two.
+    /// Returns buckets: their upper bounds in nanoseconds, which are excluded, and their numbers of
+    /// calls. Bounds are powers of two.
     pub(crate) fn buckets(&self) -> Vec<(u64, u64)> {
         let first = self.histogram.min().checked_ilog2().unwrap_or(0);
         let last = self.histogram.max().checked_ilog2().unwrap_or(0);
@@ -240,7 +241,7 @@ impl Durations {
         buckets.collect()
     }
 
-    /// The figures, under this name.
+    /// Returns the figures, with this name.
     pub(crate) fn times(&self, name: &str) -> OperationTimes {
         let calls = self.histogram.len();
         #[expect(

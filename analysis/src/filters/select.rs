@@ -1,4 +1,4 @@
-//! Records of some types, or of a span of time.
+//! Selects records of some types, or of a span of time.
 
 use std::ops::Range;
 
@@ -13,12 +13,12 @@ use crate::stage::Stage;
 pub struct TypePattern(Box<str>);
 
 impl TypePattern {
-    /// A pattern; every text is one.
+    /// Creates a pattern; every text is valid.
     pub fn new(pattern: impl Into<Box<str>>) -> Self {
         Self(pattern.into())
     }
 
-    /// Whether the type's full name, or what follows its last `.` or `::`, matches.
+    /// Whether the type's full name, or the part after its last `.` or `::`, matches.
     pub fn matches(&self, type_name: &str) -> bool {
         let short = type_name.rsplit(['.', ':']).next().unwrap_or(type_name);
         wildcard(self.0.as_bytes(), type_name.as_bytes())
@@ -29,7 +29,7 @@ impl TypePattern {
 /// Matches `*` against any bytes, in time proportional to the product of the lengths at most.
 fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut read) = (0, 0);
-    // Where the last `*` was, and how far the text went that it stands for.
+    // The position of the last `*`, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(read) {
         match pattern.get(at) {
@@ -62,7 +62,7 @@ pub struct ByType<S> {
 }
 
 impl<S: Stage> ByType<S> {
-    /// Passes records whose type matches one of `patterns` on to `next`.
+    /// Passes records whose type matches one of `patterns` to `next`.
     pub fn new(patterns: impl IntoIterator<Item = TypePattern>, next: S) -> Self {
         Self {
             patterns: patterns.into_iter().collect(),
@@ -110,8 +110,8 @@ pub struct ByTime<S> {
 }
 
 impl<S: Stage> ByTime<S> {
-    /// Passes records of `unix_ns` (nanoseconds since the Unix epoch; the end is excluded) on to
-    /// `next`, and none without a timestamp.
+    /// Passes records with a timestamp in `unix_ns` (nanoseconds since the Unix epoch; the end is
+    /// excluded) to `next`. Records without a timestamp are dropped.
     pub fn new(unix_ns: Range<i64>, next: S) -> Self {
         Self {
             unix_ns,
@@ -120,7 +120,7 @@ impl<S: Stage> ByTime<S> {
         }
     }
 
-    /// Passes records without a timestamp too.
+    /// Also passes records without a timestamp.
     #[must_use]
     pub fn keep_timeless(mut self) -> Self {
         self.keep_timeless = true;

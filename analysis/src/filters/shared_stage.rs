@@ -1,4 +1,4 @@
-//! One stage that several workers feed, and one stream to several stages.
+//! One stage for several workers, and one stream for several stages.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,10 @@ use crate::stage::Stage;
 
 /// A stage that several workers feed, one parcel at a time. Each worker has a clone.
 ///
-/// For stages that cannot be made once a worker, such as one that owns files.
-/// After the first error it refuses everything, and the parcels that the stage holds go back to the
-/// medium.
+/// It is for stages that cannot be made once a worker, such as a stage that owns files. After the
+/// first error it refuses everything, and the parcels that the stage holds go back to the medium.
 /// The last clone to finish finishes the stage. The others only flush it, so that their chunks are
-/// settled before they go.
+/// settled before they end.
 pub struct SharedStage<S> {
     state: Arc<Mutex<StageState<S>>>,
     name: &'static str,
@@ -22,7 +21,7 @@ pub struct SharedStage<S> {
 }
 
 struct StageState<S> {
-    /// Nothing after an error.
+    /// `None` after an error.
     stage: Option<S>,
     clones: usize,
 }
@@ -59,7 +58,7 @@ impl<S: Stage> SharedStage<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, StageState<S>> {
-        // A stage that panicked in the middle of its work is not asked again.
+        // A stage that panicked during its work is not called again.
         self.state.lock().unwrap_or_else(|poison: PoisonError<_>| {
             let mut state = poison.into_inner();
             state.stage = None;
@@ -129,7 +128,7 @@ impl<S> fmt::Debug for SharedStage<S> {
     }
 }
 
-/// Hands every parcel to each of several stages, in order.
+/// Passes every parcel to each of several stages, in order.
 #[derive(Default)]
 pub struct Tee {
     branches: Vec<Box<dyn Stage>>,
@@ -144,7 +143,7 @@ impl fmt::Debug for Tee {
 }
 
 impl Tee {
-    /// A tee without branches: it discards.
+    /// Creates a tee without branches: it discards.
     pub fn new() -> Self {
         Self::default()
     }
@@ -193,7 +192,7 @@ impl Stage for Tee {
     }
 }
 
-/// Every branch is asked, even when an earlier one failed.
+/// Every branch is called, even after an earlier one failed.
 fn first_error(
     results: impl Iterator<Item = Result<(), AnalysisError>>,
 ) -> Result<(), AnalysisError> {

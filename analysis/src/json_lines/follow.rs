@@ -1,4 +1,4 @@
-//! A file that is being written, across rotations and restarts.
+//! A file that another process writes, across rotations and restarts.
 
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-/// How long a file that was rotated away must not have grown before the next one is read: its writer
-/// may still have it open.
+/// A rotated file must not have grown for this time before the next one is read. Its writer may
+/// still have it open.
 const ROTATION_DELAY: Duration = Duration::from_secs(5);
 
-/// Up to where a file was read. It survives a rename of the file.
+/// The position in a file. It survives a rename of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
     /// The device that the file is on.
@@ -31,7 +31,7 @@ impl Position {
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or has other content.
     pub(super) fn load(file: &Path) -> io::Result<Option<Self>> {
         match fs::read(file) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| {
@@ -43,18 +43,18 @@ impl Position {
         }
     }
 
-    /// Writes the position to a file, which has either the old or the new position whenever the
-    /// process or the machine stops.
+    /// Writes the position to a file. Whenever the process or the machine stops, the file contains
+    /// either the old or the new position.
     ///
     /// # Errors
     ///
-    /// The operating system refuses.
+    /// The operating system fails.
     pub(super) fn save(&self, file: &Path) -> io::Result<()> {
         let mut name = OsString::from(".");
         name.push(file.file_name().unwrap_or_default());
         name.push(".new");
         let new = file.with_file_name(name);
-        // Made anew, so that no link is followed that somebody else planted there.
+        // Create it again, so that no planted link is followed.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -78,37 +78,37 @@ impl Position {
     }
 }
 
-/// What became of a read.
+/// The result of a read.
 pub(super) enum Fill {
-    /// Bytes came.
+    /// Bytes were read.
     Bytes,
-    /// Nothing came yet.
+    /// There is nothing to read yet.
     Nothing,
-    /// This file was rotated away and does not grow any more; another one comes.
+    /// This file was rotated and does not grow any more; another one follows.
     EndOfFile,
-    /// The file has become shorter than what was read of it: its writer begins again.
+    /// The file is now shorter than the read part: its writer started over.
     Truncated,
-    /// Nothing comes any more.
+    /// There will be nothing more to read.
     End,
 }
 
-/// A file, and those that replace it.
+/// A file, and its successors after rotations.
 #[derive(Debug)]
 pub(super) struct FollowedFile {
     path: PathBuf,
     is_followed: bool,
     file: File,
-    /// Up to where `file` was read.
+    /// The position in `file`.
     position: Position,
-    /// Files that were rotated away while nobody read, from old to new; then comes `path`.
+    /// Files that were rotated while no process read, from old to new; `path` follows.
     rotated: VecDeque<PathBuf>,
-    /// Since when a file that was rotated away has not grown.
+    /// Since when a rotated file has not grown.
     quiet_since: Option<Instant>,
 }
 
 impl FollowedFile {
-    /// Opens a file at its beginning, or at the position that an earlier process saved. Also returns
-    /// what that process had not read and is gone.
+    /// Opens a file at its beginning, or at the position that an earlier process saved. Also
+    /// returns a description of data that this process had not read and that is gone.
     pub(super) fn open(
         path: &Path,
         is_followed: bool,
@@ -156,7 +156,7 @@ impl FollowedFile {
         Ok((opened, None))
     }
 
-    /// Up to where which file was read.
+    /// Returns the current file and the position in it.
     pub(super) fn position(&self) -> Position {
         self.position
     }
@@ -179,7 +179,7 @@ impl FollowedFile {
         }
         let current = match fs::metadata(&self.path) {
             Ok(metadata) => Position::beginning(&metadata),
-            // Between the two steps of a rotation.
+            // This happens between the two steps of a rotation.
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.position,
             Err(error) => return Err(error),
         };
@@ -196,7 +196,7 @@ impl FollowedFile {
         }
     }
 
-    /// Goes on with the file after this one.
+    /// Continues with the next file.
     pub(super) fn next_file(&mut self) -> io::Result<()> {
         let next = self.rotated.pop_front();
         (self.file, self.position) = open(next.as_deref().unwrap_or(&self.path))?;
@@ -204,7 +204,7 @@ impl FollowedFile {
         Ok(())
     }
 
-    /// Goes on at the beginning of this file.
+    /// Continues at the beginning of this file.
     pub(super) fn rewind(&mut self) -> io::Result<()> {
         self.position.offset = 0;
         self.file.rewind()
@@ -217,8 +217,8 @@ fn open(path: &Path) -> io::Result<(File, Position)> {
     Ok((file, position))
 }
 
-/// The file of this position and those that were rotated away after it, from old to new: files
-/// beside `path` whose names begin with its name. Empty if the file of the position is gone.
+/// Returns the file of this position and the files that were rotated after it, from old to new:
+/// files beside `path` whose names begin with its name. Empty if the file of the position is gone.
 fn rotated_since(
     path: &Path,
     saved: &Position,
@@ -239,7 +239,7 @@ fn rotated_since(
             found.push((metadata.modified()?, !is_saved, Reverse(entry.path())));
         }
     }
-    // At the same time: the file of the position first, and `log.2` before `log.1`.
+    // For equal times: the file of the position first, and `log.2` before `log.1`.
     found.sort();
     let first = found.iter().position(|(_, is_newer, _)| !is_newer);
     let newer = first

@@ -1,4 +1,4 @@
-//! The types of lines, inferred from the lines so far.
+//! Infers the types of lines from the lines so far.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,27 +14,27 @@ use foldhash::HashMap;
 use super::value::{Json, JsonKind, Number};
 use super::{OPAQUE_FIELD, OPAQUE_NAME};
 
-/// How many different sets of keys one place in the lines of a type can have. Objects with further
-/// ones are kept as text.
+/// The most sets of keys of one place in the lines of a type. Objects with further sets are kept as
+/// text.
 const MAX_SHAPES: usize = 64;
 
-/// How many places, over all types and sets of keys, and how many schemas are kept. Lines that need
-/// more are kept as text.
+/// The most places, over all types and sets of keys, and the most schemas. Lines that need more are
+/// kept as text.
 const MAX_PLACES: usize = 65_536;
 const MAX_SCHEMAS: usize = 4_096;
 
-/// What the name and the schemas of a type take of [`MAX_PLACES`].
+/// The share of a type's name and schemas in [`MAX_PLACES`].
 const PLACES_A_TYPE: usize = 16;
 
-/// The type of lines that name none, or more types than there is room for.
+/// The type of lines that name none, and of lines beyond the limit of types.
 const UNNAMED: &str = "json";
 
 /// Whole numbers up to this are exact as `f64`.
 const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
 
-/// Makes a record of each line, by what the lines before it were like.
+/// Makes a record of each line, with types inferred from the lines before it.
 ///
-/// Takes bounded memory, whatever the lines are.
+/// Takes limited memory, whatever the lines are.
 #[derive(Debug)]
 pub struct Inference {
     type_field: Box<str>,
@@ -44,30 +44,30 @@ pub struct Inference {
     shapes: Vec<u32>,
 }
 
-/// How many more places and schemas there may be.
+/// The number of further places and schemas that are allowed.
 #[derive(Debug)]
 struct Room {
     places: usize,
     schemas: usize,
 }
 
-/// Why a line is no record.
+/// Why a line is not a record.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// It is JSON, but no object.
+    /// It is JSON, but not an object.
     #[error("the line is JSON, but not an object {{...}}")]
     NoObject,
-    /// It does not fit the schema that was inferred.
+    /// It does not fit the inferred schema.
     #[error(transparent)]
     Record(#[from] ValueError),
-    /// It is no JSON.
+    /// It is not JSON.
     #[error("the line is not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
 }
 
 impl Inference {
-    /// Takes the type of a line from its field of this name.
+    /// The field with this name names the type of a line.
     pub fn new(type_field: impl Into<Box<str>>) -> Self {
         Self {
             type_field: type_field.into(),
@@ -84,7 +84,7 @@ impl Inference {
     ///
     /// # Errors
     ///
-    /// The line is no JSON object.
+    /// The line is not a JSON object.
     pub fn record(&mut self, line: &str) -> Result<DynamicRecord, LineError> {
         let json = Json::parse(line)?;
         let JsonKind::Object(members) = &json.kind else {
@@ -135,9 +135,9 @@ impl Room {
 struct LineType {
     name: Box<str>,
     shapes: Shapes,
-    /// By the shapes of all objects of a line. Only valid until a place gets wider.
+    /// By the shapes of all objects of a line. They are only valid until a place becomes wider.
     schemas: HashMap<Box<[u32]>, Arc<Schema>>,
-    /// Of lines that are kept as text.
+    /// The schema of lines that are kept as text.
     opaque: Arc<Schema>,
 }
 
@@ -151,14 +151,14 @@ impl LineType {
         }
     }
 
-    /// The line as a record, unless there is no room for its schema.
+    /// Returns the line as a record, unless there is no room for its schema.
     fn record(
         &mut self,
         members: &[Member<'_>],
         room: &mut Room,
         shapes: &mut Vec<u32>,
     ) -> Option<DynamicRecord> {
-        // Such a record would be taken for a line that no schema fits.
+        // Such a record would look like a line that is kept as text.
         if matches!(members, [(key, _)] if key == OPAQUE_FIELD) {
             return None;
         }
@@ -188,7 +188,7 @@ impl LineType {
 
 type Member<'a> = (Cow<'a, str>, Json<'a>);
 
-/// The different sets of keys that the objects in one place have had.
+/// The different sets of keys of the objects in one place.
 #[derive(Debug, Default)]
 struct Shapes(Vec<Shape>);
 
@@ -199,7 +199,7 @@ struct Shape {
     places: Box<[Place]>,
 }
 
-/// Where values stand in the lines of a type: what they have been so far.
+/// A place for values in the lines of a type, with the type of its values so far.
 #[derive(Debug, Default)]
 struct Place {
     is_nullable: bool,
@@ -229,7 +229,7 @@ struct Numbers {
     has_inexact: bool,
 }
 
-/// A place became wider while values were made; they have to be made again.
+/// A place became wider while values were made; they must be made again.
 struct Widened;
 
 impl Shapes {
@@ -239,8 +239,8 @@ impl Shapes {
         shapes.position(|shape| shape.keys.iter().map(|key| &**key).eq(keys()))
     }
 
-    /// Makes room for another object; returns whether a type changed. Returns nothing if there is no
-    /// room, or no schema can have these keys.
+    /// Makes room for another object; returns whether a type changed. Returns `None` if there is no
+    /// room, or if no schema can have these keys.
     fn widen(&mut self, members: &[Member<'_>], room: &mut Room) -> Option<bool> {
         if let Some(shape) = self.position(members) {
             return Some(self.0.get_mut(shape)?.widen(members, room));
@@ -259,18 +259,19 @@ impl Shapes {
         };
         shape.widen(members, room);
         self.0.push(shape);
-        // Another shape is another schema: those that are known stay as they are.
+        // A new shape makes a new schema; known schemas stay as they are.
         Some(false)
     }
 
-    /// The values of an object, or of an absent one; notes the shapes of it and of those in it.
+    /// Returns the values of an object, or of an absent one; records its shape and the shapes
+    /// inside.
     fn values(
         &mut self,
         members: Option<&[Member<'_>]>,
         shapes: &mut Vec<u32>,
     ) -> Result<Vec<Value>, Widened> {
-        // An absent object has the type of the first one, so that the type of the record does not
-        // depend on what is absent.
+        // An absent object gets the type of the first one, so that the type of the record does not
+        // depend on absent values.
         let shape = members
             .map_or(Some(0), |members| self.position(members))
             .ok_or(Widened)?;
@@ -354,7 +355,7 @@ impl Place {
         true
     }
 
-    /// The value, or nothing; notes the shapes of the objects in it.
+    /// Returns the value, or null; records the shapes of the objects inside.
     fn value(&mut self, json: Option<&Json<'_>>, shapes: &mut Vec<u32>) -> Result<Value, Widened> {
         let kind = json.map(|json| &json.kind);
         Ok(match (&mut self.kind, kind) {
@@ -403,8 +404,8 @@ impl Place {
     }
 }
 
-/// The items of a list. All objects in a list have the same shapes; where they have not, each item is
-/// kept as text from now on.
+/// Returns the items of a list. All objects in a list must have the same shapes; otherwise each
+/// item is kept as text from now on.
 fn list(
     item: &mut Place,
     items: &[Json<'_>],
@@ -451,7 +452,7 @@ impl Numbers {
         }
     }
 
-    /// The type that holds all of them, if there is one.
+    /// Returns the type that holds all of them, if there is one.
     fn field_type(self) -> Option<FieldType> {
         if self.has_inexact {
             return None;
@@ -463,7 +464,7 @@ impl Numbers {
         }
     }
 
-    /// The value in the type of all of them.
+    /// Returns the value in the common type.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a place with floats only has whole numbers that are exact as f64"
@@ -480,7 +481,7 @@ impl Numbers {
     }
 }
 
-/// JSON text that is a value of a field.
+/// JSON text as the value of a field.
 static OPAQUE: LazyLock<Arc<Schema>> =
     LazyLock::new(|| text_schema(OPAQUE_NAME, FieldType::String));
 

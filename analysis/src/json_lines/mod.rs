@@ -5,12 +5,12 @@
 //! ```
 //!
 //! [`JsonLinesReader`] reads the lines of a file or of standard input. With
-//! [`follow`](JsonLinesSettings::follow) it reads a file that is still being written, also when the
-//! file is rotated, and [`position_file`](JsonLinesSettings::position_file) says from where to go on after a
-//! restart.
+//! [`follow`](JsonLinesSettings::follow) it reads a file that another process is writing, even
+//! across rotations. With [`position_file`](JsonLinesSettings::position_file) it continues at its
+//! last position after a restart.
 //!
-//! [`Inference`] makes a record of each line. The record's type is named by one field of the line
-//! (`type` by default); its fields are inferred from the lines:
+//! [`Inference`] makes a record of each line. One field of the line (`type` by default) names the
+//! record's type. Its fields are inferred from the lines:
 //!
 //! | JSON | field |
 //! |---|---|
@@ -23,10 +23,10 @@
 //! | null | the absent value of an optional field |
 //! | everything else | [JSON text](OPAQUE_NAME) |
 //!
-//! A field whose values change their type becomes wider: `i64` to `f64`, a type to its optional, and
-//! otherwise JSON text. Lines of one type with other keys are records of the same name and another
-//! schema, so a key that is missing is not the same as null.
-//! The JSON sink writes each line back with equal keys and values.
+//! A field whose values change their type becomes wider: `i64` becomes `f64`, a type becomes its
+//! optional, and otherwise the field becomes JSON text. Lines of one type with other keys become
+//! records with the same name and another schema. So a missing key differs from null. The JSON sink
+//! writes each line back with equal keys and values.
 
 mod follow;
 mod inference;
@@ -38,9 +38,9 @@ pub use reader::{BadJsonLine, JsonLinesReader, JsonLinesSettings, Next};
 
 /// The name of the record type that holds JSON text in its one field, [`OPAQUE_FIELD`].
 ///
-/// The JSON sink writes the text as the JSON that it is; other sinks write it as text.
+/// The JSON sink writes this text as JSON; other sinks write it as text.
 pub const OPAQUE_NAME: &str = "baler.Json";
 
-/// The field with the JSON text. A record whose only field has this name and holds JSON text is the
-/// JSON text as a whole: a line that no schema fits.
+/// The field with the JSON text. A record whose only field has this name and type stands for a
+/// whole line that fits no schema.
 pub const OPAQUE_FIELD: &str = "json";

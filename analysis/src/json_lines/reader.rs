@@ -1,4 +1,4 @@
-//! Lines of a file or of standard input, and the record of each.
+//! Reads lines of a file or of standard input, and makes a record of each.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -14,16 +14,16 @@ use super::inference::Inference;
 /// How long [`JsonLinesReader::read`] waits for a pipe.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// How lines are read.
+/// The settings for reading lines.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct JsonLinesSettings {
     /// Whether reading waits for more at the end of the file. Default: no.
     pub follow: bool,
-    /// The longest line in bytes; longer ones are bad. Default 1 MiB.
+    /// The longest line in bytes; a longer line is bad. Default 1 MiB.
     pub line_bytes: usize,
-    /// Where [`JsonLinesReader::save_position`] notes up to where a file was read. Reading begins
-    /// there if the file exists. Default: none, so reading begins with the first line.
+    /// The file in which [`JsonLinesReader::save_position`] saves the position of reading. Reading
+    /// begins there if the file exists. Default: none, so reading begins with the first line.
     pub position_file: Option<PathBuf>,
     /// The field that names the type of a line. Default `type`.
     pub type_field: Box<str>,
@@ -40,47 +40,47 @@ impl Default for JsonLinesSettings {
     }
 }
 
-/// A line that is no JSON object.
+/// A line that is not a JSON object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadJsonLine {
-    /// The line without its end; of a line that is too long, its beginning.
+    /// The line without its end. If the line is too long, only its beginning.
     pub bytes: Vec<u8>,
     /// The offset of its first byte in the input.
     pub offset: u64,
-    /// Why it is bad.
+    /// The reason.
     pub reason: Box<str>,
 }
 
-/// What is next in the input.
+/// The next item of the input.
 #[derive(Debug)]
 pub enum Next {
-    /// A line that is no JSON object.
+    /// A line that is not a JSON object.
     Bad(BadJsonLine),
-    /// There is nothing more.
+    /// The end of the input.
     End,
-    /// Lines are gone that nobody read, for the reason given.
+    /// Unread lines are gone, for the given reason.
     Lost(String),
     /// A line's record.
     Record(DynamicRecord),
-    /// Nothing comes now, but may later.
+    /// Nothing to read now, but perhaps later.
     Waiting,
 }
 
 /// Reads lines and makes a record of each. Empty lines are skipped.
 ///
-/// It keeps one line and one buffer in memory, and what [`Inference`] knows of the types.
+/// In memory it keeps one line, one buffer, and the types of its [`Inference`].
 #[derive(Debug)]
 pub struct JsonLinesReader {
     input: Input,
     inference: Inference,
     line_bytes: usize,
     buffer: Vec<u8>,
-    /// Where the next line begins in the buffer, and up to where there is no line end.
+    /// The start of the next line in the buffer, and the end of the part without a line end.
     start: usize,
     searched: usize,
     /// The offset of `start` in the input.
     offset: u64,
-    /// Whether what comes is the rest of a line that is too long.
+    /// Whether the rest of a line that is too long follows.
     is_too_long: bool,
     lost: Option<String>,
     position_file: Option<PathBuf>,
@@ -90,7 +90,7 @@ pub struct JsonLinesReader {
 #[derive(Debug)]
 enum Input {
     File(FollowedFile),
-    /// A thread reads it, since reading a pipe cannot be interrupted.
+    /// A thread reads it, because reading a pipe cannot be interrupted.
     Pipe(Receiver<io::Result<Vec<u8>>>),
 }
 
@@ -99,7 +99,7 @@ impl JsonLinesReader {
     ///
     /// # Errors
     ///
-    /// The operating system refuses.
+    /// The operating system fails.
     pub fn open(path: &Path, settings: JsonLinesSettings) -> io::Result<Self> {
         let mut lost = None;
         let mut offset = 0;
@@ -129,18 +129,18 @@ impl JsonLinesReader {
         })
     }
 
-    /// Whether there is a position to save that was not saved yet.
+    /// Whether there is an unsaved position.
     pub fn has_moved(&self) -> bool {
         let position = self.position();
         self.position_file.is_some() && position.is_some() && position != self.saved
     }
 
-    /// Saves the position after the last line that was returned. Whenever the process or the machine
-    /// stops, the file has either the old or the new position.
+    /// Saves the position after the last returned line. Whenever the process or the machine stops,
+    /// the file contains either the old or the new position.
     ///
     /// # Errors
     ///
-    /// The operating system refuses.
+    /// The operating system fails.
     pub fn save_position(&mut self) -> io::Result<()> {
         let (Some(file), Some(position)) = (&self.position_file, self.position()) else {
             return Ok(());
@@ -160,12 +160,12 @@ impl JsonLinesReader {
         }
     }
 
-    /// Reads the next line. Waits for a pipe, a tenth of a second at most, but not for a file that is
-    /// followed: look again some time later.
+    /// Reads the next line. Waits for a pipe, a tenth of a second at most, but not for a followed
+    /// file: call again later.
     ///
     /// # Errors
     ///
-    /// The operating system refuses.
+    /// The operating system fails.
     pub fn read(&mut self) -> io::Result<Next> {
         if let Some(lost) = self.lost.take() {
             return Ok(Next::Lost(lost));
@@ -205,7 +205,7 @@ impl JsonLinesReader {
         }
     }
 
-    /// How many bytes of the buffer belong to no line yet.
+    /// Returns how many bytes of the buffer belong to no line yet.
     fn unread(&self) -> usize {
         self.buffer.len().saturating_sub(self.start)
     }
@@ -228,8 +228,8 @@ impl JsonLinesReader {
         }
     }
 
-    /// Takes the line that ends at this place of the buffer; nothing comes of an empty one, and of the
-    /// rest of one that is too long.
+    /// Takes the line that ends at this position of the buffer. Returns `None` for an empty line,
+    /// and for the rest of a line that is too long.
     fn line(&mut self, end: usize, line_end: usize) -> Option<Next> {
         let line = self.buffer.get(self.start..end)?;
         let offset = self.offset;
@@ -264,8 +264,8 @@ impl JsonLinesReader {
     }
 }
 
-/// Reads in a thread, since reading a pipe cannot be interrupted. The thread ends with its input, or
-/// with the next part after nobody wants more.
+/// Reads in a thread, because reading a pipe cannot be interrupted. The thread ends with its input,
+/// or with the next part after the reader has gone.
 fn read_in_thread(
     mut input: impl Read + Send + 'static,
 ) -> io::Result<Receiver<io::Result<Vec<u8>>>> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 use serde_json::value::RawValue;
 
-/// Arrays and objects nested deeper than this are kept as text: with an optional at each level, a
+/// Arrays and objects with deeper nesting are kept as text. With an optional at each level, a
 /// schema then stays within its own limit.
 const MAX_NESTING: usize = 6;
 
@@ -26,7 +26,7 @@ pub(super) enum JsonKind<'a> {
     Array(Vec<Json<'a>>),
     /// In the order of the line.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),
-    /// It is nested too deep to be taken apart.
+    /// It is nested too deep to be parsed.
     Opaque,
 }
 
@@ -37,19 +37,19 @@ pub(super) enum Number {
     /// Above `i64::MAX`.
     Unsigned(u64),
     Float(f64),
-    /// None of these is equal to what was written.
+    /// None of these equals the written number.
     Inexact,
 }
 
 impl<'a> Json<'a> {
-    /// Takes a line apart.
+    /// Parses a line.
     pub(super) fn parse(line: &'a str) -> Result<Self, serde_json::Error> {
         let valid: &RawValue = serde_json::from_str(line)?;
         Rest(valid.get()).value(0)
     }
 }
 
-/// The part of a valid JSON text that was not taken apart yet.
+/// The rest of a valid JSON text that was not parsed yet.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -112,7 +112,7 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// Goes on to the next item of an array or an object; returns whether there is one.
+    /// Advances to the next item of an array or an object; returns whether there is one.
     fn has_next(&mut self) -> bool {
         let is_closing = |rest: &Self| matches!(rest.first(), b']' | b'}');
         self.0 = self.0.trim_ascii_start();
@@ -160,10 +160,10 @@ impl Number {
     }
 }
 
-/// Whether a float, written in its shortest form, is the decimal number in the text.
+/// Whether a float, written in its shortest form, equals the decimal number in the text.
 fn is_exact(text: &str, number: f64) -> bool {
-    // Any 15 digits survive in 53 bits, unless the number is too small for all of the bits. One
-    // character more is the point or the exponent's letter.
+    // Any 15 digits fit into 53 bits, unless the number is too small for all bits. One more
+    // character is the point or the exponent's letter.
     (text.len() <= 16 && number.abs() > 1e-300)
         || Decimal::of(text).is_some_and(|it| Decimal::of(&format!("{number:e}")) == Some(it))
 }

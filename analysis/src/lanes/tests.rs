@@ -139,7 +139,7 @@ fn memory_is_bounded_and_late_chunks_are_still_processed() {
     );
 }
 
-/// The kinds of numbers that a tracker remembers because of a sender, each with holes between them.
+/// The kinds of numbers that a tracker remembers for a sender, each with holes between them.
 #[derive(Debug, Clone, Copy)]
 enum Remembered {
     GivenUp,
@@ -211,7 +211,7 @@ fn a_chunk_with_the_identity_of_another_is_no_copy() {
     };
     let mut tracker = LaneTracker::new();
     assert_eq!(arrive(&mut tracker, 7, 1), Arrival::New);
-    // Whether it is a copy shows when the first one is settled.
+    // Only the verdict on the first one shows whether it is a copy.
     assert_eq!(arrive(&mut tracker, 7, 2), Arrival::Waiting);
     assert_eq!(arrive(&mut tracker, 8, 3), Arrival::Waiting);
     let waited = tracker.settled(identity(0, 0), Verdict::Ack);

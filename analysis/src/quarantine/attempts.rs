@@ -1,4 +1,4 @@
-//! How often a consumer died while it processed a chunk.
+//! Counts how often a consumer died while it processed a chunk.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use fs4::TryLockError;
 
-/// How many sources have an entry of their own, and how many chunks of earlier lives are kept.
+/// The number of sources with an entry of their own, and of chunks kept from earlier lives.
 const ENTRIES: usize = 64;
 
-/// A key of a chunk, and how often a consumer died while it processed the chunk: two numbers of
+/// A key of a chunk, and the number of consumers that died while they processed it: two numbers of
 /// 8 bytes, little-endian. An entry of zeros is free.
 const ENTRY_BYTES: usize = 16;
 
-/// How many processes may share a folder.
+/// The most processes that share a folder.
 const MAX_FILES: u32 = 256;
 
 /// Counts how often a consumer died while it processed a chunk, in a file that outlives the process.
@@ -28,40 +28,40 @@ const MAX_FILES: u32 = 256;
 /// file: 64 entries of chunks in work, one a source | 64 entries of chunks that were in work at a death
 /// ```
 ///
-/// A source writes the chunk's entry before it decodes the chunk, and clears it when it asks for the
-/// next one. After a death the entry is still there: the next life counts it.
-/// The entry survives the process, not the machine: it is not forced to disk.
-/// A process that ends in order, and whose predecessors did, removes its file.
+/// A source writes the chunk's entry before it decodes the chunk, and clears it when it asks for
+/// the next one. After a death the entry is still there, and the next life counts it. The entry
+/// survives a crash of the process, but not of the machine: it is not forced to disk. A process
+/// that ends in order removes its file, if its predecessors also ended in order.
 #[derive(Debug, Clone)]
 pub struct Attempts(Arc<AttemptsFile>);
 
 #[derive(Debug)]
 struct AttemptsFile {
     path: PathBuf,
-    /// Locked as long as this process has it.
+    /// Locked while this process has it.
     file: File,
-    /// What earlier lives counted, by key.
+    /// The counts of earlier lives, by key.
     counted: HashMap<u64, u32>,
     next_source: AtomicU64,
-    /// Holds a message while a chunk is processed that was in work at a death. These chunks are
-    /// processed one at a time, so that a death is counted for the one that caused it.
+    /// Holds a message while a suspect is processed: a chunk that was in work at a death. Suspects
+    /// are processed one at a time, so that a death is counted for the chunk that caused it.
     suspect: (Sender<()>, Receiver<()>),
 }
 
 impl Attempts {
-    /// Opens the first file in this folder that no other process has, and counts what died with the
-    /// processes before.
+    /// Opens the first file in this folder that no other process has, and counts the chunks that
+    /// were in work when earlier processes died.
     ///
     /// # Errors
     ///
-    /// The folder or a file in it cannot be made, read or written.
+    /// The folder or a file in it cannot be created, read or written.
     pub fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
         let mut own = None;
         let mut counted = HashMap::new();
         for number in 0..MAX_FILES {
             let path = folder.join(format!("{number}.attempts"));
-            // Only the first free file is made. Later files are read if they exist.
+            // Only the first free file is created. Later files are read if they exist.
             let mut options = OpenOptions::new();
             options.read(true).write(true).create(own.is_none());
             let mut file = match options.open(&path) {
@@ -75,7 +75,7 @@ impl Attempts {
                 Err(TryLockError::Error(error)) => return Err(error),
             }
             if !is_at(&file, &path) {
-                // The process that had it has just removed it.
+                // Its last process has just removed it.
                 continue;
             }
             let mut bytes = Vec::new();
@@ -103,7 +103,7 @@ impl Attempts {
         })))
     }
 
-    /// The entry of one source.
+    /// Returns the entry of one source.
     pub(crate) fn entry(&self) -> ChunkInWork {
         let number = self.0.next_source.fetch_add(1, Ordering::Relaxed);
         ChunkInWork {
@@ -118,7 +118,7 @@ impl Attempts {
 impl Drop for AttemptsFile {
     fn drop(&mut self) {
         if self.counted.is_empty() {
-            // One that stays is no harm: it says that nothing is in work.
+            // A file that stays does no harm: it shows that nothing is in work.
             fs::remove_file(&self.path).ok();
         }
     }
@@ -131,7 +131,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     own.is_some() && own == inode(fs::metadata(path))
 }
 
-/// Adds the entries of a file: those in its first half were in work when the process died.
+/// Adds the entries of a file. Those in its first half were in work when the process died.
 fn count(bytes: &[u8], counted: &mut HashMap<u64, u32>) {
     let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
     for (at, entry) in bytes.chunks_exact(ENTRY_BYTES).enumerate() {
@@ -148,7 +148,7 @@ fn count(bytes: &[u8], counted: &mut HashMap<u64, u32>) {
     }
 }
 
-/// Writes the whole file: nothing in work, and the chunks that were counted most often.
+/// Writes the whole file: nothing in work, and the chunks with the highest counts.
 fn write_all(file: &File, counted: &HashMap<u64, u32>) -> io::Result<()> {
     let mut entries: Vec<(u64, u32)> = counted
         .iter()
@@ -174,24 +174,24 @@ pub(crate) struct ChunkInWork {
 }
 
 impl ChunkInWork {
-    /// How often a consumer died while it processed this chunk.
+    /// Returns how often a consumer died while it processed this chunk.
     pub(crate) fn attempts(&self, chunk: &[u8]) -> u32 {
         self.file.counted.get(&key(chunk)).copied().unwrap_or(0)
     }
 
-    /// Notes that the chunk is being processed. If an earlier life died with it, waits until other
-    /// sources have processed theirs.
+    /// Records that the chunk is being processed. If an earlier life died with it, waits until
+    /// other sources have processed their suspects.
     pub(crate) fn begin(&mut self, chunk: &[u8]) -> io::Result<()> {
         let key = key(chunk);
         if self.file.counted.contains_key(&key) && !self.is_suspect {
-            // It fails only without a receiver, and the receiver is beside it.
+            // It fails only without a receiver, but the receiver is stored beside it.
             self.is_suspect = self.file.suspect.0.send(()).is_ok();
         }
         self.is_written = true;
         self.file.file.write_all_at(&key.to_le_bytes(), self.offset)
     }
 
-    /// Notes that no chunk is being processed.
+    /// Records that no chunk is being processed.
     pub(crate) fn end(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_suspect) {
             self.file.suspect.1.try_recv().ok();
@@ -206,16 +206,16 @@ impl ChunkInWork {
 impl Drop for ChunkInWork {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // A chunk whose processing panics is one that the consumer dies of: the entry stays.
+            // A panic while processing counts as a death with this chunk: the entry stays.
             self.is_written = false;
             std::mem::forget(Arc::clone(&self.file));
         }
-        // What stays behind is counted as a death too much, at worst.
+        // At worst, a remaining entry is counted as one death too many.
         self.end().ok();
     }
 }
 
-/// Tells chunks apart by their length and their ends: a native chunk begins with its identity and
+/// Distinguishes chunks by their length and their ends. A native chunk begins with its identity and
 /// ends with its checksum.
 fn key(chunk: &[u8]) -> u64 {
     const END_BYTES: usize = 64;

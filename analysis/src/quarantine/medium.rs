@@ -1,4 +1,4 @@
-//! A quarantine in a topic, a queue, or whatever else has a writer.
+//! A quarantine in a topic, a queue, or any other medium with a writer.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -17,17 +17,17 @@ use baler_common::transport::{
 
 use super::{Poison, Quarantine, Quarantined};
 
-/// How long to wait for the medium by default: longer than a broker's restart takes.
+/// How long to wait for the medium by default. This is longer than a broker's restart.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
 
-/// How long closing may take, when nothing is left to be confirmed.
+/// The time limit for closing when nothing is left to be confirmed.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Sends each chunk as a record of type [`Quarantined`], in a native chunk of its own, and returns
-/// when the medium has confirmed it; a group is sent without waiting for each.
+/// when the medium has confirmed it. A group is sent without waiting for each chunk.
 ///
-/// While the medium is away it waits, and tries again with pauses, for its patience at most.
-/// A chunk whose record is above the medium's limit cannot be kept there.
+/// While the medium is away it waits and retries with pauses, until its patience is over. A chunk
+/// whose record is above the medium's limit cannot be kept there.
 pub struct MediumQuarantine {
     /// `None` only while it is dropped.
     outbox: Option<Outbox>,
@@ -46,7 +46,7 @@ impl fmt::Debug for MediumQuarantine {
 }
 
 impl MediumQuarantine {
-    /// A quarantine behind this writer, which is opened when the first chunk comes.
+    /// Creates a quarantine over this writer, which is opened with the first chunk.
     pub fn new(writer: Box<dyn ChunkWriter>) -> Self {
         let notification = Arc::new(WriterNotification::default());
         let random = RandomState::new();
@@ -81,14 +81,14 @@ impl MediumQuarantine {
         }
     }
 
-    /// Sets how long a chunk, or a group, may take until it is confirmed; default 30 s.
+    /// Sets the time limit for the confirmation of a chunk, or of a group; default 30 s.
     #[must_use]
     pub fn with_patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// Hands poison to the outbox; its ticket.
+    /// Passes a poison message to the outbox; returns its ticket.
     fn send(&mut self, poison: Poison<'_>) -> io::Result<u64> {
         let chunk = self.wrap(poison)?;
         let ticket = chunk.ticket;
@@ -100,7 +100,7 @@ impl MediumQuarantine {
         Ok(ticket)
     }
 
-    /// Waits for fates and notes them; false when the time is over.
+    /// Waits for fates and records them; returns `false` when the time is over.
     fn drive(
         &mut self,
         open: &mut BTreeMap<u64, usize>,
@@ -113,7 +113,7 @@ impl MediumQuarantine {
         let mut fates = Vec::new();
         let now = Instant::now();
         let wake_up = outbox.drive(now, Some(by), &mut fates);
-        // An earlier chunk that was given up here may be confirmed only now: nobody asks for it.
+        // A chunk that was given up here may be confirmed only now. It is ignored.
         let before = open.len();
         for fate in fates {
             let place = open.remove(&fate.chunk.ticket);
@@ -139,7 +139,7 @@ impl MediumQuarantine {
         io::Error::new(io::ErrorKind::TimedOut, message)
     }
 
-    /// The poison in a chunk of its own.
+    /// Wraps the poison message in a chunk of its own.
     fn wrap(&mut self, poison: Poison<'_>) -> io::Result<Chunk> {
         let mut batch = BatchBuilder::new();
         batch
@@ -166,11 +166,11 @@ impl Quarantine for MediumQuarantine {
         self.put_group_aside(&[poison]).into_iter().collect()
     }
 
-    /// The medium may confirm all of them at once; the group has the patience of one.
+    /// The medium may confirm all of them at once, so the group has the patience of one chunk.
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         let by = Instant::now() + self.patience;
         let mut results: Vec<Option<io::Result<()>>> = Vec::new();
-        // What waits for its fate: its ticket, and its place in the results.
+        // Chunks that wait for their fates: the ticket, and the position in the results.
         let mut open = BTreeMap::new();
         for poison in group {
             while !open.is_empty() && self.outbox.as_ref().is_some_and(|it| !it.has_room()) {
@@ -210,13 +210,13 @@ fn concluded(end: End) -> io::Result<()> {
 impl Drop for MediumQuarantine {
     fn drop(&mut self) {
         if let Some(outbox) = self.outbox.take() {
-            // Everything that was promised to be safe is confirmed already.
+            // All chunks that were reported as safe are confirmed already.
             drop(outbox.close(Instant::now() + CLOSE_TIMEOUT, &mut Vec::new()));
         }
     }
 }
 
-/// Remembers that the writer told something until somebody waits for it.
+/// Remembers a notification of the writer until a caller waits for it.
 #[derive(Debug, Default)]
 struct WriterNotification {
     rung: Mutex<bool>,

@@ -1,8 +1,7 @@
-//! What does not decode is put aside with its bytes, its coordinates and the reason.
+//! Keeps chunks that do not decode, with their bytes, their origin and the reason.
 //!
-//! [`MediumQuarantine`] keeps it in a topic, a queue or whatever else has a writer; the file connector
-//! has a quarantine that is a folder.
-//! [`Attempts`] finds the chunks that crash their consumer.
+//! [`MediumQuarantine`] keeps them in a topic, a queue or any other medium with a writer. The file
+//! connector has a quarantine in a folder. [`Attempts`] finds the chunks that crash their consumer.
 
 mod attempts;
 mod medium;
@@ -20,7 +19,7 @@ pub use attempts::Attempts;
 pub(crate) use attempts::ChunkInWork;
 pub use medium::MediumQuarantine;
 
-/// Keeps nothing: the source counts what it rejects, the bytes are gone.
+/// Keeps nothing. The source counts its rejected chunks, but their bytes are gone.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Discard;
 
@@ -30,30 +29,30 @@ impl Quarantine for Discard {
     }
 }
 
-/// A chunk that was put aside, as a record in a chunk of its own.
+/// A chunk in quarantine, as a record in a chunk of its own.
 ///
-/// Message headers could carry coordinates and reason beside the bytes, but only some media have
-/// them, and a consumer of the topic would meet the poison again: this record decodes everywhere,
-/// and says what it holds.
+/// Message headers could carry the origin and the reason beside the bytes. But only some media have
+/// headers, and a consumer of the topic would meet the poison message again. This record decodes
+/// everywhere, and describes its content.
 #[derive(Debug, Clone, PartialEq, Eq, Record)]
 #[record(name = "baler.Quarantined")]
 pub struct Quarantined {
-    /// What is wrong with the chunk.
+    /// The reason.
     pub reason: String,
-    /// Where it was: the endpoint, without credentials.
+    /// The endpoint of its origin, without credentials.
     pub endpoint: String,
     /// The medium's name of the lane.
     pub lane: String,
     /// The position in the lane.
     pub position: u64,
-    /// Who the chunk is, if that is known: producer/epoch/lane/sequence.
+    /// The chunk's identity, if it is known: producer/epoch/lane/sequence.
     pub identity: Option<String>,
     /// The chunk, byte for byte.
     pub bytes: Bytes,
 }
 
 impl Quarantined {
-    /// A chunk that is put aside.
+    /// Wraps a poison message.
     fn new(poison: Poison<'_>) -> Self {
         Self {
             reason: poison.reason.to_owned(),
@@ -65,8 +64,8 @@ impl Quarantined {
         }
     }
 
-    /// The chunk that is in quarantine here, if this is a chunk of a [`MediumQuarantine`]: exactly
-    /// one such record.
+    /// Returns the chunk in quarantine, if `chunk` comes from a [`MediumQuarantine`]: it has
+    /// exactly one such record.
     pub fn of(chunk: &DecodedChunk) -> Option<Self> {
         if chunk.batch.len() != 1 {
             return None;
@@ -74,12 +73,12 @@ impl Quarantined {
         chunk.batch.read::<Self>().next()?.ok()
     }
 
-    /// Who the chunk is, if that is known.
+    /// Returns the chunk's identity, if it is known.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.identity.as_ref()?.parse().ok()
     }
 
-    /// Where it was.
+    /// Returns its origin.
     pub fn origin(&self) -> Origin {
         Origin {
             endpoint: self.endpoint.as_str().into(),

@@ -1,4 +1,4 @@
-//! CSV (RFC 4180): one file a record type.
+//! Writes CSV (RFC 4180): one file for each record type.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,32 +17,32 @@ use crate::sinks::json::ValueJson;
 use crate::sinks::output_file::{Existing, OutputFile};
 use crate::stage::Stage;
 
-/// How many files may be open. When there would be more, all are closed.
+/// The most open files. If more are needed, all are closed.
 const MAX_OPEN: usize = 256;
 
-/// How many record types get a file of their own. The file [`OTHER_TYPES`] has all further ones.
+/// The most record types with a file of their own. The file [`OTHER_TYPES`] gets all further ones.
 const MAX_TYPES: usize = 4_096;
 
-/// No type's file has this name: [`stem`] makes no parentheses.
+/// No type's file has this name, because [`stem`] makes no parentheses.
 const OTHER_TYPES: &str = "(other types).csv";
 
 /// After this number of chunks the buffers go to the files.
 const FLUSH_CHUNKS: usize = 32;
 
-/// Writes one CSV file a record type into a folder: `<type>.csv`, with a header line, the timestamp
-/// first and then one column a field. Lists and nested records are written as JSON in their cell, an
-/// absent optional and a missing timestamp as an empty cell.
+/// Writes one CSV file for each record type into a folder: `<type>.csv`. The file has a header
+/// line. The timestamp comes first, and then one column for each field. Lists and nested records
+/// are written as JSON in their cell; an absent optional and a missing timestamp as an empty cell.
 ///
-/// Rows are appended to a file that is there, if its header has the columns of the type. If it has
-/// others, and for a second version of a type, the file has the fingerprint in its name.
-/// A torn row at the end of a file is moved to `<file>.torn`.
+/// If a file exists and its header has the columns of the type, rows are appended to it. Otherwise,
+/// and for a second version of a type, the name of the file contains the fingerprint. A torn row at
+/// the end of a file is moved to `<file>.torn`.
 ///
-/// After 4,096 types, records of further types go to `(other types).csv`, whose columns are the
+/// After 4,096 types, records of further types go to `(other types).csv`. Its columns are the
 /// timestamp, the type, and all fields as JSON.
 pub struct CsvFolder {
     folder: PathBuf,
     existing: Existing,
-    /// The files of this run. All types without a file of their own have one key.
+    /// The files of this run. All types without a file of their own share one key.
     paths: HashMap<Option<Fingerprint>, PathBuf>,
     open: HashMap<Option<Fingerprint>, BufWriter<OutputFile>>,
     formulas: Formulas,
@@ -51,10 +51,10 @@ pub struct CsvFolder {
     notice: Box<dyn FnMut(&str) + Send>,
 }
 
-/// What becomes of texts that a spreadsheet would take for formulas.
+/// How to write texts that a spreadsheet would read as formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Formulas {
-    /// They get an apostrophe before them, so that a spreadsheet shows them as text.
+    /// An apostrophe before them makes a spreadsheet show them as text.
     Escape,
     /// They are written as they are.
     #[default]
@@ -72,7 +72,7 @@ impl fmt::Debug for CsvFolder {
 }
 
 impl CsvFolder {
-    /// Writes into this folder, which is made when the first record comes.
+    /// Writes into this folder, which is created with the first record.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -86,28 +86,29 @@ impl CsvFolder {
         }
     }
 
-    /// Says what becomes of files that are there. Those of types that do not come stay.
+    /// Sets what happens to existing files. Files of types that do not occur stay.
     #[must_use]
     pub fn with_existing(mut self, existing: Existing) -> Self {
         self.existing = existing;
         self
     }
 
-    /// Passes what a user should know, such as a torn row that was moved, as a sentence.
+    /// Sets a hook for notices to the user, such as about a torn row that was moved. A notice is a
+    /// sentence.
     #[must_use]
     pub fn with_notice(mut self, notice: impl FnMut(&str) + Send + 'static) -> Self {
         self.notice = Box::new(notice);
         self
     }
 
-    /// Counts there what the files have.
+    /// Counts the written records in `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
         self.written = written;
         self
     }
 
-    /// Says what becomes of texts that a spreadsheet would take for formulas.
+    /// Sets how to write texts that a spreadsheet would read as formulas.
     #[must_use]
     pub fn with_formulas(mut self, formulas: Formulas) -> Self {
         self.formulas = formulas;
@@ -139,7 +140,7 @@ impl CsvFolder {
         written.map_err(|error| failed(&self.folder, error))
     }
 
-    /// Hands everything to the operating system and closes the files.
+    /// Passes all data to the operating system and closes the files.
     fn close(&mut self) -> Result<(), AnalysisError> {
         for (_, mut file) in self.open.drain() {
             file.flush().map_err(|error| failed(&self.folder, error))?;
@@ -147,8 +148,8 @@ impl CsvFolder {
         Ok(())
     }
 
-    /// Opens the file of a type: the one that it has already, or the first of its names that no other
-    /// type has.
+    /// Opens the file of a type: the one that it has already, or the first of its names that no
+    /// other type uses.
     fn open(
         &mut self,
         key: Option<Fingerprint>,
@@ -158,7 +159,7 @@ impl CsvFolder {
         let header = header(key.map(|_| schema), self.formulas);
         let header = header.map_err(|error| failed(&self.folder, error))?;
         if let Some(path) = self.paths.get(&key) {
-            // This run has written it, so its rows are whole.
+            // This run has written it, so its rows are complete.
             return reopened(path, &header).map_err(|error| failed(path, error));
         }
         let mut names = vec![OTHER_TYPES.to_owned()];
@@ -192,11 +193,11 @@ impl CsvFolder {
         Err(failed(&self.folder, error))
     }
 
-    /// Opens a file if its header is this one, or can be.
+    /// Opens a file if it has this header, or can get it.
     fn open_path(&mut self, path: &Path, header: &[u8]) -> io::Result<Option<OutputFile>> {
         let mut file = OutputFile::open(path, self.existing)?;
         if !file.is_empty() {
-            // A header that was torn is shorter.
+            // A torn header is shorter.
             let beginning = file.beginning(header.len())?;
             if !header.starts_with(&beginning) {
                 return Ok(None);
@@ -237,7 +238,7 @@ impl Stage for CsvFolder {
     }
 }
 
-/// Opens a file for more rows. It is empty if somebody has removed it meanwhile.
+/// Opens a file for more rows. It is empty if another process has removed it meanwhile.
 fn reopened(path: &Path, header: &[u8]) -> io::Result<OutputFile> {
     let mut file = OutputFile::open(path, Existing::Append)?;
     if file.is_empty() {
@@ -250,7 +251,8 @@ fn failed(path: &Path, error: io::Error) -> AnalysisError {
     AnalysisError::output(path.display().to_string(), error)
 }
 
-/// A type's name as that of a file: it comes from outside and must not lead out of the folder.
+/// Converts a type's name to the name of a file. The name is untrusted and must not lead out of the
+/// folder.
 fn stem(type_name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let safe = type_name.chars().map(|c| if plain(c) { c } else { '_' });
@@ -258,9 +260,9 @@ fn stem(type_name: &str) -> String {
     safe.trim_start_matches('.').to_owned()
 }
 
-/// The first row, with its end. Without a schema it is that of [`OTHER_TYPES`].
+/// Returns the first row, with its end. Without a schema it is the first row of [`OTHER_TYPES`].
 fn header(schema: Option<&Schema>, formulas: Formulas) -> io::Result<Vec<u8>> {
-    // A field may itself be called `timestamp`, as in many of Kieker's types.
+    // A field may itself be named `timestamp`, as in many of Kieker's types.
     let mut header = b"(timestamp)".to_vec();
     let Some(schema) = schema else {
         header.extend(b",(type),(fields)\n");
@@ -285,7 +287,7 @@ impl<W: Write> Rows<'_, W> {
     fn record(&mut self, record: RecordRef<'_>) -> io::Result<()> {
         match record.timestamp() {
             Some(time) => write!(self.output, "{time}")?,
-            // A row without anything would be no row.
+            // An empty line would not be a row.
             None if record.schema().fields().is_empty() => self.output.write_all(b"\"\"")?,
             None => {}
         }
@@ -308,7 +310,7 @@ impl<W: Write> Rows<'_, W> {
         self.output.write_all(b"\n")
     }
 
-    /// Writes a value as it comes, however much text it makes.
+    /// Writes a value as a stream, whatever its length as text.
     fn cell(&mut self, value: ValueRef<'_>) -> io::Result<()> {
         match value {
             ValueRef::Null => Ok(()),
@@ -321,7 +323,7 @@ impl<W: Write> Rows<'_, W> {
                 serde_json::to_writer(Quoted(&mut *self.output), &ValueJson(value))?;
                 self.output.write_all(b"\"")
             }
-            // Numbers, and what JSON has in quotes but needs none here.
+            // Numbers, and values that are quoted in JSON but not here.
             scalar => Ok(serde_json::to_writer(
                 Unquoted(&mut *self.output),
                 &ValueJson(scalar),
@@ -329,9 +331,9 @@ impl<W: Write> Rows<'_, W> {
         }
     }
 
-    /// Writes text, in quotes where it would mean something else without.
+    /// Writes text, in quotes if that is necessary.
     fn text(&mut self, text: &str) -> io::Result<()> {
-        // Those that OWASP's "CSV Injection" names.
+        // The characters from OWASP's "CSV Injection".
         let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
         let before = match self.formulas {
             Formulas::Escape if is_formula => "'",
@@ -347,7 +349,7 @@ impl<W: Write> Rows<'_, W> {
     }
 }
 
-/// What is inside of quotes: those in it are written twice.
+/// Writes text inside quotes: it doubles each quote.
 struct Quoted<'a, W>(&'a mut W);
 
 impl<W: Write> Write for Quoted<'_, W> {
@@ -366,7 +368,7 @@ impl<W: Write> Write for Quoted<'_, W> {
     }
 }
 
-/// Leaves out quotes.
+/// Removes quotes.
 struct Unquoted<'a, W>(&'a mut W);
 
 impl<W: Write> Write for Unquoted<'_, W> {

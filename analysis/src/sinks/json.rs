@@ -1,9 +1,9 @@
 //! A record as JSON.
 //!
-//! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`: integers exact at 64
-//! bits, NaN and infinities as the strings `NaN`, `Infinity`, `-Infinity`, bytes as base64, a char as
-//! a string, an enum as its variant's name, an absent optional as null, and the JSON text that
-//! [`json_lines`](crate::json_lines) keeps as the JSON that it is.
+//! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
+//! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
+//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text that
+//! [`json_lines`](crate::json_lines) keeps is written as JSON.
 
 use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
@@ -28,13 +28,13 @@ impl Serialize for RecordJson<'_> {
     }
 }
 
-/// Serializes a record in the form of this module, and who it is beside it:
+/// Serializes a record in the form of this module, together with its identity:
 /// `"identity": {"producer": "…", "epoch": "…", "lane": n, "sequence": n, "index": n}`, or null.
 #[derive(Debug, Clone, Copy)]
 pub struct IdentifiedJson<'a> {
     /// The record.
     pub record: RecordRef<'a>,
-    /// Who its chunk is, if the container or the medium said so.
+    /// Its chunk's identity, if the container or the medium has it.
     pub chunk: Option<ChunkIdentity>,
     /// Its position in the chunk.
     pub index: u32,
@@ -72,7 +72,7 @@ impl Serialize for Identity {
     }
 }
 
-/// The fields of a record; of a line that no schema fits, the line itself.
+/// The fields of a record; for a line that fits no schema, the line itself.
 struct RecordOrLine<'a>(RecordFields<'a>);
 
 impl Serialize for RecordOrLine<'_> {
@@ -127,8 +127,8 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
-/// The JSON that a record holds as text. Nothing if it holds none, or if the text has line breaks,
-/// which would make several lines of one.
+/// Returns the JSON that a record holds as text. `None` if it holds none, or if the text has line
+/// breaks, which would split a line.
 fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
     if fields.schema().name() != OPAQUE_NAME {
         return None;

@@ -12,10 +12,10 @@ use crate::sinks::json::{IdentifiedJson, RecordJson};
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
 
-/// Writes one JSON object a record, one record a line, as [`RecordJson`] describes it.
+/// Writes one JSON object a record, one record a line, in the form of [`RecordJson`].
 ///
-/// The output gets slices of at most 1 MiB, whatever a chunk expands to.
-/// Chunks are let go when their lines have been handed to the output.
+/// The output gets slices of at most 1 MiB, whatever the size of a decoded chunk. A chunk is
+/// released when its lines were passed to the output.
 #[derive(Debug)]
 pub struct JsonLines<W> {
     output: Slices<W>,
@@ -26,7 +26,7 @@ pub struct JsonLines<W> {
 }
 
 impl<W: Write + Send> JsonLines<W> {
-    /// Writes to `output`, called `what` in messages.
+    /// Writes to `output`; messages call it `what`.
     pub fn new(output: W, what: impl Into<Box<str>>) -> Self {
         Self {
             output: Slices::new(output),
@@ -37,14 +37,14 @@ impl<W: Write + Send> JsonLines<W> {
         }
     }
 
-    /// Writes beside each record who it is, as [`IdentifiedJson`] describes it.
+    /// Also writes the identity of each record, in the form of [`IdentifiedJson`].
     #[must_use]
     pub fn with_identity(mut self) -> Self {
         self.identified = true;
         self
     }
 
-    /// Counts there what the output has taken.
+    /// Counts the records that the output has taken in `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
         self.written = written;

@@ -1,4 +1,4 @@
-//! Sinks: stages that write what arrives.
+//! Sinks: stages that write their records.
 
 mod csv;
 mod json;

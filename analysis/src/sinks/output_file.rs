@@ -1,4 +1,4 @@
-//! A file that grows from run to run, and begins each with whole records.
+//! A file that grows from run to run, and begins each run with complete records.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 
 use fs4::{FileExt, TryLockError};
 
-/// How much is read at a time while the last whole record is looked for.
+/// The bytes of one read during the search for the last complete record.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// What becomes of a file that is there already.
+/// What happens to an existing file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
-    /// New records follow those that are in it.
+    /// New records are appended.
     #[default]
     Append,
     /// It is emptied.
     Replace,
 }
 
-/// A file that one process at a time writes.
+/// A file that only one process at a time writes.
 ///
-/// What is not a regular file (a device, a FIFO) is opened as it is.
+/// A file that is not regular (a device, a FIFO) is opened as it is.
 #[derive(Debug)]
 pub struct OutputFile {
     file: File,
     path: PathBuf,
-    /// Bytes in it; nothing is known of what is no regular file.
+    /// Its size in bytes; `None` if the file is not regular.
     bytes: u64,
 }
 
-/// The end of a file that is no whole record: its writer was killed.
+/// The end of a file after its last complete record: its writer was killed.
 #[derive(Debug)]
 pub struct Torn {
     bytes: u64,
@@ -51,8 +51,8 @@ impl fmt::Display for Torn {
 }
 
 impl OutputFile {
-    /// Opens a file of lines for writing at its end, which is that of a whole line.
-    /// What follows the last line is moved to a file of the same name and `.torn`.
+    /// Opens a file of lines for writing at its end, after a complete line. Bytes after the last
+    /// line are moved to a file with the same name and `.torn`.
     ///
     /// # Errors
     ///
@@ -64,7 +64,7 @@ impl OutputFile {
         Ok((file, torn))
     }
 
-    /// Opens a file, and empties it if that is asked for, but changes nothing else.
+    /// Opens a file, and empties it on request, but changes nothing else.
     pub(super) fn open(path: &Path, existing: Existing) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let is_special = fs::metadata(path).is_ok_and(|it| !it.is_file());
@@ -76,7 +76,7 @@ impl OutputFile {
         let file = options.open(path)?;
         let mut bytes = 0;
         if !is_special {
-            // A file system without locks refuses with another error: there nothing protects.
+            // A file system without locks returns another error; then nothing protects the file.
             if matches!(FileExt::try_lock(&file), Err(TryLockError::WouldBlock)) {
                 return Err(io::Error::new(
                     io::ErrorKind::ResourceBusy,
@@ -95,12 +95,12 @@ impl OutputFile {
         })
     }
 
-    /// Whether nothing is in it.
+    /// Whether the file is empty.
     pub fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// The first bytes, as many as there are.
+    /// Returns the first bytes, as many as there are.
     pub(super) fn beginning(&mut self, bytes: usize) -> io::Result<Vec<u8>> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut beginning = Vec::new();
@@ -109,8 +109,8 @@ impl OutputFile {
         Ok(beginning)
     }
 
-    /// Moves what is behind the last whole row of CSV to a file of the same name and `.torn`.
-    /// A line break inside of quotes ends no row, so the whole file is read.
+    /// Moves the bytes after the last complete row of CSV to a file with the same name and `.torn`.
+    /// A line break inside quotes does not end a row, so the whole file is read.
     pub(super) fn cut_torn_row(&mut self) -> io::Result<Option<Torn>> {
         self.file.seek(SeekFrom::Start(0))?;
         let (mut is_quoted, mut at, mut end) = (false, 0_u64, 0);

@@ -1,4 +1,4 @@
-//! One output behind several sinks.
+//! One output for several sinks.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -7,13 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::pipe::Progress;
 
-/// How much the output gets in one call, so that one that is slow shows that it gets on.
+/// The most bytes in one call of the output, so that a slow output shows progress.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// One output that several sinks write lines to. Cloning shares.
+/// One output to which several sinks write lines. Clones share it.
 ///
-/// Each clone has the output to itself from the beginning of a line to its end, however many calls
-/// of [`Write::write_all`] that takes. After the first error every write fails.
+/// Each clone has the output to itself from the beginning of a line to its end, even over several
+/// calls of [`Write::write_all`]. After the first error every write fails.
 pub struct SharedOutput {
     shared: Arc<OutputState>,
     number: u64,
@@ -41,7 +41,7 @@ impl SharedOutput {
         Self::watched(output, Progress::default())
     }
 
-    /// Shares an output, and notes there each time that it has taken something.
+    /// Shares an output, and records in `progress` each time that it has taken data.
     pub fn watched(output: impl Write + Send + 'static, progress: Progress) -> Self {
         let state = State {
             output: Box::new(output),
@@ -60,7 +60,7 @@ impl SharedOutput {
         }
     }
 
-    /// The output, when no other clone is within a line.
+    /// Returns the output when no other clone is within a line.
     fn lock(&self) -> io::Result<MutexGuard<'_, State>> {
         let is_others = |state: &mut State| {
             state.failed.is_none() && state.owner.is_some_and(|owner| owner != self.number)
@@ -98,11 +98,11 @@ impl Clone for SharedOutput {
 
 impl Drop for SharedOutput {
     fn drop(&mut self) {
-        // Whoever else has the output may never let go of it.
+        // Another clone with the output may never release it.
         if self.is_owner {
             let state = self.shared.state.lock();
             let mut state = state.unwrap_or_else(PoisonError::into_inner);
-            // Nobody will end the line.
+            // No clone will complete the line.
             state.failed.get_or_insert(io::ErrorKind::Other);
             self.shared.line_ended.notify_all();
         }

@@ -1,14 +1,14 @@
-//! Lines that go to an output in slices of bounded size.
+//! Writes lines to an output in slices of limited size.
 
 use std::io::{self, Write};
 
-/// The largest slice that an output gets at once, whatever a record expands to.
+/// The largest slice that an output gets at once, whatever the size of a record.
 pub(super) const SLICE_BYTES: usize = 1 << 20;
 
 /// At this size the buffer goes to the output, and its chunks are settled.
 const FLUSH_BYTES: usize = 256 << 10;
 
-/// Collects lines and hands them to an output in slices of at most [`SLICE_BYTES`].
+/// Collects lines and passes them to an output in slices of at most [`SLICE_BYTES`].
 ///
 /// A slice ends with a whole line, unless the line is longer than a slice.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl<W: Write> Slices<W> {
         Ok(())
     }
 
-    /// Whether so much was written that its chunks should be settled.
+    /// Whether enough was written to settle the chunks.
     pub(super) fn is_due(&self) -> bool {
         self.is_dirty
     }

@@ -1,4 +1,4 @@
-//! A table for people: one line a record.
+//! A table for human readers: one line for each record.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use crate::text;
 const TIME_WIDTH: usize = 27;
 const TYPE_WIDTH: usize = 24;
 
-/// Writes one line a record: timestamp, type without its package, fields as `name=value`.
+/// Writes one line for each record: timestamp, type without its package, fields as `name=value`.
 ///
-/// Points in time are RFC 3339 and spans have units, as the roles of the fields say; control
-/// characters are escaped. Nothing of it is meant for programs: these read JSON.
+/// Points in time are in RFC 3339 and spans have units, according to the roles of the fields.
+/// Control characters are escaped. It is not meant for programs; they should read JSON.
 #[derive(Debug)]
 pub struct TextTable<W> {
     output: Slices<W>,
@@ -33,8 +33,8 @@ pub struct TextTable<W> {
 }
 
 impl<W: Write + Send> TextTable<W> {
-    /// Writes to `output`, called `what` in messages, lines that are cut to `width` characters (at
-    /// least 60), or whole ones where there is no width.
+    /// Writes to `output`; messages call it `what`. Lines are cut to `width` characters, at least
+    /// 60; without a width they are complete.
     pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
             output: Slices::new(output),
@@ -46,22 +46,22 @@ impl<W: Write + Send> TextTable<W> {
         }
     }
 
-    /// Shares with other tables of one output whether it has its header: the first to write a line
-    /// writes the header, unless this says that it is there.
+    /// Shares the state of the header with other tables of one output. The first table that writes
+    /// a line writes the header, unless `has_header` is already set.
     #[must_use]
     pub fn sharing_header(mut self, has_header: Arc<AtomicBool>) -> Self {
         self.has_header = has_header;
         self
     }
 
-    /// Counts there what the output has taken.
+    /// Counts the records that the output has taken in `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
         self.written = written;
         self
     }
 
-    /// Writes a line without its end: columns, which are as wide in all lines, then fields.
+    /// Writes a line without its end: columns of equal width in all lines, then the fields.
     fn line(&mut self, time: &str, type_name: &str, fields: &str) -> io::Result<()> {
         let type_name = shorten(type_name, Some(TYPE_WIDTH));
         let line = format!("{time:<TIME_WIDTH$}  {type_name:<TYPE_WIDTH$}  {fields}");
@@ -79,7 +79,7 @@ impl<W: Write + Send> TextTable<W> {
         let short = record.type_name().rsplit(['.', ':']).next().unwrap_or("");
         let short = text::escape(short);
         if let Some(width) = self.width {
-            // Four bytes are the most that a character has.
+            // A character has at most four bytes.
             let mut fields = Cut::new(width.saturating_mul(4));
             let written = write_fields(&mut fields, record.fields());
             if !fields.is_full() {
@@ -119,7 +119,7 @@ impl<W: Write + Send> Stage for TextTable<W> {
     }
 }
 
-/// Writes `name=value` of each field, with a space between.
+/// Writes `name=value` for each field, separated by spaces.
 fn write_fields(out: &mut dyn Write, fields: RecordFields<'_>) -> io::Result<()> {
     let mut before = "";
     for (position, field) in fields.schema().fields().iter().enumerate() {
@@ -132,7 +132,7 @@ fn write_fields(out: &mut dyn Write, fields: RecordFields<'_>) -> io::Result<()>
     Ok(())
 }
 
-/// Writes a value for people; `role` is that of the numbers in it.
+/// Writes a value for human readers; `role` applies to the numbers in it.
 fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Result<()> {
     let whole = match value {
         ValueRef::Signed(number) => Some(number),
@@ -159,13 +159,13 @@ fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Resu
         }
         (_, _, value) => {
             let json = serde_json::to_string(&ValueJson(value))?;
-            // JSON escapes the control characters of C0 alone.
+            // JSON escapes only the control characters of C0.
             write!(out, "{}", text::escape(&json))
         }
     }
 }
 
-/// The beginning of a text: refuses what is beyond its room, so that nobody makes more of it.
+/// The beginning of a text. It refuses more text when it is full, so that no more is produced.
 struct Cut {
     text: Vec<u8>,
     room: usize,
@@ -189,7 +189,7 @@ impl Write for Cut {
         let room = self.room.saturating_sub(self.text.len());
         let taken = bytes.get(..room).unwrap_or(bytes);
         self.text.extend_from_slice(taken);
-        // Zero of some bytes is an error of `write_all`.
+        // Taking no bytes is an error of `write_all`.
         Ok(taken.len())
     }
 
@@ -198,7 +198,7 @@ impl Write for Cut {
     }
 }
 
-/// At most `width` characters, the last one an ellipsis when something was cut.
+/// Returns at most `width` characters; the last one is an ellipsis if the text was cut.
 fn shorten(text: &str, width: Option<usize>) -> String {
     let Some(width) = width.filter(|width| text.chars().count() > *width) else {
         return text.to_owned();

@@ -1,4 +1,4 @@
-//! Received chunks: decoded, recognised as copies, or put aside.
+//! Handles received chunks: decodes them, recognises copies, or passes them to the quarantine.
 
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
@@ -14,10 +14,10 @@ impl Source {
         if delivery.redelivered {
             self.report.redelivered = self.report.redelivered.saturating_add(1);
         }
-        // The metadata in the container is protected by its checksum; that of the medium may be older.
+        // The checksum protects the metadata in the container; the medium's metadata may be older.
         let summary = self.decoder.summarize(&delivery.bytes).ok();
         let own = summary.as_ref().and_then(meta);
-        // Without a summary the chunk does not decode, and its checksum is never noted.
+        // Without a summary the chunk does not decode, and its checksum is never recorded.
         let checksum = summary.map_or(0, |summary| summary.checksum);
         let meta = own.or(delivery.meta);
         let identity = meta.map(|meta| meta.identity);
@@ -77,10 +77,10 @@ impl Source {
         )))
     }
 
-    /// Puts aside a chunk that has the identity of another one that was settled.
+    /// Passes a chunk to the quarantine because it has the identity of another settled one.
     fn conflicting(&mut self, delivery: Delivery, meta: Option<ChunkMeta>) -> Step {
         self.report.conflicts = self.report.conflicts.saturating_add(1);
-        // Without its identity: the verdict on this chunk concerns no other.
+        // Without its identity: the verdict on this chunk must not affect another one.
         self.in_work.insert(delivery.token, None);
         let reason = "another chunk with this identity was processed before, and its checksum \
                       differs; compare the sender of this chunk with the producer's";
@@ -88,7 +88,7 @@ impl Source {
         Step::Idle
     }
 
-    /// Puts a delivery aside; it is settled when the quarantine has it.
+    /// Passes a delivery to the quarantine. It is settled when the quarantine has it.
     fn poisoned(
         &mut self,
         delivery: Delivery,
@@ -119,7 +119,7 @@ impl Source {
     }
 }
 
-/// The metadata that a chunk carries; Kieker's container has none.
+/// Returns the metadata in a chunk; Kieker's container has none.
 fn meta(summary: &ChunkSummary) -> Option<ChunkMeta> {
     Some(ChunkMeta {
         container: summary.container,

@@ -1,4 +1,4 @@
-//! Drives a reader: decodes, drops duplicates, puts poison aside, settles after processing.
+//! Drives a reader: decodes, drops duplicates, passes on poison messages, settles after processing.
 
 mod arrival;
 mod settling;
@@ -24,7 +24,7 @@ use super::stage::Stage;
 use super::workers::{Group, Member};
 use settling::Failures;
 
-/// How many chunks may be in work: received and not settled.
+/// The most chunks in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;
 
 /// How long to wait after a failure of the medium from which the reader recovers by itself.
@@ -34,16 +34,16 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 /// again.
 const QUARANTINE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a reader may wait before the source settles what was processed or put aside meanwhile:
-/// the first time, and at most. A sender whose window is full sends nothing until then.
+/// How long a reader may wait before the source settles chunks that were finished meanwhile: the
+/// first time, and at most. A sender with a full window sends nothing until then.
 const FIRST_WAIT: Duration = Duration::from_micros(100);
 const LONGEST_WAIT: Duration = Duration::from_millis(2);
 
-/// How old the view of other threads may become. Making a report costs some microseconds a lane, so
-/// it is not made for every chunk.
+/// The greatest age of the view for other threads. Making a report costs some microseconds for each
+/// lane, so it is not made for every chunk.
 const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How long [`Source::run`] waits at a time before it looks whether it should stop.
+/// How long [`Source::run`] waits at a time before it checks whether it should stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Drives any [`ChunkReader`].
@@ -55,43 +55,43 @@ pub struct Source {
     decoder: ChunkDecoder,
     aside: QuarantineThread,
     lanes: LaneTracker,
-    /// Identity and checksum of the chunks in work, by token. Bounded by the demand.
+    /// Identity and checksum of the chunks in work, by token. Limited by the demand.
     in_work: HashMap<Token, Option<(ChunkIdentity, u32)>>,
-    // Bounded by the demand too: each delivery sends one message at most.
+    // Also limited by the demand: each delivery sends at most one message.
     done: Sender<Processed>,
     verdicts: Receiver<Processed>,
     demand: usize,
-    /// How many chunks may be in work now: the demand, or one while the medium delivers chunks that
-    /// may have crashed a consumer.
+    /// The most chunks in work now: the demand, or one while the medium delivers chunks that may
+    /// have crashed a consumer.
     pace: usize,
-    /// After how many attempts a chunk is put aside.
+    /// The number of attempts after which a chunk goes to quarantine.
     max_attempts: Option<NonZeroU32>,
-    /// Counts attempts; without it the medium's own count holds.
+    /// Counts attempts; without it the medium's own count applies.
     in_work_on_disk: Option<ChunkInWork>,
     /// Failed attempts of this process, by identity and checksum.
     failures: HashMap<(ChunkIdentity, u32), Failures>,
-    /// Whether a chunk was put aside because of the medium's count.
+    /// Whether a chunk went to quarantine because of the medium's count.
     has_put_suspect_aside: bool,
-    /// When the first step after the last activity received nothing.
+    /// The time of the first step that received nothing since the last activity.
     silent_since: Option<Instant>,
-    /// The medium's lanes that this reader owns; none before the medium assigned any.
+    /// The medium's lanes that this reader owns; `None` before the medium has assigned any.
     assigned: Option<BTreeSet<LaneName>>,
     watch: SourceWatch,
-    /// When the view is to be brought up to date.
+    /// When to update the view.
     watch_due: Instant,
     report: SourceReport,
     /// The other readers of this process, if there are any.
     member: Option<Member>,
 }
 
-/// What happened in one step of a source.
+/// The result of one step of a source.
 #[derive(Debug)]
 pub enum Step {
     /// A chunk with records that were not seen before.
     Chunk(Parcel),
-    /// Nothing will come again.
+    /// Nothing more will arrive.
     End,
-    /// Nothing came until the deadline, or only a copy or damage.
+    /// Nothing arrived until the deadline, or only a copy or damage.
     Idle,
 }
 
@@ -99,8 +99,8 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// Stop when nothing came for so long, neither chunks nor copies nor damage, while the reader
-    /// was at the end of its medium ([`ChunkReader::waits_for`]).
+    /// Stop when nothing has arrived for this time, neither chunks nor copies nor damage, while the
+    /// reader was at the end of its medium ([`ChunkReader::waits_for`]).
     pub idle_timeout: Option<Duration>,
 }
 
@@ -113,7 +113,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    /// A source that decodes with default limits and discards chunks that do not decode.
+    /// Creates a source that decodes with default limits and discards chunks that do not decode.
     pub fn new(reader: Box<dyn ChunkReader>) -> Self {
         let (done, verdicts) = unbounded();
         let mut source = Self {
@@ -148,39 +148,39 @@ impl Source {
         self
     }
 
-    /// Sets where poison goes. A thread of its own puts it there, in order; the chunk is settled when
-    /// it is safe, and [`Step::End`] and [`Source::run`] wait for that.
+    /// Sets the quarantine. A thread of its own passes poison messages to it, in order. The chunk
+    /// is settled when it is safe, and [`Step::End`] and [`Source::run`] wait for that.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
         self.aside = QuarantineThread::new(Box::new(quarantine));
         self
     }
 
-    /// Sets after how many attempts a chunk goes to the quarantine instead of the next stage; `None`,
-    /// the default, is never.
+    /// Sets the number of attempts after which a chunk goes to the quarantine instead of the next
+    /// stage. `None`, the default, means never.
     ///
-    /// Such a chunk crashes its consumer again and again, or is given back by it
-    /// ([`Parcel::fail_because`]). The source counts what it gives back; a copy without identity is not
-    /// counted. Of crashes the medium counts the attempts
+    /// Such a chunk crashes its consumer again and again, or the consumer gives it back each time
+    /// ([`Parcel::fail_because`]). The source counts chunks that it gives back, but not copies
+    /// without an identity. The medium counts attempts that ended in a crash
     /// ([`Delivery::attempts`](baler_common::transport::Delivery::attempts)), or
-    /// [`with_attempts`](Self::with_attempts) does.
-    /// Set it only with a quarantine that keeps the chunk.
+    /// [`with_attempts`](Self::with_attempts) does. Set it only with a quarantine that keeps the
+    /// chunk.
     #[must_use]
     pub fn with_max_attempts(mut self, attempts: Option<NonZeroU32>) -> Self {
         self.max_attempts = attempts;
         self
     }
 
-    /// Counts attempts on disk instead of taking the medium's word. An attempt is then a death of the
-    /// process while this source decoded the chunk, or its caller processed it before the next
-    /// [`step`](Self::step).
+    /// Counts attempts on disk instead of using the medium's count. An attempt is then a death of
+    /// the process while this source decoded the chunk, or while its caller processed it before the
+    /// next [`step`](Self::step).
     #[must_use]
     pub fn with_attempts(mut self, attempts: &Attempts) -> Self {
         self.in_work_on_disk = Some(attempts.entry());
         self
     }
 
-    /// Sets how many chunks may be received and not settled; default 64, at least 1.
+    /// Sets the most chunks that are received and not settled; default 64, at least 1.
     #[must_use]
     pub fn with_demand(mut self, chunks: usize) -> Self {
         self.demand = chunks.max(1);
@@ -189,7 +189,7 @@ impl Source {
         self
     }
 
-    /// A view of the figures for other threads. It is brought up to date a few times a second while
+    /// Returns a view of the figures for other threads. It is updated a few times a second while
     /// this thread calls [`step`](Self::step), and once more at the close.
     pub fn watch(&mut self) -> SourceWatch {
         self.watch.show(self.report());
@@ -199,7 +199,8 @@ impl Source {
     /// Makes the source one of a group. The readers of a group share their knowledge of settled chunks.
     ///
     /// A copy of a chunk that another reader of the group has settled is not processed again.
-    /// [`Source::run`] then ends when the group is stopped, and counts the group's silence.
+    /// [`Source::run`] then ends when the group is stopped, and its idle timeout counts the group's
+    /// silence.
     #[must_use]
     pub fn in_group(mut self, group: &Group) -> Self {
         let view = self.watch();
@@ -207,7 +208,7 @@ impl Source {
         self
     }
 
-    /// Settles at once what was processed. [`step`](Self::step) does so, too.
+    /// Settles processed chunks at once. [`step`](Self::step) does so, too.
     ///
     /// # Errors
     ///
@@ -218,11 +219,11 @@ impl Source {
 
     /// Receives and decodes until there is a parcel, the end, or the deadline.
     ///
-    /// Settles what was processed meanwhile.
+    /// Settles chunks that were processed meanwhile.
     ///
     /// # Errors
     ///
-    /// The medium failed for good, or poison could not be put aside.
+    /// The medium failed permanently, or the quarantine could not keep a poison message.
     pub fn step(&mut self, by: Instant) -> Result<Step, AnalysisError> {
         self.end_attempt()?;
         self.settle_done()?;
@@ -244,7 +245,8 @@ impl Source {
                 self.assigned.get_or_insert_default().extend(lanes);
                 Ok(Step::Idle)
             }
-            // Chunks of a revoked lane that are in work are settled or go stale: nothing is lost.
+            // Chunks of a revoked lane that are in work are settled or become stale: nothing is
+            // lost.
             Ok(Received::Revoked { lanes, .. }) => {
                 let assigned = self.assigned.get_or_insert_default();
                 assigned.retain(|lane| !lanes.contains(lane));
@@ -270,7 +272,7 @@ impl Source {
             let until = if others_work { by.min(now + wait) } else { by };
             let received = self.reader.receive(until);
             let idle = matches!(received, Ok(Received::Idle));
-            // A reader that does not wait is not asked again and again.
+            // A reader that does not wait is not called again and again.
             if !idle || until >= by || Instant::now() < until {
                 return Ok(received);
             }
@@ -279,13 +281,12 @@ impl Source {
         }
     }
 
-    /// Feeds a stage until the end, the idle timeout, or until `keep_going` says no; then finishes
-    /// the stage and settles what it processed.
+    /// Feeds a stage until the end, the idle timeout, or until `keep_going` returns `false`. Then
+    /// finishes the stage and settles the chunks that it processed.
     ///
     /// # Errors
     ///
-    /// The first error of the medium, the quarantine or a stage; what was not processed is given
-    /// back.
+    /// The first error of the medium, the quarantine or a stage. Unprocessed chunks are given back.
     pub fn run(
         &mut self,
         stage: &mut dyn Stage,
@@ -312,8 +313,8 @@ impl Source {
                 }
                 Step::End => break,
                 Step::Idle if dirty => {
-                    // A stage that holds parcels until it flushes would starve the reader.
-                    // Nothing was received while it flushed: that time is no silence.
+                    // A stage that holds parcels until it flushes would starve the reader. Nothing
+                    // was received while it flushed, so that time does not count as silence.
                     dirty = stage.idle()?;
                     if !dirty {
                         self.heard();
@@ -335,8 +336,9 @@ impl Source {
         self.settle_done()
     }
 
-    /// For how long nothing came, neither chunks nor copies nor damage, while the reader was at the
-    /// end of its medium ([`ChunkReader::waits_for`]). In a group all of its readers count.
+    /// Returns for how long nothing has arrived, neither chunks nor copies nor damage, while the
+    /// reader was at the end of its medium ([`ChunkReader::waits_for`]). In a group all of its
+    /// readers count.
     pub fn silence(&self) -> Option<Duration> {
         let own = self.silent_since?.elapsed();
         let member = self.member.as_ref();
@@ -358,14 +360,14 @@ impl Source {
         report
     }
 
-    /// Settles what was processed, gives back the rest, and ends the reader before `by`.
+    /// Settles processed chunks, gives back the rest, and ends the reader before `by`.
     ///
     /// # Errors
     ///
-    /// The medium failed while it was closed; what was not settled will come again.
+    /// The medium failed while it was closed; unsettled chunks will come again.
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_aside(by).and_then(|()| self.settle_done());
-        // Chunks that are still in work go back: those of a stage that did not end, for instance.
+        // Chunks that are still in work go back, for example chunks of a stage that did not end.
         let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
         self.report.given_back = self.report.given_back.saturating_add(in_work);
         self.in_work.clear();
@@ -382,7 +384,7 @@ impl Source {
         }
     }
 
-    /// Brings the view of other threads up to date, if there is one and it is due.
+    /// Updates the view for other threads, if there is one and it is due.
     fn show(&mut self) {
         if self.watch.is_watched() && Instant::now() >= self.watch_due {
             self.watch.show(self.report());
@@ -390,8 +392,8 @@ impl Source {
         }
     }
 
-    /// Notes whether the medium owes something. The view of other threads follows at once when that
-    /// changes: nobody may give the medium up because of an old figure.
+    /// Records whether the medium should make progress. If that changes, the view for other threads
+    /// follows at once: no thread may give the medium up because of an old figure.
     fn note_progress(&mut self, received: &Result<Received, TransportError>) {
         let has_room = self.in_work.len() < self.pace;
         let waited = self.is_waiting();
@@ -425,7 +427,7 @@ impl Source {
         self.report.waiting.since().is_some()
     }
 
-    /// Notes that something came or was processed.
+    /// Records that something arrived or was processed.
     fn heard(&mut self) {
         self.silent_since = None;
         self.member.iter().for_each(|member| member.group.heard());

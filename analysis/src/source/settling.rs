@@ -1,6 +1,6 @@
-//! Settles deliveries when the last stage or the quarantine is done with them.
+//! Settles deliveries when the last stage or the quarantine has finished with them.
 //!
-//! Chunks that crash their consumer, or are given back by it, go to the quarantine after a number of
+//! Chunks that crash their consumer, or that it gives back, go to the quarantine after a number of
 //! attempts.
 
 use std::io;
@@ -24,13 +24,13 @@ impl Source {
         Ok(())
     }
 
-    /// Settles a delivery that the last stage has let go of.
+    /// Settles a delivery that the last stage has released.
     pub(super) fn processed(&mut self, processed: Processed) -> Result<(), AnalysisError> {
         self.note_failure(&processed);
         self.conclude(processed.token, processed.verdict)
     }
 
-    /// Waits until everything is settled that was put aside, `by` at most.
+    /// Waits until all chunks for the quarantine are settled, until `by` at most.
     pub(super) fn settle_aside(&mut self, by: Instant) -> Result<(), AnalysisError> {
         while let Some(result) = self.aside.wait(by) {
             self.quarantined(result)?;
@@ -38,7 +38,7 @@ impl Source {
         Ok(())
     }
 
-    /// Settles a chunk that the quarantine has, or could not keep.
+    /// Settles a chunk that the quarantine has kept, or could not keep.
     fn quarantined(&mut self, answer: PoisonResult) -> Result<(), AnalysisError> {
         if let Some(token) = answer.token {
             let verdict = match answer.result {
@@ -90,7 +90,8 @@ impl Source {
                 self.report.stale = self.report.stale.saturating_add(1);
                 Ok(())
             }
-            // The delivery comes again. If it was acknowledged, it is then known as a duplicate.
+            // The delivery comes again. If it was acknowledged, it is then recognised as a
+            // duplicate.
             Err(error) => self.recoverable(error),
         }
     }
@@ -104,11 +105,11 @@ impl Source {
     }
 }
 
-/// How many chunks are remembered that failed. What is given back comes again soon, so it is hardly
-/// more than the demand.
+/// The number of remembered failed chunks. A chunk that is given back comes again soon, so there
+/// are hardly more than the demand.
 const MAX_FAILED: usize = 1_024;
 
-/// How often a chunk was given back, and why the last time.
+/// How often a chunk was given back, and the last reason.
 #[derive(Debug, Default)]
 pub(super) struct Failures {
     count: u32,
@@ -116,7 +117,7 @@ pub(super) struct Failures {
 }
 
 impl Source {
-    /// Notes that a chunk is about to be processed; or yields why it is put aside instead.
+    /// Records that a chunk is about to be processed, or returns why it goes to quarantine instead.
     pub(super) fn begin_attempt(
         &mut self,
         delivery: &Delivery,
@@ -145,10 +146,10 @@ impl Source {
         Ok(None)
     }
 
-    /// A medium counts attempts of every chunk that a dead consumer had received, not only of the one
-    /// that killed it. So from half of the limit on, chunks are processed and settled one at a time:
-    /// all sound chunks before the killing one are then gone, and the first chunk at the limit is the
-    /// killing one. Those after it get their chance.
+    /// A medium counts attempts for every chunk that a dead consumer had received, not only for the
+    /// one that killed it. So from half of the limit on, chunks are processed and settled one at a
+    /// time. Then all sound chunks before the killing one are settled, and the first chunk at the
+    /// limit is the killing one. Later chunks get their chance.
     fn judge_by_medium(&mut self, delivery: &Delivery, limit: u32) -> Option<String> {
         let attempts = delivery.attempts;
         let pace = match attempts >= limit.div_ceil(2) {
@@ -176,7 +177,7 @@ impl Source {
         else {
             return;
         };
-        // Chunks that other readers got meanwhile are never settled here. So all are forgotten.
+        // Chunks that went to other readers meanwhile are never settled here. So all are forgotten.
         if self.failures.len() >= MAX_FAILED && !self.failures.contains_key(&known) {
             self.failures.clear();
         }
@@ -185,7 +186,7 @@ impl Source {
         failures.last.clone_from(reason);
     }
 
-    /// Notes that the chunk of the step before was processed.
+    /// Records that the chunk of the last step was processed.
     pub(super) fn end_attempt(&mut self) -> Result<(), AnalysisError> {
         match &mut self.in_work_on_disk {
             Some(in_work) => in_work.end().map_err(unwritten),

@@ -2,7 +2,7 @@
 //!
 //! A trace is closed when the newest record is later than its first one by more than the maximum
 //! duration, when too many records wait, or at the end. Until then the order of arrival does not
-//! count.
+//! matter.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashSet, VecDeque};
@@ -17,30 +17,30 @@ use super::operations::{KindId, Operations, TextId, Texts};
 use super::tree::{Call, Outcome, Reason, Trace};
 use crate::parcel::Parcel;
 
-/// How many closed traces are remembered, to tell records that come late.
+/// The number of remembered closed traces, to recognise late records.
 const REMEMBERED: usize = 500_000;
 
-/// What a waiting trace costs beside its records, in records.
+/// The cost of a waiting trace beside its records, measured in records.
 const TRACE_OVERHEAD: usize = 4;
 
-/// Kieker's words for no session.
+/// Kieker's text for no session.
 const NO_SESSION: &str = "<no-session-id>";
 
-/// How traces are put together.
+/// The settings for assembling traces.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct TraceSettings {
     /// A trace that lasts longer is invalid. Default: ten minutes, as in Kieker.
     pub max_duration: Duration,
-    /// How many records may wait for the rest of their traces, besides those of one chunk. Beyond it
-    /// the traces are closed that have been idle longest. Default: 4 million, some 200 MiB.
+    /// The most records that wait for the rest of their traces, besides those of one chunk. Beyond
+    /// it the traces that have been idle longest are closed. Default: 4 million, about 200 MiB.
     pub max_waiting: usize,
-    /// Whether ends of calls that are missing among events are added. Default: no.
+    /// Whether to add missing ends of calls among events. Default: no.
     pub repair: bool,
-    /// Only these traces. Default: all.
+    /// Only these traces are assembled. Default: all.
     pub only: Option<HashSet<i64>>,
-    /// Whether chunks are remembered, and a chunk that comes again is passed over. For results that
-    /// are saved and go on later. Default: no, since a source removes copies itself.
+    /// Whether chunks are remembered, and a chunk that comes again is skipped. For saved results
+    /// that are continued later. Default: no, because a source removes copies itself.
     pub chunks_once: bool,
 }
 
@@ -59,24 +59,24 @@ impl Default for TraceSettings {
 /// A trace that gets no more records, and the verdict on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClosedTrace {
-    /// The trace. If it is not valid, its calls are those that were told.
+    /// The trace. If it is not valid, its calls are the recorded ones.
     pub trace: Trace,
     /// The verdict.
     pub outcome: Outcome,
 }
 
-/// Puts traces together from records in any order.
+/// Assembles traces from records in any order.
 #[derive(Debug, Default)]
 pub struct Assembler {
     settings: TraceSettings,
     pub(super) operations: Operations,
     pub(super) sessions: Texts,
     pub(super) open: HashMap<i64, OpenTrace>,
-    /// Records in `open`, and what the traces cost beside them.
+    /// Records in `open`, plus the overhead of the traces.
     waiting: usize,
     pub(super) closed: ClosedIds,
     pub(super) counts: TraceCounts,
-    /// The newest time of a record, and that when old traces were last looked for.
+    /// The newest time of a record, and its value at the last check for old traces.
     pub(super) newest: i64,
     looked_at: i64,
     /// Counts parcels.
@@ -104,10 +104,10 @@ pub(super) struct Metadata {
     pub(super) parent: Option<(i64, i32)>,
 }
 
-/// The ids of traces that were closed while records could still come.
+/// The ids of traces that were closed while more records could come.
 #[derive(Debug, Default)]
 pub(super) struct ClosedIds {
-    /// Each with whether a record of it came late.
+    /// For each id, whether a record of it came late.
     ids: HashMap<i64, bool>,
     order: VecDeque<i64>,
 }
@@ -120,11 +120,11 @@ enum Cause {
     Memory,
 }
 
-/// What a closed trace is handed to.
+/// Receives closed traces.
 type Each<'a> = dyn FnMut(ClosedTrace, &Operations) + 'a;
 
 impl Assembler {
-    /// An assembler without records.
+    /// Creates an assembler without records.
     pub fn new(settings: TraceSettings) -> Self {
         Self {
             settings,
@@ -132,17 +132,17 @@ impl Assembler {
         }
     }
 
-    /// The operations that traces name by numbers.
+    /// Returns the operations to which the numbers in traces refer.
     pub fn operations(&self) -> &Operations {
         &self.operations
     }
 
-    /// What was counted of records; the [`super::Profile`] counts traces.
+    /// Returns the counts of records; the [`super::Profile`] counts traces.
     pub fn counts(&self) -> &TraceCounts {
         &self.counts
     }
 
-    /// Takes the records of a parcel, and hands every trace that is closed by them to `each`.
+    /// Takes the records of a parcel, and passes every trace that they close to `each`.
     pub fn accept(&mut self, parcel: &Parcel, each: &mut Each<'_>) {
         let batch = &parcel.chunk().batch;
         let mut texts = TextCache::new(batch);
@@ -156,7 +156,7 @@ impl Assembler {
             }
         }
         let max = i64::try_from(self.settings.max_duration.as_nanos()).unwrap_or(i64::MAX);
-        // Looking at every trace costs, so old ones are closed up to an eighth too late.
+        // Checking every trace is expensive, so old ones are closed up to an eighth too late.
         if self.newest.saturating_sub(self.looked_at) > max / 8 {
             self.looked_at = self.newest;
             let limit = self.newest.saturating_sub(max);
@@ -259,7 +259,7 @@ impl Assembler {
         ClosedTrace { trace, outcome }
     }
 
-    /// Reads the rows of a table, if its records tell about traces.
+    /// Reads the rows of a table, if its records belong to traces.
     fn read(
         &mut self,
         table: &Table,
@@ -320,7 +320,7 @@ impl Assembler {
                 let place = places.get(row).and_then(|it| i32::try_from(*it).ok());
                 let parent = parents.get(row).zip(place);
                 let parent = parent.filter(|(parent, _)| **parent != id && **parent != -1);
-                // The time of the record is no time of a call.
+                // The time of this record is not the time of a call.
                 let Some(trace) = self.trace(id, i64::MAX, i64::MIN) else {
                     continue;
                 };
@@ -365,8 +365,8 @@ impl Assembler {
         }
     }
 
-    /// The open trace of a record that tells about this span of time; nothing if it is not wanted or
-    /// late.
+    /// Returns the open trace of a record with this span of time. `None` if the trace is not
+    /// wanted, or the record is late.
     pub(super) fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
         if self
             .settings
@@ -415,7 +415,7 @@ impl Default for OpenTrace {
 }
 
 impl ClosedIds {
-    /// The ids in the order in which the traces were closed.
+    /// Returns the ids in the order in which the traces were closed.
     pub(super) fn iter(&self) -> impl Iterator<Item = (i64, bool)> {
         let ids = self.order.iter();
         ids.filter_map(|id| Some((*id, *self.ids.get(id)?)))
@@ -434,7 +434,7 @@ impl ClosedIds {
     }
 }
 
-/// What the strings of one chunk are called in [`Operations`].
+/// Maps the strings of one chunk to their numbers in [`Operations`].
 struct TextCache<'a> {
     strings: Vec<&'a str>,
     texts: Vec<Option<TextId>>,
@@ -489,7 +489,7 @@ impl<'a> TextCache<'a> {
     }
 }
 
-/// Positions in a batch, in ascending order, as rows of its tables.
+/// Converts positions in a batch, in ascending order, to rows of its tables.
 fn rows_by_table(batch: &RecordBatch, positions: &[u32]) -> Vec<Vec<usize>> {
     let mut rows = vec![Vec::new(); batch.tables().len()];
     let mut next = vec![0_usize; rows.len()];

@@ -1,19 +1,19 @@
-//! The calls of all traces as one tree, of which graphs and flame graphs are views.
+//! The calls of all traces as one tree. Graphs and flame graphs are views of it.
 
 use foldhash::HashMap;
 
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Call, Trace};
 
-/// How many nodes the call tree has at most. Calls beyond it count in graphs alone.
+/// The most nodes of the call tree. Calls beyond it count only in graphs.
 const MAX_NODES: usize = 500_000;
 
-/// The calls of all traces, those with the same callers up to the entry added up.
+/// The calls of all traces. Calls with the same callers up to the entry are added up.
 #[derive(Debug, Clone)]
 pub struct CallTree {
     nodes: Vec<CallTreeNode>,
     children: HashMap<(usize, OperationId), usize>,
-    /// Calls from one operation to another beyond the bound of nodes.
+    /// Calls from one operation to another beyond the limit of nodes.
     beyond: HashMap<(Option<OperationId>, OperationId), u64>,
 }
 
@@ -22,13 +22,13 @@ pub struct CallTree {
 pub struct CallTreeNode {
     /// The operation; `None` is the entry, from which traces begin.
     pub operation: Option<OperationId>,
-    /// The position of the caller's node; the entry is its own.
+    /// The position of the caller's node; the entry refers to itself.
     pub parent: usize,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
-    /// How long they took together, in nanoseconds.
+    /// Their total time, in nanoseconds.
     pub total_ns: u64,
-    /// How long they took without the calls that they made, in nanoseconds.
+    /// Their own time without the calls that they made, in nanoseconds.
     pub self_ns: u64,
 }
 
@@ -64,7 +64,7 @@ impl CallTree {
         nodes.chain(self.beyond())
     }
 
-    /// The same tree with each operation on one host only.
+    /// Returns the same tree with all hosts merged.
     #[must_use]
     pub fn without_hosts(&self, operations: &Operations) -> Self {
         let mut first: HashMap<KindId, OperationId> = HashMap::default();
@@ -89,8 +89,8 @@ impl CallTree {
         merged
     }
 
-    /// Adds the calls of a trace below a node; returns the node of each. A call without a node is
-    /// given that of the entry.
+    /// Adds the calls of a trace below a node; returns the node of each. A call without a node gets
+    /// the entry's node.
     pub(super) fn add(&mut self, trace: &Trace, base: usize) -> Vec<usize> {
         let mut places: Vec<usize> = Vec::with_capacity(trace.calls.len());
         for (call, (caller, own)) in trace.calls.iter().zip(trace.callers()) {
@@ -98,7 +98,7 @@ impl CallTree {
                 Some(caller) => places.get(caller).copied().unwrap_or(0),
                 None => base,
             };
-            // The entry cannot be a caller within the trace: such a caller has no node.
+            // The entry cannot be a caller within the trace, so such a caller has no node.
             let has_node = caller.is_none() || parent != 0;
             let place = has_node
                 .then(|| self.child(parent, call.operation))
@@ -118,7 +118,7 @@ impl CallTree {
         places
     }
 
-    /// Adds a call with a node of its own, below that of its caller in the same trace.
+    /// Adds a call with a node of its own, below its caller's in the same trace.
     pub(super) fn push(&mut self, call: &Call, caller: Option<usize>, self_ns: u64) {
         self.nodes.push(CallTreeNode {
             operation: Some(call.operation),
@@ -129,8 +129,8 @@ impl CallTree {
         });
     }
 
-    /// Adds a node of another tree below the node of its caller, and returns where it is. Without
-    /// that node, or room for one more, only the calls count; `from` is the caller.
+    /// Adds a node of another tree below the node of its caller, and returns its position. Without
+    /// that node, or without room for one more, only the calls count; `from` is the caller.
     pub(super) fn merge(
         &mut self,
         parent: Option<usize>,
@@ -157,7 +157,7 @@ impl CallTree {
         beyond.map(|((from, to), calls)| (*from, *to, *calls))
     }
 
-    /// The node of an operation below another; nothing if there are too many nodes.
+    /// Returns the node of an operation below another; `None` if there are too many nodes.
     fn child(&mut self, parent: usize, operation: OperationId) -> Option<usize> {
         if let Some(known) = self.children.get(&(parent, operation)) {
             return Some(*known);

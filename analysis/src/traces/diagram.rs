@@ -1,4 +1,4 @@
-//! One trace as a sequence diagram: components beside each other, calls and returns between them.
+//! One trace as a sequence diagram: components side by side, calls and returns between them.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use super::graph::{ENTRY, escaped};
 use super::operations::Operations;
 use super::tree::Trace;
 
-/// How many calls a diagram shows; it says how many it leaves out.
+/// The most calls in a diagram. It shows how many calls are left out.
 const MAX_CALLS: usize = 500;
 
-/// The room for a component and for a message, in pixels.
+/// The space for a component and for a message, in pixels.
 const COLUMN: usize = 190;
 const ROW: usize = 26;
 
@@ -17,7 +17,7 @@ const ROW: usize = 26;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SequenceDiagram {
     title: String,
-    /// The components, in order of their first call; the entry first.
+    /// The components, in the order of their first call; the entry first.
     lifelines: Vec<String>,
     messages: Vec<Message>,
     left_out: usize,
@@ -27,12 +27,12 @@ pub struct SequenceDiagram {
 struct Message {
     from: usize,
     to: usize,
-    /// The operation of a call; none of a return.
+    /// The operation of a call; `None` for a return.
     call: Option<String>,
 }
 
 impl SequenceDiagram {
-    /// The diagram of a valid trace.
+    /// Creates the diagram of a valid trace.
     pub fn of(trace: &Trace, operations: &Operations) -> Self {
         let mut lifelines = vec![ENTRY.to_owned()];
         let mut messages = Vec::new();

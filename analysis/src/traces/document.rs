@@ -11,27 +11,27 @@ use super::profile::Timed;
 use super::tree::Trace;
 use super::{ClosedTrace, Outcome, TraceAnalysis};
 
-/// The page, but for its data.
+/// The page without its data.
 const PAGE: &str = include_str!("report.html");
 
-/// Where the data goes in the page.
+/// The place of the data in the page.
 const DATA: &str = "/*DATA*/";
 
-/// How many sessions, and classes, a document lists.
+/// The most sessions, and the most classes, in a document.
 const MAX_LISTED: usize = 1_000;
 
-/// How many classes have a trace as an example in the page.
+/// The most classes with an example trace in the page.
 const MAX_EXAMPLES: usize = 30;
 
-/// How many calls of a trace the page shows.
+/// The most calls of a trace in the page.
 const MAX_CALLS: usize = 400;
 
-/// How many nodes a graph in the page has at most. Nobody reads a larger one.
+/// The most nodes of a graph in the page. Nobody can read a larger one.
 const MAX_NODES: usize = 400;
 
 impl TraceAnalysis {
-    /// What was found, with the dependencies of `operations` at the top and those of the other levels
-    /// below `graphs`.
+    /// Returns the results. The dependencies of `operations` are at the top, those of the other
+    /// levels below `graphs`.
     pub fn document(&self, self_loops: bool) -> Value {
         let operations = self.operations();
         let profile = self.profile();
@@ -101,8 +101,8 @@ impl TraceAnalysis {
         })
     }
 
-    /// The calls of all valid traces as folded stacks: one line a list of callers, with the time that
-    /// the last one spent itself, in nanoseconds. Viewers of flame graphs read them.
+    /// Returns the calls of all valid traces as folded stacks: one line for each list of callers,
+    /// with the last one's own time in nanoseconds. Viewers of flame graphs read them.
     pub fn folded(&self) -> String {
         let tree = self.profile().call_tree().without_hosts(self.operations());
         let mut stacks: Vec<String> = vec![String::new()];
@@ -121,7 +121,7 @@ impl TraceAnalysis {
         folded
     }
 
-    /// The operations with their response times, those with the most calls first.
+    /// Returns the operations with their response times; operations with the most calls come first.
     fn timed(&self) -> impl Iterator<Item = (&Operation, &Timed)> {
         let mut timed: Vec<(KindId, &Timed)> = self
             .profile()
@@ -133,7 +133,7 @@ impl TraceAnalysis {
             let operation = self.operations().of_kind(kind);
             operation.map(|operation| (&*operation.signature, &*operation.component))
         };
-        // The order is that of names, not that of arrival.
+        // Sorted by name, independent of the order of arrival.
         timed
             .sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), name(*kind)));
         timed
@@ -141,7 +141,7 @@ impl TraceAnalysis {
             .filter_map(|(kind, timed)| Some((self.operations().of_kind(kind)?, timed)))
     }
 
-    /// The dependencies of operations by their signatures, as the list of operations names them.
+    /// Returns the dependencies of operations by their signatures, as in the list of operations.
     fn operation_dependencies(&self, self_loops: bool) -> Vec<Value> {
         let operations = self.operations();
         let mut calls = std::collections::BTreeMap::new();
@@ -168,7 +168,7 @@ impl TraceAnalysis {
 }
 
 impl ClosedTrace {
-    /// The trace as one JSON object, for lists of traces.
+    /// Returns the trace as one JSON object, for lists of traces.
     pub fn document(&self, operations: &Operations) -> Value {
         let trace = &self.trace;
         let (verdict, reason) = match self.outcome {
@@ -192,7 +192,7 @@ impl ClosedTrace {
     }
 }
 
-/// The page of an analysis: one file, which needs no network.
+/// Returns the page of an analysis: one file that needs no network.
 pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     let (profile, operations) = (analysis.profile(), analysis.operations());
     let tree = profile.call_tree();
@@ -236,7 +236,7 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
         fields.insert("timed".to_owned(), timed.collect());
         fields.insert("pictures".to_owned(), json!(graphs));
         fields.insert("waterfalls".to_owned(), slowest.chain(examples).collect());
-        // The page takes these from the lists above, and cannot hold the ids as numbers.
+        // The page takes these values from the lists above, and cannot hold the ids as numbers.
         for unused in [
             "classes",
             "dependencies",
@@ -247,12 +247,12 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
             fields.remove(unused);
         }
     }
-    // Whatever names hold, they cannot end the script.
+    // Whatever the names contain, they cannot end the script.
     let data = document.to_string().replace('<', "\\u003c");
     PAGE.replacen(DATA, &data, 1)
 }
 
-/// What one operation took.
+/// Returns the figures of one operation.
 fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
     let times = timed.durations.times(&operation.signature);
     json!({
@@ -292,7 +292,7 @@ fn root(trace: &Trace, operations: &Operations) -> Option<String> {
     operations.get(first.operation).map(short_name)
 }
 
-/// A graph, and where its nodes are drawn.
+/// Returns a graph with the positions of its nodes.
 fn picture(name: &str, graph: &Graph) -> Value {
     if graph.nodes.len() > MAX_NODES {
         return json!({ "name": name, "too_large": graph.nodes.len() });
@@ -316,7 +316,7 @@ fn picture(name: &str, graph: &Graph) -> Value {
     })
 }
 
-/// The calls of a trace with the times after its start, in nanoseconds.
+/// Returns the calls of a trace with their times after its start, in nanoseconds.
 fn waterfall(trace: &Trace, why: &str, operations: &Operations) -> Value {
     let start = trace.start();
     let own = trace.callers();

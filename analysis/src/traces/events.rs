@@ -1,4 +1,4 @@
-//! Events of one trace to calls, with repair of ends that are missing.
+//! Converts the events of one trace to calls, and repairs missing ends.
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +22,7 @@ pub(super) enum EventKind {
     After,
     AfterFailed,
     Before,
-    /// It has a number, and is neither the beginning nor the end of a call.
+    /// It has a number, but is neither the start nor the end of a call.
     Other,
 }
 
@@ -32,17 +32,17 @@ pub(super) struct EventCalls {
     pub(super) calls: Vec<Call>,
     /// For each event, the position of the call that is open after it.
     pub(super) event_calls: Vec<u32>,
-    /// How many ends of calls were added.
+    /// The number of added ends of calls.
     pub(super) added: usize,
     open: Vec<usize>,
 }
 
 impl EventCalls {
-    /// Makes calls of events in order, without copies.
+    /// Makes calls of events, which are in order and without copies.
     ///
-    /// An end is missing where a number is missing, or at the end of the trace. With `repair` it is
-    /// taken to be that of the innermost open call, at the time of the next event. The result counts
-    /// only if everything after it fits.
+    /// An end is missing where a number is missing, or at the end of the trace. With `repair` it
+    /// counts as the end of the innermost open call, at the time of the next event. The result is
+    /// used only if everything after it fits.
     pub(super) fn of(
         events: &[Event],
         repair: bool,
@@ -51,7 +51,7 @@ impl EventCalls {
         let mut made = Self::default();
         match made.replay(events, repair, operation) {
             Ok(()) => Ok(made),
-            // A repair that leads to a contradiction was none.
+            // A repair that leads to a contradiction does not count.
             Err(_) if made.added > 0 => Err(Reason::EventMissing),
             Err(reason) => Err(reason),
         }

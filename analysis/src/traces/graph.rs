@@ -1,4 +1,4 @@
-//! Who calls whom, as a graph: of components, of operations, of hosts, or as a call tree.
+//! Dependencies as a graph: of components, of operations, of hosts, or as a call tree.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,10 @@ use super::layout;
 use super::operations::{Operation, OperationId, Operations};
 use super::tree::Trace;
 
-/// What the nodes of a graph are.
+/// The kind of a graph's nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Level {
-    /// Components, wherever they run.
+    /// Components on all hosts together.
     Components,
     /// Components on hosts.
     HostComponents,
@@ -21,7 +21,7 @@ pub enum Level {
     HostOperations,
     /// Hosts.
     Hosts,
-    /// Operations, wherever they run.
+    /// Operations on all hosts together.
     Operations,
 }
 
@@ -37,7 +37,7 @@ pub struct Graph {
 /// A node.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GraphNode {
-    /// The host, if hosts count, and the component of an operation; outermost first.
+    /// The host, if hosts are distinguished, and the component of an operation; outermost first.
     pub groups: Vec<String>,
     /// Its name.
     pub label: String,
@@ -50,7 +50,7 @@ pub struct GraphEdge {
     pub from: usize,
     /// The position of the called node.
     pub to: usize,
-    /// How many calls.
+    /// The number of calls.
     pub calls: u64,
 }
 
@@ -80,7 +80,7 @@ impl Level {
         GraphNode { groups, label }
     }
 
-    /// What makes a node one of its own. Operations with the same short name are different ones.
+    /// Returns the key of a node. Operations with the same short name are different nodes.
     fn key(self, operation: &Operation) -> (GraphNode, &str) {
         let signature = match self {
             Self::HostOperations | Self::Operations => &operation.signature,
@@ -98,7 +98,7 @@ impl GraphNode {
         }
     }
 
-    /// Its name with those of its groups.
+    /// Returns its name, preceded by the names of its groups.
     pub fn full_name(&self) -> String {
         let mut name = self.groups.join("::");
         if !name.is_empty() {
@@ -109,7 +109,7 @@ impl GraphNode {
 }
 
 impl Graph {
-    /// The dependencies that a call tree shows. Calls within a node are left out, as in Kieker,
+    /// Returns the dependencies in a call tree. Calls within a node are left out, as in Kieker,
     /// unless `self_loops` is set.
     pub fn of(tree: &CallTree, operations: &Operations, level: Level, self_loops: bool) -> Self {
         let mut nodes = vec![GraphNode::entry()];
@@ -147,7 +147,7 @@ impl Graph {
         }
     }
 
-    /// A call tree with a node of its own for each list of callers.
+    /// Returns a call tree with a separate node for each list of callers.
     pub fn of_tree(tree: &CallTree, operations: &Operations, with_hosts: bool) -> Self {
         let mut nodes = vec![GraphNode::entry()];
         let mut edges = Vec::new();
@@ -173,7 +173,7 @@ impl Graph {
         Self { nodes, edges }
     }
 
-    /// The call tree of one valid trace.
+    /// Returns the call tree of one valid trace.
     pub fn of_trace(trace: &Trace, operations: &Operations) -> Self {
         let mut tree = CallTree::default();
         let callers = trace.callers();
@@ -186,7 +186,7 @@ impl Graph {
     pub fn dot(&self) -> String {
         let mut dot = String::from("digraph G {\n rankdir=LR;\n node [shape=box];\n");
         for (number, node) in self.nodes.iter().enumerate() {
-            // Graphviz merges clusters of the same name.
+            // Graphviz merges clusters with the same name.
             let mut name = String::from("cluster");
             for group in &node.groups {
                 name = format!("{name}/{group}");
@@ -246,12 +246,12 @@ impl Graph {
     }
 }
 
-/// A text in a DOT file.
+/// Quotes a text for a DOT file.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// A text in an XML file. Characters that XML cannot have become question marks.
+/// Escapes a text for an XML file. Characters that XML cannot contain become question marks.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

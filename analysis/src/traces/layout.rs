@@ -1,26 +1,26 @@
-//! Where the nodes of a graph are drawn: in layers from left to right (Sugiyama, Tagawa, Toda, 1981).
+//! The positions of a graph's nodes: in layers from left to right (Sugiyama, Tagawa, Toda, 1981).
 //!
-//! cycles are cut -> layers by the longest way from a start -> order by the mean of the neighbours
+//! cycles are cut -> layers by the longest path from a start -> order by the mean of the neighbours
 
 use std::fmt::Write as _;
 
 use super::graph::{Graph, GraphNode, escaped};
 
-/// The height of a node and the room between two, in pixels.
+/// The height of a node and the space between two, in pixels.
 const NODE_HEIGHT: f64 = 40.0;
 const GAP: f64 = 24.0;
 
-/// The width of a letter, and the room between two layers, in pixels.
+/// The width of a letter, and the space between two layers, in pixels.
 const LETTER: f64 = 7.2;
 const LAYER_GAP: f64 = 90.0;
 
-/// How many letters of a name are drawn.
+/// The most letters of a drawn name.
 const MAX_LETTERS: usize = 44;
 
-/// How often the layers are ordered.
+/// The number of passes that order the layers.
 const SWEEPS: usize = 8;
 
-/// Where one node is drawn.
+/// The position of one node.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Placement {
     /// The upper left corner.
@@ -33,7 +33,7 @@ impl Placement {
     pub(super) const HEIGHT: f64 = NODE_HEIGHT;
 }
 
-/// How a graph is drawn.
+/// The layout of a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Layout {
     pub(super) nodes: Vec<Placement>,
@@ -48,7 +48,7 @@ pub(super) struct Layout {
 pub(super) struct Curve([(f64, f64); 4]);
 
 impl Curve {
-    /// Around nodes between the two: over them from left to right, and below them back.
+    /// Goes around nodes between the two: above them from left to right, and below them back.
     fn between(from: Placement, to: Placement) -> Self {
         let half = NODE_HEIGHT / 2.0;
         let gap = to.x - from.x - from.width;
@@ -71,13 +71,13 @@ impl Curve {
         Self([(x1, y1), (x1, bottom), (x2, bottom), (x2, y2)])
     }
 
-    /// As SVG has it.
+    /// Returns it in SVG's syntax.
     pub(super) fn path(&self) -> String {
         let [(x1, y1), (x2, y2), (x3, y3), (x4, y4)] = self.0;
         format!("M{x1:.0} {y1:.0}C{x2:.0} {y2:.0} {x3:.0} {y3:.0} {x4:.0} {y4:.0}")
     }
 
-    /// The point in its middle.
+    /// Returns the point in its middle.
     pub(super) fn middle(&self) -> (f64, f64) {
         let [a, b, c, d] = self.0;
         let middle = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;
@@ -85,7 +85,7 @@ impl Curve {
     }
 }
 
-/// Finds a place for every node and edge.
+/// Finds a position for every node and edge.
 pub(super) fn place(graph: &Graph) -> Layout {
     let layers = layers(graph);
     let mut rows: Vec<Vec<usize>> = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn place(graph: &Graph) -> Layout {
         spread(row, &mut at);
     }
     for sweep in 0..SWEEPS {
-        // From left to right by callers, and back by those that are called.
+        // From left to right by callers, and back by the called nodes.
         let is_forward = sweep % 2 == 0;
         let mut sums = vec![(0.0, 0.0); graph.nodes.len()];
         let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -135,7 +135,7 @@ pub(super) fn place(graph: &Graph) -> Layout {
     finish(graph, &rows, &at)
 }
 
-/// Puts the nodes of a layer below each other, around a common middle.
+/// Places the nodes of a layer below each other, around a common middle.
 fn spread(row: &[usize], at: &mut [f64]) {
     let mut y = -(count(row.len()) - 1.0) / 2.0;
     for node in row {
@@ -151,7 +151,7 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Makes pixels of rows and places.
+/// Converts rows and positions to pixels.
 fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
     let mut placements = vec![Placement::default(); graph.nodes.len()];
     let top = at.iter().copied().fold(0.0, f64::min);
@@ -178,7 +178,7 @@ fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
         width: x - LAYER_GAP + GAP,
         height: (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP,
     };
-    // Room for the curves above and below the nodes.
+    // Make space for the curves above and below the nodes.
     let highest = layout.curves.iter().map(|curve| curve.middle().1);
     let shift = GAP - highest.fold(GAP, f64::min);
     layout.nodes.iter_mut().for_each(|node| node.y += shift);
@@ -202,7 +202,7 @@ fn width(node: &GraphNode) -> f64 {
     count(longest) * LETTER + 20.0
 }
 
-/// The layer of each node: the longest way to it, without the edges that close a cycle.
+/// Returns the layer of each node: the longest path to it, without the edges that close a cycle.
 fn layers(graph: &Graph) -> Vec<usize> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
@@ -210,7 +210,8 @@ fn layers(graph: &Graph) -> Vec<usize> {
             out.push(edge.to);
         }
     }
-    // Nodes in the order in which a search in depth leaves them; edges to open nodes close cycles.
+    // Nodes in the order in which a depth-first search leaves them; edges to open nodes close
+    // cycles.
     let mut state = vec![0_u8; graph.nodes.len()];
     let mut left = Vec::with_capacity(graph.nodes.len());
     for start in 0..graph.nodes.len() {
@@ -258,7 +259,7 @@ fn layers(graph: &Graph) -> Vec<usize> {
     layers
 }
 
-/// The graph as a picture of its own.
+/// Returns the graph as a picture of its own.
 pub(super) fn svg(graph: &Graph) -> String {
     let layout = place(graph);
     let (width, height) = (layout.width, layout.height);
@@ -308,7 +309,7 @@ pub(super) fn svg(graph: &Graph) -> String {
     svg
 }
 
-/// The end of a long name tells more than its beginning.
+/// The end of a long name has more information than its beginning.
 fn shortened(text: &str) -> String {
     let letters = text.chars().count();
     if letters <= MAX_LETTERS {

@@ -1,6 +1,7 @@
-//! Adds saved results up.
+//! Adds saved results.
 //!
-//! A file names operations, nodes and traces by its own numbers. They become those of the analysis.
+//! A file has its own numbers for operations, nodes and traces. They are mapped to the numbers of
+//! the analysis.
 
 use std::borrow::Cow;
 
@@ -15,10 +16,10 @@ use super::saved::{Saved, SavedOpen, SavedTraces};
 use super::tree::{Call, Trace};
 
 impl TraceAnalysis {
-    /// Adds saved results to what was found: those of an earlier life, or those of several consumers.
+    /// Adds saved results to this analysis: of an earlier life, or of several consumers.
     ///
-    /// All of them go in one call: a trace of which records are in several of them is put together
-    /// from all, unless one of them had closed it.
+    /// Pass all of them in one call. A trace with records in several of them is assembled from all,
+    /// unless one of them had closed it.
     pub fn add_saved(&mut self, parts: Vec<SavedTraces>) {
         let mut unfinished = Vec::with_capacity(parts.len());
         for SavedTraces(part) in parts {
@@ -36,7 +37,7 @@ impl TraceAnalysis {
         }
     }
 
-    /// Adds everything but what may still change.
+    /// Adds everything except traces that may still change.
     fn add_finished<'a>(
         &mut self,
         part: Saved<'a>,
@@ -112,7 +113,7 @@ impl TraceAnalysis {
     /// Adds the records of a trace that was open.
     fn reopen(&mut self, saved: SavedOpen<'_>, operations: &Numbers) {
         let assembler = &mut self.assembler;
-        // They were counted when they came.
+        // They were counted when they arrived.
         let counted = assembler.counts.records;
         let session = saved.session.map(|session| assembler.sessions.id(&session));
         let metadata = saved.metadata.map(|it| Metadata {
@@ -145,7 +146,7 @@ impl TraceAnalysis {
     }
 }
 
-/// The numbers of this analysis for those of a file.
+/// Maps the numbers of a file to the numbers of this analysis.
 struct Numbers {
     kinds: Vec<KindId>,
     operations: Vec<OperationId>,

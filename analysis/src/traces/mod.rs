@@ -1,19 +1,18 @@
-//! Traces: which call made which, put together from records that come in any order.
+//! Traces: the calls of operations, assembled from records in any order.
 //!
 //! ```text
 //! parcels -> Assembler (records of a trace -> calls, validity) -> Profile (call tree, classes, counts)
 //!                                                                    -> graphs, diagrams, document, report
 //! ```
 //!
-//! Records are of two kinds, as in Kieker.
-//! An execution is one finished call with its place in the trace: `eoi`, its number in the order of
-//! entries, and `ess`, its depth.
-//! Events tell the beginning and the end of a call, numbered by `orderIndex`.
-//! The rules of validity are those of Kieker's `TraceReconstructionFilter` and
-//! `EventRecordTraceReconstructionFilter` (van Hoorn et al., "Kieker: A Framework for Application
-//! Performance Monitoring and Dynamic Software Analysis", section 2).
+//! There are two kinds of records, as in Kieker. An execution is one finished call with its place
+//! in the trace: `eoi`, its number in the order of entries, and `ess`, its depth. Events mark the
+//! start and the end of a call. `orderIndex` numbers them. The rules of validity come from Kieker's
+//! `TraceReconstructionFilter` and `EventRecordTraceReconstructionFilter` (van Hoorn et al.,
+//! "Kieker: A Framework for Application Performance Monitoring and Dynamic Software Analysis",
+//! section 2).
 //!
-//! Time comes from the records alone: the newest time that was seen is the present.
+//! Only the records define the time: the newest time so far is the present.
 
 mod assemble;
 mod call_tree;
@@ -50,7 +49,7 @@ use super::parcel::Parcel;
 use super::stage::Stage;
 use saved::SeenChunks;
 
-/// Everything that records tell about traces: an [`Assembler`] and the [`Profile`] that it fills.
+/// The complete analysis of traces: an [`Assembler`] and the [`Profile`] that it fills.
 #[derive(Debug, Default)]
 pub struct TraceAnalysis {
     assembler: Assembler,
@@ -59,7 +58,7 @@ pub struct TraceAnalysis {
 }
 
 impl TraceAnalysis {
-    /// An analysis that has seen nothing.
+    /// Creates an analysis that has seen nothing.
     pub fn new(settings: TraceSettings) -> Self {
         Self {
             chunks: settings.chunks_once.then(SeenChunks::default),
@@ -68,7 +67,7 @@ impl TraceAnalysis {
         }
     }
 
-    /// Takes the records of a parcel. `each` is called with every trace that is closed by them.
+    /// Takes the records of a parcel. `each` is called with every trace that they close.
     pub fn accept(&mut self, parcel: &Parcel, mut each: impl FnMut(&ClosedTrace, &Operations)) {
         if let (Some(chunks), Some(identity)) = (&mut self.chunks, parcel.identity()) {
             if chunks.insert(identity, identity.sequence) > 0 {
@@ -83,7 +82,7 @@ impl TraceAnalysis {
         });
     }
 
-    /// Closes the traces that are still open. `each` is called with every one of them.
+    /// Closes all open traces. `each` is called with every one of them.
     pub fn finish(&mut self, mut each: impl FnMut(&ClosedTrace, &Operations)) {
         let profile = &mut self.profile;
         self.assembler.finish(&mut |closed, operations| {
@@ -93,30 +92,30 @@ impl TraceAnalysis {
         profile.finish(self.assembler.operations(), self.assembler.counts());
     }
 
-    /// What was found. Complete after [`finish`](Self::finish).
+    /// Returns the results. They are complete after [`finish`](Self::finish).
     pub fn profile(&self) -> &Profile {
         &self.profile
     }
 
-    /// The operations that the profile names by numbers.
+    /// Returns the operations to which the numbers in the profile refer.
     pub fn operations(&self) -> &Operations {
         self.assembler.operations()
     }
 }
 
-/// A stage that feeds a [`TraceAnalysis`]. Cloning shares the analysis.
+/// A stage that feeds a [`TraceAnalysis`]. Clones share the analysis.
 #[derive(Debug, Clone, Default)]
 pub struct TraceStage(Arc<Mutex<StageState>>);
 
 #[derive(Default)]
 struct StageState {
     analysis: TraceAnalysis,
-    /// Where closed traces are listed, and its name.
+    /// The output for the list of closed traces, and its name.
     list: Option<(Box<dyn Write + Send>, Box<str>)>,
 }
 
 impl TraceStage {
-    /// A stage that feeds an analysis of its own.
+    /// Creates a stage with an analysis of its own.
     pub fn new(settings: TraceSettings) -> Self {
         let analysis = TraceAnalysis::new(settings);
         let list = None;
@@ -193,45 +192,45 @@ impl fmt::Debug for StageState {
     }
 }
 
-/// What was counted. Every trace is in one of `valid`, `invalid` and `incomplete`.
+/// The counts. Every trace is in one of `valid`, `invalid` and `incomplete`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct TraceCounts {
-    /// Records of traces, late ones and copies included.
+    /// Records of traces, including late ones and copies.
     pub records: u64,
-    /// Executions outside of traces.
+    /// Executions outside traces.
     pub untraced: u64,
-    /// Records that were there twice; the second one is dropped.
+    /// Records that came twice; the second one is dropped.
     pub copies: u64,
-    /// Traces of which records came after they had been closed.
+    /// Traces with records that came after they had been closed.
     pub late: u64,
-    /// These records.
+    /// The number of these late records.
     pub late_records: u64,
-    /// Valid traces, repaired ones included.
+    /// Valid traces, including repaired ones.
     pub valid: u64,
     /// Traces that are valid because missing ends of calls were added.
     pub repaired: u64,
-    /// Chunks that came again, and were passed over.
+    /// Chunks that came again, and were skipped.
     pub chunk_copies: u64,
-    /// Chunks that are in two results that were added up. Of traces that were still open there copies
-    /// are dropped; other traces of such chunks count twice.
+    /// Chunks that are in two merged results. For traces that were still open, copies are dropped;
+    /// other traces of such chunks count twice.
     pub shared_chunks: u64,
     /// Traces that contradict themselves.
     pub invalid: BTreeMap<Reason, u64>,
     /// Traces that lack records.
     pub incomplete: BTreeMap<Reason, u64>,
-    /// Traces whose caller is in another trace that was found.
+    /// Traces whose caller was found in another trace.
     pub linked: u64,
-    /// Traces whose caller is in another trace that was not found, or is not valid.
+    /// Traces whose caller is in a trace that was not found, or is not valid.
     pub parent_missing: u64,
-    /// Valid traces beyond the bound of classes.
+    /// Valid traces beyond the limit of classes.
     pub without_class: u64,
-    /// Valid traces beyond the bound of sessions.
+    /// Valid traces beyond the limit of sessions.
     pub without_session: u64,
 }
 
 impl TraceCounts {
-    /// These counts, with those of records from an assembler.
+    /// Returns these counts, with an assembler's counts of records.
     #[must_use]
     fn with_records(self, records: &Self) -> Self {
         Self {

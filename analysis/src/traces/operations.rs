@@ -1,17 +1,18 @@
-//! Operations by number: on which host, of which component, by which signature.
+//! Operations by number: host, component, and signature.
 
 use std::sync::Arc;
 
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
-/// The most operations, and the most texts, that are kept apart; further ones count as `(other)`.
+/// The most operations, and the most texts, that are distinguished; further ones count as
+/// `(other)`.
 const MAX_OPERATIONS: usize = 100_000;
 
-/// How many bytes the texts may have together; further ones are called `(other)`.
+/// The most bytes of all texts together; further texts become `(other)`.
 const MAX_TEXT_BYTES: usize = 64 << 20;
 
-/// The name of everything beyond the bounds.
+/// The name of everything beyond the limits.
 const OTHER: &str = "(other)";
 
 /// The number of an operation on a host, in [`Operations`].
@@ -21,13 +22,13 @@ pub struct OperationId(pub(super) u32);
 /// An operation on a host.
 #[derive(Debug, Clone)]
 pub struct Operation {
-    /// Where it ran.
+    /// Its host.
     pub host: Arc<str>,
-    /// The class or module that has it.
+    /// Its class or module.
     pub component: Arc<str>,
     /// Its name and, in short, its parameters: `getBook(..)`, `getOffers()`.
     pub name: Arc<str>,
-    /// Its signature, as the records have it.
+    /// Its signature, as in the records.
     pub signature: Arc<str>,
     /// The same number for the same operation on all hosts.
     pub(super) kind: KindId,
@@ -63,7 +64,7 @@ pub struct Operations {
     ids: HashMap<(TextId, KindId), OperationId>,
 }
 
-/// Texts by number, of which number 0 stands for the ones beyond the bounds.
+/// Texts by number. Number 0 stands for the texts beyond the limits.
 #[derive(Debug)]
 pub(super) struct Texts {
     list: Vec<Arc<str>>,
@@ -80,7 +81,7 @@ impl Default for Operations {
             list: Vec::new(),
             ids: HashMap::default(),
         };
-        // Number 0 of each list stands for the ones beyond the bounds.
+        // Number 0 of each list stands for the items beyond the limits.
         let other = operations.text(OTHER);
         let kind = operations.kind(None, other);
         operations.id(other, kind);
@@ -117,7 +118,7 @@ impl Operations {
         self.texts.id(text)
     }
 
-    /// The number of an operation by its signature, and by the class of the object where that is
+    /// Returns the number of an operation by its signature, and by the class of the object if it is
     /// known.
     pub(super) fn kind(&mut self, class: Option<TextId>, signature: TextId) -> KindId {
         if let Some(known) = self.kind_ids.get(&(class, signature)) {
@@ -125,7 +126,7 @@ impl Operations {
         }
         let text = self.texts.get(signature);
         let (component, name) = split(&text);
-        // The class says nothing new where the signature names it, too.
+        // The class adds nothing if the signature contains it, too.
         if let Some(named) = class.map(|class| self.texts.get(class)) {
             if named.is_empty() || *named == *component {
                 let kind = self.kind(None, signature);
@@ -215,7 +216,7 @@ impl Texts {
     }
 }
 
-/// Component and short name of a signature such as
+/// Splits a signature into component and short name, such as
 /// `public void org.shop.Cart.add(java.lang.String, int)` or `bool shop::cart::add(&mut Cart)`.
 fn split(signature: &str) -> (&str, String) {
     let (head, parameters) = match signature.split_once('(') {

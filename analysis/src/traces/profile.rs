@@ -1,4 +1,4 @@
-//! What traces add up to: one call tree of all, equivalence classes, response times, sessions.
+//! The results of traces: one call tree of all, equivalence classes, response times, sessions.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -14,41 +14,43 @@ use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Outcome, Trace};
 use crate::filters::Durations;
 
-/// How many operations have response times of their own; further ones are measured together.
+/// The most operations with response times of their own; further ones are measured together.
 const MAX_TIMED: usize = 10_000;
 
-/// How many calls the shapes of all classes have together; traces of further ones are counted.
+/// The most calls in the shapes of all classes together; traces of further classes are only
+/// counted.
 const MAX_CLASS_CALLS: usize = 1_000_000;
 
-/// The most sessions that are kept apart; traces of further sessions belong to none.
+/// The most sessions; traces of further sessions belong to none.
 const MAX_SESSIONS: usize = 100_000;
 
-/// How many of the slowest traces are kept.
+/// The number of slowest traces that are kept.
 const SLOWEST: usize = 50;
 
-/// How many calls of closed traces are remembered, for traces that they called.
+/// The most remembered calls of closed traces, to place the traces that they called.
 const MAX_PLACED_CALLS: usize = 2_000_000;
 
-/// How many calls of traces may wait for the traces that called them.
+/// The most calls of traces that wait for their calling traces.
 const MAX_WAITING_CALLS: usize = 1_000_000;
 
-/// Traces that have the same calls in the same order.
+/// Traces with the same calls in the same order.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct TraceClass {
-    /// How many traces.
+    /// The number of traces.
     pub traces: u64,
-    /// How long they took together, in nanoseconds.
+    /// Their total time, in nanoseconds.
     pub total_ns: u64,
-    /// The trace of them that began first.
+    /// The trace that began first.
     pub example: Trace,
 }
 
 /// Valid traces of one session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// How many traces.
+    /// The number of traces.
     pub traces: u64,
-    /// When the first one began and the last one ended, in nanoseconds since the Unix epoch.
+    /// The start of the first trace and the end of the last one, in nanoseconds since the Unix
+    /// epoch.
     pub span: (i64, i64),
 }
 
@@ -62,7 +64,7 @@ pub(super) struct Timed {
 /// The operation and depth of each call: the shape of a trace.
 pub(super) type Shape = Box<[(OperationId, i32)]>;
 
-/// What valid traces add up to.
+/// The results of valid traces.
 #[derive(Debug, Default)]
 pub struct Profile {
     pub(super) counts: TraceCounts,
@@ -76,18 +78,18 @@ pub struct Profile {
     pub(super) links: Links,
 }
 
-/// What is needed to find the caller of a trace in another one.
+/// The data for finding the caller of a trace in another one.
 #[derive(Debug, Default)]
 pub(super) struct Links {
     pub(super) placed: HashMap<i64, Placed>,
     pub(super) placed_order: VecDeque<i64>,
     placed_cost: usize,
-    /// Traces by the ids of the traces that they wait for.
+    /// Traces by the ids of the traces for which they wait.
     pub(super) waiting: BTreeMap<i64, Vec<Trace>>,
     waiting_calls: usize,
 }
 
-/// Where the calls of a trace are in the call tree.
+/// The nodes of a trace's calls in the call tree.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Placed {
     pub(super) nodes: Box<[usize]>,
@@ -95,25 +97,25 @@ pub(super) struct Placed {
 }
 
 impl Profile {
-    /// What was counted.
+    /// Returns the counts.
     pub fn counts(&self) -> &TraceCounts {
         &self.counts
     }
 
-    /// The calls of all valid traces, operations on different hosts apart.
+    /// Returns the calls of all valid traces. Operations on different hosts are distinct.
     pub fn call_tree(&self) -> &CallTree {
         &self.tree
     }
 
-    /// The equivalence classes, operations on different hosts apart; those with the most traces
-    /// first.
+    /// Returns the equivalence classes; classes with the most traces come first. Operations on
+    /// different hosts are distinct.
     pub fn classes(&self) -> Vec<&TraceClass> {
         let mut classes: Vec<_> = self.classes.values().collect();
         classes.sort_by_key(|class| class.rank());
         classes
     }
 
-    /// The equivalence classes of traces whose calls may have run on different hosts.
+    /// Returns the equivalence classes without distinguishing hosts.
     pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
         let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::default();
         for (shape, class) in &self.classes {
@@ -150,7 +152,8 @@ impl Profile {
         &self.slowest
     }
 
-    /// When the first valid trace began and the last one ended, in nanoseconds since the Unix epoch.
+    /// Returns the start of the first valid trace and the end of the last one, in nanoseconds since
+    /// the Unix epoch.
     pub fn span(&self) -> Option<(i64, i64)> {
         self.span
     }
@@ -172,7 +175,7 @@ impl Profile {
         self.link(closed.trace, operations);
     }
 
-    /// Places a valid trace, or lets it wait for the trace that called it.
+    /// Places a valid trace, or lets it wait for its calling trace.
     pub(super) fn link(&mut self, trace: Trace, operations: &Operations) {
         let Some((parent, place)) = trace.parent else {
             return self.place(trace, 0, operations);
@@ -198,7 +201,7 @@ impl Profile {
             .flatten()
             .map(|it| it.id)
             .collect();
-        // The others wait for traces that wait themselves; last come those that wait for each other.
+        // Others wait for traces that wait themselves. Traces that wait for each other come last.
         let is_outermost = |id: &i64| !waiting.contains(id);
         let outermost: Vec<i64> = self
             .links
@@ -273,7 +276,7 @@ impl Profile {
         }
     }
 
-    /// Where the times of an operation are added up.
+    /// Returns the figures to which an operation's times are added.
     pub(super) fn timed(&mut self, kind: KindId) -> Option<&mut Timed> {
         let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
             true => kind,
@@ -381,14 +384,14 @@ impl Links {
 }
 
 impl Placed {
-    /// In calls: what a trace costs beside them is about as much as eight.
+    /// Measured in calls: the overhead of a trace is about eight calls.
     fn cost(&self) -> usize {
         let places = self.nodes.len().saturating_add(self.event_calls.len());
         places.saturating_add(8)
     }
 
-    /// The node of a call by its place in the trace; that of the first call if the place is not
-    /// known.
+    /// Returns the node of a call by its place in the trace; for an unknown place, the node of the
+    /// first call.
     fn node(&self, place: i32) -> Option<usize> {
         let place = usize::try_from(place.max(0)).ok()?;
         let call = match self.event_calls.is_empty() {

@@ -1,8 +1,8 @@
-//! Results as a JSON file, so that an analysis goes on after a restart, and the results of several
-//! consumers add up.
+//! Results as a JSON file. So an analysis can continue after a restart, and the results of several
+//! consumers can be added.
 //!
-//! Operations, nodes and traces are named by their positions in the lists of the same file. README.md
-//! describes the file, under "Saved results".
+//! Operations, nodes and traces are named by their positions in the lists of the same file.
+//! README.md describes the file, under "Saved results".
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,28 +21,28 @@ use crate::lanes::{LaneKey, Sequences};
 /// The value of `format`. Another one cannot be read.
 const FORMAT: &str = "baler-traces/1";
 
-/// What [`TraceAnalysis::save`] wrote.
+/// The output of [`TraceAnalysis::save`].
 #[derive(Debug)]
 pub struct SavedTraces(pub(super) Saved<'static>);
 
-/// A file has no results that can be used.
+/// The file has no usable results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SavedTracesError {
-    /// It has another format: written by another version, perhaps.
+    /// It has another format, perhaps of another version.
     #[error("its format is `{0}`, not `{FORMAT}`")]
     Format(Box<str>),
-    /// It is not the JSON document that is expected, or is not whole.
+    /// It is not the expected JSON document, or is not complete.
     #[error(transparent)]
     Json(#[from] serde_json::Error),
-    /// It names something by a number that it does not have.
+    /// It uses a number that does not exist.
     #[error("{what} names {named} {number}, which the file does not have")]
     Number {
-        /// What names it.
+        /// The item with the number.
         what: &'static str,
-        /// What is named.
+        /// The kind of item to which the number refers.
         named: &'static str,
-        /// By which number.
+        /// The number.
         number: usize,
     },
 }
@@ -65,7 +65,7 @@ pub(super) struct Saved<'a> {
     pub(super) classes: Vec<Cow<'a, TraceClass>>,
     pub(super) sessions: Cow<'a, BTreeMap<Box<str>, Session>>,
     pub(super) slowest: Cow<'a, [Trace]>,
-    /// Traces by their ids, and where their calls are in `tree`.
+    /// Traces by their ids, and the positions of their calls in `tree`.
     pub(super) placed: Vec<(i64, Cow<'a, Placed>)>,
     pub(super) waiting: Vec<Cow<'a, Trace>>,
     /// Closed traces, and whether a record came late.
@@ -100,17 +100,17 @@ pub(super) struct SavedOpen<'a> {
     pub(super) events: Cow<'a, [Event]>,
 }
 
-/// What a record of the trace said.
+/// The content of the trace's metadata record.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SavedMetadata<'a> {
     pub(super) host: Cow<'a, str>,
-    /// The trace that called it, and the place in it.
+    /// The trace that called it, and the place in that trace.
     pub(super) parent: Option<(i64, i32)>,
 }
 
 impl TraceAnalysis {
-    /// Writes all that was found as one JSON document, open traces included. Call it before
+    /// Writes all results as one JSON document, including open traces. Call it before
     /// [`finish`](Self::finish).
     ///
     /// # Errors
@@ -191,7 +191,7 @@ impl SavedTraces {
     ///
     /// # Errors
     ///
-    /// [`SavedTracesError`], also where reading fails.
+    /// [`SavedTracesError`], also if reading fails.
     pub fn read(input: impl io::Read) -> Result<Self, SavedTracesError> {
         let saved: Saved<'static> = serde_json::from_reader(io::BufReader::new(input))?;
         saved.check()?;
@@ -200,7 +200,7 @@ impl SavedTraces {
 }
 
 impl Saved<'_> {
-    /// Checks that every number names something.
+    /// Checks that every number refers to an item.
     fn check(&self) -> Result<(), SavedTracesError> {
         if self.format != FORMAT {
             return Err(SavedTracesError::Format((*self.format).into()));
@@ -252,12 +252,12 @@ impl Saved<'_> {
     }
 }
 
-/// How many lanes of producers are remembered, those of the lowest producers are forgotten first; and
-/// how many ranges of chunks they have together.
+/// The most remembered lanes of producers, and the most ranges of chunks in all of them. Lanes of
+/// the lowest producers are forgotten first.
 const MAX_LANES: usize = 65_536;
 const MAX_RANGES: usize = 1 << 18;
 
-/// The chunks that are in the results.
+/// The chunks in the results.
 #[derive(Debug, Default)]
 pub(super) struct SeenChunks {
     lanes: BTreeMap<LaneKey, Sequences>,
@@ -265,7 +265,8 @@ pub(super) struct SeenChunks {
 }
 
 impl SeenChunks {
-    /// Adds the chunks from this one to that sequence number; how many of them it had.
+    /// Adds the chunks from `first` to the sequence number `last`. Returns how many of them it
+    /// already had.
     pub(super) fn insert(&mut self, first: ChunkIdentity, last: u64) -> u64 {
         let key = LaneKey::from(first);
         if self.lanes.len() >= MAX_LANES && !self.lanes.contains_key(&key) {

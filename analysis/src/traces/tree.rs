@@ -10,19 +10,19 @@ use super::operations::OperationId;
 pub struct Call {
     /// Its number in the order of entries, from 0.
     pub eoi: i32,
-    /// How deep it is nested, from 0.
+    /// Its depth of nesting, from 0.
     pub ess: i32,
     /// Entered at, in nanoseconds since the Unix epoch.
     pub tin: i64,
     /// Ended at, in nanoseconds since the Unix epoch.
     pub tout: i64,
-    /// What was called.
+    /// The called operation.
     pub operation: OperationId,
-    /// Whether it ended with an error; only events tell.
+    /// Whether it ended with an error; only events contain this.
     pub failed: bool,
 }
 
-/// A call as saved results have it: eoi, ess, tin, tout, operation, failed.
+/// A call in the form of saved results: eoi, ess, tin, tout, operation, failed.
 type CallRow = (i32, i32, i64, i64, OperationId, bool);
 
 impl From<CallRow> for Call {
@@ -53,7 +53,7 @@ impl From<Call> for CallRow {
 }
 
 impl Call {
-    /// How long it took, in nanoseconds; 0 if it ended before it began.
+    /// Returns its duration in nanoseconds; 0 if it ended before it began.
     pub fn nanos(&self) -> u64 {
         u64::try_from(self.tout.saturating_sub(self.tin)).unwrap_or(0)
     }
@@ -69,7 +69,8 @@ pub struct Trace {
     pub parent: Option<(i64, i32)>,
     /// The session, if there is one.
     pub session: Option<Box<str>>,
-    /// The calls: of a valid trace, each one after its caller or the calls of an earlier sibling.
+    /// The calls. In a valid trace, each one comes after its caller and the calls of earlier
+    /// siblings.
     pub calls: Vec<Call>,
     /// For each event of a trace made of events, the position of the call that was open after it.
     pub(super) event_calls: Vec<u32>,
@@ -78,13 +79,13 @@ pub struct Trace {
 /// The verdict on a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Records are missing that could still have come, or would have been needed.
+    /// Records are missing that could still have come, or were necessary.
     Incomplete(Reason),
     /// Its records contradict each other.
     Invalid(Reason),
-    /// Valid, after ends of calls that were missing had been added.
+    /// Valid after missing ends of calls were added.
     Repaired,
-    /// Whole and consistent.
+    /// Complete and consistent.
     Valid,
 }
 
@@ -100,7 +101,7 @@ impl Outcome {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Reason {
-    /// A call ends that is not the innermost open one.
+    /// A call ends although it is not the innermost open one.
     AfterMismatch,
     /// The end of a call is missing.
     AfterMissing,
@@ -114,11 +115,11 @@ pub enum Reason {
     FirstNotRoot,
     /// It lasts longer than the maximum duration.
     MaxDuration,
-    /// Events have no record of their trace, which names host and session.
+    /// Events lack the record of their trace, which contains host and session.
     MetadataMissing,
     /// It has both executions and events.
     MixedKinds,
-    /// It has a record of the trace, and nothing else.
+    /// It has only the record of the trace.
     NoCalls,
     /// The numbers in the order of entries do not rise by one from 0.
     OrderGap,
@@ -147,24 +148,24 @@ impl Reason {
 }
 
 impl Trace {
-    /// When its first call began, in nanoseconds since the Unix epoch.
+    /// Returns the start of its first call, in nanoseconds since the Unix epoch.
     pub fn start(&self) -> i64 {
         self.calls.iter().map(|call| call.tin).min().unwrap_or(0)
     }
 
-    /// From the first beginning to the last end, in nanoseconds.
+    /// Returns the time from the first start to the last end, in nanoseconds.
     pub fn nanos(&self) -> u64 {
         let end = self.calls.iter().map(|call| call.tout).max().unwrap_or(0);
         u64::try_from(end.saturating_sub(self.start())).unwrap_or(0)
     }
 
-    /// How deep its deepest call is nested, from 0.
+    /// Returns the depth of its deepest call, from 0.
     pub fn max_depth(&self) -> i32 {
         self.calls.iter().map(|call| call.ess).max().unwrap_or(0)
     }
 
-    /// For each call of a valid trace, the position of its caller and the time that it spent
-    /// itself, in nanoseconds.
+    /// Returns the position of the caller and the own time in nanoseconds, for each call of a valid
+    /// trace.
     pub fn callers(&self) -> Vec<(Option<usize>, u64)> {
         let mut open: Vec<usize> = Vec::new();
         let mut callers: Vec<(Option<usize>, u64)> = Vec::with_capacity(self.calls.len());
@@ -180,7 +181,7 @@ impl Trace {
         callers
     }
 
-    /// Puts executions into order, drops copies, and checks them by Kieker's rules
+    /// Sorts executions, drops copies, and checks them by Kieker's rules
     /// (`ExecutionTrace.toMessageTrace`). Returns the number of copies, and the first problem.
     pub(super) fn check(&mut self) -> (usize, Result<(), Reason>) {
         let before = self.calls.len();

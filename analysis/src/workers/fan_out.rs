@@ -1,4 +1,4 @@
-//! Passes the deliveries of one reader to several workers: for media that have only one reader.
+//! Passes the deliveries of one reader to several workers. For media that have only one reader.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -16,7 +16,8 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 /// How long the reader may wait while nothing is in work.
 const IDLE_WAIT: Duration = Duration::from_millis(50);
 
-/// How long the reader may wait while chunks are in work. A verdict may reach it that much later.
+/// How long the reader may wait while chunks are in work. A verdict may reach it later by this
+/// time.
 const BUSY_WAIT: Duration = Duration::from_millis(2);
 
 /// How long to wait after an error from which the reader recovers by itself.
@@ -24,15 +25,14 @@ const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 /// Splits one reader into several that work at the same time. A thread of its own drives the reader.
 ///
-/// All chunks of a lane go to the same part, in order. The lane is the producer's if the medium knows
-/// the chunk's identity, else the medium's own.
-/// Verdicts reach the reader a little later, so that no part ever returns [`Settled::Stale`].
-/// The sum of the demands bounds the chunks in work: one slow worker can hold up the others.
-/// Only the first part returns the medium's stats.
+/// All chunks of a lane go to the same part, in order. It is the producer's lane if the medium
+/// knows the chunk's identity, otherwise the medium's own lane. Verdicts reach the reader a little
+/// later, so no part ever returns [`Settled::Stale`]. The sum of the demands limits the chunks in
+/// work: one slow worker can delay the others. Only the first part returns the medium's stats.
 ///
 /// # Errors
 ///
-/// The operating system refuses a thread.
+/// The operating system cannot start a thread.
 pub fn fan_out(
     reader: Box<dyn ChunkReader>,
     count: NonZeroUsize,
@@ -46,7 +46,7 @@ pub fn fan_out(
     let mut parts: Vec<Box<dyn ChunkReader>> = Vec::with_capacity(count.get());
     let mut senders = Vec::with_capacity(count.get());
     for number in 0..count.get() {
-        // Bounded by the demand: the reader hands out no more.
+        // The demand limits it: the reader delivers no more.
         let (sender, events) = unbounded();
         senders.push(Some(sender));
         parts.push(Box::new(FanOutReader {
@@ -73,13 +73,13 @@ pub fn fan_out(
     Ok(parts)
 }
 
-/// The state that the parts and the hub share.
+/// The state shared by the parts and the hub.
 #[derive(Debug, Default)]
 struct FanOutState {
     stats: ReaderStats,
     thread: Option<JoinHandle<ReaderCloseReport>>,
     open_parts: usize,
-    /// As [`ChunkReader::waits_for`] of the reader.
+    /// The result of the reader's [`ChunkReader::waits_for`].
     waits_for: Option<&'static str>,
 }
 
@@ -98,10 +98,10 @@ enum FanOutRequest {
 struct FanOutHub {
     reader: Box<dyn ChunkReader>,
     requests: Receiver<FanOutRequest>,
-    /// The channel to each part; none for parts that have closed.
+    /// The channel to each part; `None` for closed parts.
     parts: Vec<Option<Sender<Result<Received, TransportError>>>>,
     demands: Vec<usize>,
-    /// The chunks in work, and the part that has each.
+    /// The chunks in work, and the part of each.
     in_work: HashMap<Token, usize>,
     state: Arc<Mutex<FanOutState>>,
     close_by: Option<Instant>,
@@ -120,7 +120,7 @@ impl FanOutHub {
             if !ended {
                 ended = self.receive();
             } else if let Ok(request) = self.requests.recv() {
-                // Only requests can come now.
+                // Only requests can arrive now.
                 self.handle(request);
             } else {
                 break;
@@ -130,7 +130,7 @@ impl FanOutHub {
         self.reader.close(by)
     }
 
-    /// Receives once and passes the event on; returns whether nothing will come any more.
+    /// Receives once and passes the event on. Returns whether nothing more will arrive.
     fn receive(&mut self) -> bool {
         let wait = match self.in_work.is_empty() {
             true => IDLE_WAIT,
@@ -150,7 +150,7 @@ impl FanOutHub {
                 self.send(part, Ok(Received::Chunk(delivery)));
             }
             Ok(Received::End | Received::Idle) => {}
-            // One part that is still there gets it.
+            // One of the open parts gets it.
             other => {
                 let pauses = other.is_err() && !is_final;
                 self.send_to_any(other);
@@ -169,7 +169,7 @@ impl FanOutHub {
         ends
     }
 
-    /// The part that a chunk goes to: the same for all chunks of a lane while that part is open.
+    /// Returns the part for a chunk: the same for all chunks of a lane while that part is open.
     fn part_of(&self, delivery: &Delivery) -> usize {
         let mut hasher = DefaultHasher::new();
         match delivery.meta.map(|meta| meta.identity) {
@@ -191,7 +191,7 @@ impl FanOutHub {
 
     fn send(&self, part: usize, event: Result<Received, TransportError>) {
         if let Some(Some(sender)) = self.parts.get(part) {
-            // A part that was dropped has asked to be closed.
+            // A dropped part has requested to be closed.
             sender.send(event).ok();
         }
     }
@@ -211,7 +211,7 @@ impl FanOutHub {
                 if let Some(place) = self.parts.get_mut(part) {
                     *place = None;
                 }
-                // The chunks that it did not settle go to the others.
+                // Its unsettled chunks go to the other parts.
                 let left: Vec<Token> = self
                     .in_work
                     .iter()
@@ -231,13 +231,13 @@ impl FanOutHub {
             return;
         }
         if let Err(error) = self.reader.settle(token, verdict) {
-            // A delivery that could not be settled comes again, and is then known as a copy.
+            // A delivery that could not be settled comes again, and is then recognised as a copy.
             self.send_to_any(Err(error));
         }
     }
 }
 
-/// One of the readers that a fan-out makes.
+/// One of the readers of a fan-out.
 struct FanOutReader {
     number: usize,
     capability: ReaderCapability,
@@ -294,7 +294,7 @@ impl ChunkReader for FanOutReader {
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        // The last one to go waits for the reader's end.
+        // The last part to leave waits for the reader's end.
         let thread = self.leave(by).then(|| lock(&self.state).thread.take());
         match thread.flatten().map(JoinHandle::join) {
             Some(Ok(report)) => report,

@@ -1,4 +1,4 @@
-//! The readers of one process, seen as one.
+//! Treats the readers of one process as one.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +10,12 @@ use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 use crate::lanes::{EarlierChunk, LaneTracker};
 use crate::report::{SourceReport, SourceWatch};
 
-/// The readers of one endpoint in one process, seen as one. Cloning shares; any thread may use it.
+/// The readers of one endpoint in one process, treated as one. Clones share it; any thread may use
+/// it.
 ///
-/// A group knows what all its readers settled. So it finds copies that went to two readers, and does
-/// not report a chunk as missing that another reader has.
-/// Its memory is bounded as that of one reader's [`LaneTracker`].
+/// A group knows which chunks all its readers settled. So it finds copies that went to two readers.
+/// It does not report a chunk as missing if another reader has it. Its memory is limited like the
+/// memory of one reader's [`LaneTracker`].
 #[derive(Debug, Clone, Default)]
 pub struct Group {
     state: Arc<GroupState>,
@@ -29,7 +30,7 @@ struct GroupState {
     started: Instant,
     /// When a reader last received something, in milliseconds after `started`.
     heard_ms: AtomicU64,
-    /// When a reader was last known to be not at its end, likewise.
+    /// When a reader was last known not to be at its end, likewise.
     waited_ms: AtomicU64,
 }
 
@@ -37,7 +38,7 @@ struct GroupState {
 #[derive(Debug)]
 struct GroupReader {
     watch: SourceWatch,
-    /// It has closed: other readers have its lanes now.
+    /// It has closed: other readers own its lanes now.
     left: bool,
 }
 
@@ -58,10 +59,10 @@ impl Default for GroupState {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct GroupReport {
-    /// All readers as one: counters are added, lanes and gaps are those of the union, and the lag of
-    /// a lane is the largest that any reader reports.
+    /// All readers as one: counters are added, lanes and gaps come from the union, and the lag of a
+    /// lane is the largest one that a reader reports.
     pub total: SourceReport,
-    /// Each reader's own, in the order in which they joined; after it left, its last one.
+    /// The report of each reader, in the order in which they joined; after it left, its last one.
     pub readers: Vec<SourceReport>,
 }
 
@@ -71,7 +72,7 @@ impl Group {
         Self::default()
     }
 
-    /// One reader more, at any time; see [`Source::in_group`](crate::Source::in_group).
+    /// Adds a reader, at any time; see [`Source::in_group`](crate::Source::in_group).
     pub(crate) fn join(&self, watch: SourceWatch) -> Member {
         let mut readers = lock(&self.state.readers);
         readers.push(GroupReader { watch, left: false });
@@ -82,7 +83,7 @@ impl Group {
         }
     }
 
-    /// The figures so far. Those of running readers are up to a quarter of a second old.
+    /// Returns the figures so far. Figures of running readers are up to a quarter of a second old.
     pub fn report(&self) -> GroupReport {
         let mut total = SourceReport::default();
         let mut reports = Vec::new();
@@ -110,7 +111,8 @@ impl Group {
         }
     }
 
-    /// Chunks and records that were handed on so far, without the cost of [`Group::report`].
+    /// Returns the chunks and records that were passed on so far, without the cost of
+    /// [`Group::report`].
     pub fn progress(&self) -> (u64, u64) {
         let readers = lock(&self.state.readers);
         readers.iter().fold((0, 0), |(chunks, records), reader| {
@@ -122,8 +124,8 @@ impl Group {
         })
     }
 
-    /// Since when no reader of the group received anything although one is not at the end of its
-    /// medium.
+    /// Since when no reader of the group has received anything although one is not at the end of
+    /// its medium.
     pub fn waiting(&self) -> Waiting {
         let readers = lock(&self.state.readers);
         let live = readers.iter().filter(|reader| !reader.left);
@@ -144,12 +146,12 @@ impl Group {
         self.state.stopped.load(Ordering::Acquire)
     }
 
-    /// Notes that something was received, if only a copy or damage, or processed.
+    /// Records that something was received (even only a copy or damage) or processed.
     pub(crate) fn heard(&self) {
         self.note(&self.state.heard_ms);
     }
 
-    /// Notes that a reader is not at the end of its medium.
+    /// Records that a reader is not at the end of its medium.
     pub(crate) fn waits(&self) {
         self.note(&self.state.waited_ms);
     }
@@ -163,7 +165,7 @@ impl Group {
         self.state.started + Duration::from_millis(self.state.heard_ms.load(Ordering::Acquire))
     }
 
-    /// For how long no reader received anything while all were at their end.
+    /// Returns for how long no reader has received anything while all were at their end.
     pub(crate) fn idle(&self) -> Duration {
         let waited = Duration::from_millis(self.state.waited_ms.load(Ordering::Acquire));
         let last = self.heard_at().max(self.state.started + waited);
@@ -185,8 +187,8 @@ impl Member {
         self.union().earlier_chunk(identity, checksum)
     }
 
-    /// Notes the verdict on a chunk that was in work; returns whether a reader of the group had
-    /// settled it before.
+    /// Records the verdict on a chunk in work; returns whether a reader of the group had settled it
+    /// before.
     pub(crate) fn settled(&self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) -> bool {
         let mut union = self.union();
         let before = verdict == Verdict::Ack
@@ -196,14 +198,14 @@ impl Member {
         before
     }
 
-    /// Notes the losses and the end of a lane in a chunk's header.
+    /// Records the losses and the end of a lane from a chunk's header.
     pub(crate) fn note_header(&self, header: &ChunkHeader) {
         let mut union = self.union();
         union.touch(header.identity.into());
         union.note_header(header);
     }
 
-    /// Tells the group that this reader has closed.
+    /// Informs the group that this reader has closed.
     pub(crate) fn leave(&self) {
         if let Some(place) = lock(&self.group.state.readers).get_mut(self.number) {
             place.left = true;

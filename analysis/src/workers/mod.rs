@@ -27,7 +27,7 @@ use crate::pipe::panicked;
 use crate::source::{Source, Stop};
 use crate::stage::Stage;
 
-/// How often the thread that waits for the workers looks after them.
+/// How often the thread that waits for the workers checks them.
 const TICK: Duration = Duration::from_millis(50);
 
 /// One reader and its stages.
@@ -47,11 +47,11 @@ impl fmt::Debug for Worker {
     }
 }
 
-/// How workers ended.
+/// The result of the workers.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Ended {
-    /// Their figures, also when one failed.
+    /// Their figures, even if one failed.
     pub report: GroupReport,
     /// The first failure of a worker; the others then finished their chunks and settled them.
     pub error: Option<AnalysisError>,
@@ -66,7 +66,7 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// `count` workers, as one group.
+    /// Creates `count` workers, as one group.
     pub fn new(count: NonZeroUsize) -> Self {
         Self {
             count,
@@ -82,21 +82,22 @@ impl Workers {
         self
     }
 
-    /// The group: it has the figures of the running workers, and stops them.
+    /// Returns the group. It has the figures of the running workers, and stops them.
     pub fn group(&self) -> &Group {
         &self.group
     }
 
     /// Makes the workers by `make`, which gets their numbers from 0, and runs each on a thread of
-    /// its own until `keep_going` says no, which each asks before every chunk; `tick` is called about
-    /// twenty times a second on the thread of the caller.
+    /// its own. Each worker calls `keep_going` before every chunk, and ends when it returns
+    /// `false`. `tick` is called about twenty times a second on the caller's thread.
     ///
-    /// Stages of different workers run at the same time: what they share must be safe for that, as
-    /// [`SharedOutput`](crate::sinks::SharedOutput) and [`SharedStage`](crate::filters::SharedStage) are.
-    /// Records of different lanes interleave, those of one lane stay in order.
+    /// Stages of different workers run at the same time. Data that they share must be safe for
+    /// that, such as [`SharedOutput`](crate::sinks::SharedOutput) and
+    /// [`SharedStage`](crate::filters::SharedStage). Records of different lanes interleave; records
+    /// of one lane stay in order.
     ///
-    /// When one worker fails or panics, the others finish their chunks, settle them and end.
-    /// Each closes its reader by the time that `close_by` returns.
+    /// When one worker fails or panics, the others finish their chunks, settle them and end. Each
+    /// closes its reader by the time that `close_by` returns.
     pub fn run(
         &self,
         mut make: impl FnMut(usize) -> Result<Worker, AnalysisError>,
@@ -148,7 +149,7 @@ impl Workers {
         }
     }
 
-    /// One worker's life.
+    /// The main function of one worker.
     fn work(
         &self,
         mut source: Source,
@@ -164,7 +165,8 @@ impl Workers {
             // The others need not wait until this one has closed.
             self.group.stop();
         }
-        // Parcels that the stages hold after a failure go back to the medium before the reader closes.
+        // Parcels that the stages hold after a failure go back to the medium before the reader
+        // closes.
         let dropped = catch_unwind(AssertUnwindSafe(|| drop(stage)));
         let closed = source.close(close_by());
         match ran {

@@ -26,7 +26,7 @@ struct Written<'a> {
     fields: &'a RawValue,
 }
 
-/// What the JSON sink writes of these records after a chunk carried them: type and fields.
+/// Writes these records by the JSON sink after a chunk carried them; returns type and fields.
 fn written(records: &[DynamicRecord]) -> Vec<(String, String)> {
     let mut batch = BatchBuilder::new();
     for record in records {
@@ -77,13 +77,13 @@ fn lines_come_back_as_they_were() {
         r#"{"type":"b","n":"one"}"#,
         r#"{"type":"b","n":[1,"one",{"a":[]}]}"#,
         r#"{"type":"b","n":[{"a":1},{"b":2}]}"#,
-        // Numbers that no integer and no float holds.
+        // Numbers that neither an integer nor a float can hold.
         r#"{"type":"c","n":18446744073709551615,"i":-9223372036854775808}"#,
         r#"{"type":"c","n":18446744073709551616,"i":-9223372036854775809}"#,
         r#"{"type":"c","d":0.1000000000000000055511151231257827}"#,
         r#"{"type":"c","d":0.30000000000000004}"#,
         r#"{"type":"c","z":-0,"y":-0.0}"#,
-        // Types that are none, and keys that no field can have.
+        // Values that are not a type, and keys that cannot be a field.
         r#"{"type":7}"#,
         r#"{"other":7}"#,
         r#"{}"#,
@@ -215,7 +215,7 @@ fn other_lines_are_refused() {
     assert!(matches!(inference.record("1"), Err(LineError::NoObject)));
 }
 
-/// However many types and keys there are, memory is bounded and no line is changed.
+/// However many types and keys there are, memory is limited and no line is changed.
 #[test]
 fn lines_beyond_what_is_kept_of_types_are_kept_as_text() {
     let lines: Vec<_> = (0..200)
@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// Everything that can be read now: the numbers in the lines, and bad ones.
+/// Reads everything that is available: the numbers in the lines, bad lines, and reasons of losses.
 fn read_all(reader: &mut JsonLinesReader) -> (Vec<i64>, Vec<BadJsonLine>, Vec<String>) {
     let (mut numbers, mut bad, mut lost) = Default::default();
     loop {
@@ -374,7 +374,7 @@ fn a_followed_file_is_read_across_rotations_truncation_and_restarts() {
     assert!(!reader.has_moved());
     drop(reader);
 
-    // Two rotations while nobody reads.
+    // Two rotations while no process reads.
     append(&path, "{\"n\":3}\n");
     fs::rename(&path, folder.path().join("app.log.2")).unwrap();
     append(&path, "{\"n\":4}\n");

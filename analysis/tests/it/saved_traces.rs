@@ -1,4 +1,4 @@
-//! Results that are saved: they add up over several consumers, and go on after a restart.
+//! Saved results: they add up over several consumers, and continue after a restart.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::traces::{Dice, Told, analyse, known_traces, log, parcels, told};
 
-/// What an analysis of these parcels saves.
+/// Returns the saved results of an analysis of these parcels.
 fn saved(parcels: &[Parcel], settings: &TraceSettings) -> Vec<u8> {
     let mut analysis = TraceAnalysis::new(settings.clone());
     for parcel in parcels {
@@ -27,14 +27,14 @@ fn loaded(bytes: &[u8]) -> SavedTraces {
     SavedTraces::read(bytes).unwrap()
 }
 
-/// An analysis with what these files have.
+/// Returns an analysis with the results of these files.
 fn merged(files: &[Vec<u8>], settings: &TraceSettings) -> TraceAnalysis {
     let mut analysis = TraceAnalysis::new(settings.clone());
     analysis.add_saved(files.iter().map(|bytes| loaded(bytes)).collect());
     analysis
 }
 
-/// Everything that is found, in an order that does not depend on the order of arrival.
+/// Returns all results, in an order that does not depend on the order of arrival.
 fn found(mut analysis: TraceAnalysis) -> (Value, Vec<String>) {
     analysis.finish(|_, _| {});
     let folded = analysis.folded();

@@ -1,4 +1,5 @@
-//! Random histories of a source over a medium that redelivers: what is acknowledged, and when.
+//! Random histories of a source over a medium that redelivers: which chunks are acknowledged, and
+//! when.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, LazyLock, Mutex};
@@ -19,14 +20,14 @@ const CHUNKS: u64 = 10;
 /// The chunks by number: encoded once, whatever the number of histories.
 static ENCODED: LazyLock<Vec<Bytes>> = LazyLock::new(|| (0..CHUNKS).map(chunk).collect());
 
-/// A queue that keeps what is not acknowledged, through the lives of its readers.
+/// A queue that keeps unacknowledged chunks through the lives of its readers.
 #[derive(Default)]
 struct Queue {
     ready: VecDeque<u64>,
     out: BTreeMap<Token, u64>,
     next_token: u64,
     acknowledged: BTreeSet<u64>,
-    /// Chunks whose parcels were all let go of, in some life: only these may be acknowledged.
+    /// Chunks whose parcels were all released, in some life: only these may be acknowledged.
     processed: BTreeSet<u64>,
     broken: bool,
 }
@@ -95,7 +96,7 @@ impl ChunkReader for Reader {
 #[derive(Debug, Clone)]
 enum Act {
     Receive,
-    /// Lets go of one of the parcels in work, or fails it.
+    /// Releases one of the parcels in work, or fails it.
     LetGo {
         fails: bool,
     },
@@ -125,7 +126,7 @@ fn act(dice: &mut Dice) -> Act {
 struct Life {
     source: Source,
     parcels: Vec<(u64, Parcel)>,
-    /// Chunks of which a parcel failed, by the clones that are left.
+    /// Chunks with a failed parcel, with the number of remaining clones.
     failed: BTreeSet<u64>,
 }
 
@@ -197,7 +198,7 @@ fn history(dice: &mut Dice) {
                 }
             }
             Act::Kill => {
-                // What was let go of and not yet settled is lost with the process.
+                // Released but unsettled chunks are lost with the process.
                 life = Life::new(&reader);
                 let mut queue = queue.lock().unwrap();
                 let out: Vec<u64> = std::mem::take(&mut queue.out).into_values().collect();

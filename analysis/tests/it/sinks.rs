@@ -1,4 +1,4 @@
-//! Sinks: what they write, and that nothing is settled before it is written.
+//! Sinks: their output, and that nothing is settled before it is written.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex};
@@ -287,7 +287,7 @@ fn nothing_of_a_record_can_control_the_terminal() {
     assert!(line.contains("\\u009b31m"), "{line}");
 }
 
-/// Of what was written at once the largest, and of all the sum.
+/// The largest single write, and the sum of all writes.
 #[derive(Clone, Default)]
 struct Sizes(Arc<Mutex<(usize, usize)>>);
 
@@ -364,7 +364,7 @@ fn a_file_that_another_process_writes_is_refused() {
     OutputFile::lines(&path, Existing::Append).unwrap();
 }
 
-/// What each run of a sink of CSV wrote, with the notices of the last one.
+/// Returns the output of each run of a CSV sink, with the notices of the last one.
 fn csv_runs(
     folder: &std::path::Path,
     existing: Existing,
@@ -441,7 +441,7 @@ fn csv_of_other_columns_stays_and_gets_a_file_beside_it() {
     let beside = beside.unwrap();
     let text = std::fs::read_to_string(&beside).unwrap();
     assert_eq!(text, "(timestamp),\"a,b\"\n1,a\n1,a\n");
-    // Somebody has put something else there, too.
+    // Another program has put something else there, too.
     std::fs::write(&beside, foreign).unwrap();
     let mut sink = CsvFolder::new(folder.path());
     let error = sink.accept(parcel(&[text_record("a")])).unwrap_err();

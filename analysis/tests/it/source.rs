@@ -99,7 +99,7 @@ fn a_copy_with_fewer_fields_has_all_records_and_holds_the_delivery() {
 #[test]
 fn duplicates_are_dropped_and_counted_and_gaps_are_told() {
     let (reader, _) = Scripted::new(play([0, 1, 1, 0, 2, 5, 2]));
-    // One at a time: otherwise a copy may wait for the first one's verdict, which is also right.
+    // One at a time: otherwise a copy may wait for the first one's verdict, which is also correct.
     let mut source = Source::new(reader).with_demand(1);
     let (mut stage, numbers) = keep_all();
     source.run(&mut stage, Stop::default(), |_| true).unwrap();
@@ -153,13 +153,13 @@ fn a_failed_chunk_comes_again_and_is_no_duplicate() {
     assert_eq!(source.report().duplicates, 0);
 }
 
-/// Like a connection whose sender has filled its window: after the first chunk nothing comes until
-/// that one is settled, and nothing wakes the reader then.
+/// Like a connection whose sender has filled its window: after the first chunk nothing arrives
+/// until that chunk is settled, and nothing wakes the reader then.
 struct WindowOfOne {
     capability: ReaderCapability,
     chunk: Option<Bytes>,
     settled: bool,
-    /// Told when the reader begins to wait.
+    /// Gets a message when the reader begins to wait.
     waits: Sender<()>,
 }
 
@@ -203,7 +203,7 @@ impl ChunkReader for WindowOfOne {
     }
 }
 
-/// Has poison when the reader waits.
+/// A quarantine that keeps poison messages only when the reader waits.
 struct Slow(Receiver<()>);
 
 impl Quarantine for Slow {
@@ -451,7 +451,7 @@ fn what_the_medium_owes_is_shown_until_something_comes() {
         panic!("no chunk came")
     };
     assert!(watch.report().waiting.since().is_none());
-    // The chunk in work is all that the source may have: it waits for its stages.
+    // The chunk in work is the only one that the source may have: it waits for its stages.
     let shortly = || Instant::now() + Duration::from_millis(5);
     source.step(shortly()).unwrap();
     assert!(watch.report().waiting.since().is_none());
@@ -533,7 +533,8 @@ fn a_chunk_with_the_identity_of_another_is_put_aside() {
     }
 }
 
-/// A queue that hands its reader all it has, and counts attempts of each chunk when the reader dies.
+/// A queue that delivers all its chunks at once, and counts attempts of each chunk when the reader
+/// dies.
 #[derive(Clone, Default)]
 struct Counting(Arc<Mutex<VecDeque<(u64, u32)>>>);
 
@@ -600,7 +601,7 @@ impl Drop for CountingReader {
     }
 }
 
-/// Keeps the places and reasons of what is put aside.
+/// Keeps the positions and reasons of poison messages.
 #[derive(Clone, Default)]
 struct Reasons(Arc<Mutex<Vec<(u64, String)>>>);
 
@@ -612,7 +613,7 @@ impl Quarantine for Reasons {
     }
 }
 
-/// Processes what comes, several chunks at a time, and dies at chunk 20; whether it died.
+/// Processes chunks, several at a time, and dies at chunk 20; returns whether it died.
 fn live(queue: &Counting, reasons: &Reasons, processed: &mut Vec<u64>) -> bool {
     let reader = Box::new(CountingReader {
         queue: queue.clone(),
@@ -630,7 +631,7 @@ fn live(queue: &Counting, reasons: &Reasons, processed: &mut Vec<u64>) -> bool {
             Step::Chunk(parcel) => {
                 let sequence = parcel.identity().unwrap().sequence;
                 if sequence == 20 {
-                    // What it holds dies with it.
+                    // Chunks in work die with it.
                     held.iter().for_each(baler_analysis::Parcel::fail);
                     drop(source);
                     return true;
@@ -638,7 +639,7 @@ fn live(queue: &Counting, reasons: &Reasons, processed: &mut Vec<u64>) -> bool {
                 held.push(parcel);
             }
             Step::Idle => {
-                // No more comes before it has settled these.
+                // No more arrive before these are settled.
                 let sequences = held.iter().map(|it| it.identity().unwrap().sequence);
                 processed.extend(sequences);
                 held.clear();

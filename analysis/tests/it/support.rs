@@ -73,14 +73,14 @@ pub(crate) fn parcel(records: &[DynamicRecord]) -> Parcel {
     Parcel::new(ChunkDecoder::default().decode(&bytes).unwrap())
 }
 
-/// What the script says happens next.
+/// The next event of the script.
 pub(crate) enum Play {
     Chunk(Bytes),
     Damaged(Bytes),
     Error(TransportError),
     Assigned(&'static [&'static str]),
     Revoked(&'static [&'static str]),
-    /// The reader is not at its end for so long, and hands out nothing.
+    /// The reader is not at its end for this time, and delivers nothing.
     Joins(Duration),
 }
 
@@ -88,7 +88,7 @@ fn names(lanes: &[&str]) -> Vec<LaneName> {
     lanes.iter().map(|lane| (*lane).into()).collect()
 }
 
-/// Plays a script, then ends; keeps the verdicts, redelivers what is to be tried again.
+/// Plays a script, then ends. Keeps the verdicts, and redelivers chunks after a retry.
 pub(crate) struct Scripted {
     capability: ReaderCapability,
     script: VecDeque<Play>,
@@ -221,7 +221,7 @@ impl ChunkReader for Scripted {
     }
 }
 
-/// Keeps the numbers of the records it gets; fails when its rule says so.
+/// Keeps the numbers of its records; fails according to its rule.
 pub(crate) struct Keep {
     numbers: Numbers,
     rule: Box<dyn FnMut(i64) -> Result<(), AnalysisError> + Send>,

@@ -1,5 +1,5 @@
-//! Traces: what Kieker makes of the same logs, generated traces whose trees are known, and what is
-//! late, evicted or called from another process.
+//! Traces: Kieker's results for the same logs, generated traces whose trees are known, and late,
+//! evicted or remotely called ones.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -513,7 +513,7 @@ fn signature(operation: usize) -> String {
     format!("void shop.Part{}.run{operation}(int)", operation % 5)
 }
 
-/// An execution and, of a trace that was called from another one, the record that says so.
+/// An execution and, for a trace that was called from another one, its metadata record.
 pub(crate) enum Told {
     Call(OperationExecutionRecord),
     Parent(TraceMetadata),
@@ -679,7 +679,7 @@ fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
             .get(&Reason::Evicted)
             .is_some_and(|count| *count >= 1)
     );
-    // A trace is cut only where a chunk ends in it; its rest comes late or begins a trace anew.
+    // A trace is only cut where a chunk ends in it. Its rest comes late or begins a new trace.
     assert!(incomplete < 10, "{counts:?}");
 }
 

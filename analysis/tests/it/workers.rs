@@ -24,7 +24,8 @@ fn soon() -> Instant {
     Instant::now() + Duration::from_secs(5)
 }
 
-/// The chunk of a lane with this sequence; its record tells both: lane * 1000 + sequence.
+/// Returns the chunk of a lane with this sequence. Its record contains both: lane * 1000 +
+/// sequence.
 fn of_lane(lane: u32, sequence: u64) -> Bytes {
     let mut identity = identity(sequence);
     identity.lane = lane;

@@ -1,4 +1,4 @@
-//! What the fuzz target `sinks` does with its bytes; `main` replays its corpus on stable.
+//! The body of the fuzz target `sinks`; `main` replays its corpus on stable.
 
 use std::io::{self, Write};
 
@@ -12,18 +12,18 @@ use crate::counting;
 #[expect(dead_code, reason = "shared with the targets of common")]
 mod fuzz_bodies;
 
-/// What the decoded columns of a chunk may take.
+/// The most memory of a chunk's decoded columns.
 const BUDGET: usize = 16 << 20;
 
-/// What a sink may take beside the budget.
+/// The most memory of a sink beside the budget.
 const SLACK: usize = 64 << 20;
 
 /// After this number of bytes the output is full: a chunk of a hundred bytes can be written as
 /// gigabytes.
 const OUTPUT: usize = 8 << 20;
 
-/// Decodes the bytes as columns and as a chunk, with lengths and checksums made right, and writes
-/// what is decoded to every sink. No sink takes more memory than the budget and 64 MiB.
+/// Decodes the bytes as columns and as a chunk, with corrected lengths and checksums, and writes
+/// the result to every sink. No sink takes more memory than the budget and 64 MiB.
 pub(crate) fn sinks(bytes: &[u8]) {
     let whole = std::iter::once(bytes.to_vec());
     for chunk in whole.chain(fuzz_bodies::chunks(bytes)) {

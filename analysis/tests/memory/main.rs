@@ -1,7 +1,7 @@
-//! Sinks take bounded memory, whatever the bytes of a chunk say: the corpus of the fuzz target
-//! `sinks`, that of the columns, and a chunk that expands.
+//! Sinks take limited memory, whatever a chunk contains: the corpus of the fuzz target `sinks`, the
+//! corpus of the columns, and a chunk that expands.
 //!
-//! A test binary of its own, because it counts every allocation of its process.
+//! A separate test binary, because it counts every allocation of its process.
 #![expect(
     clippy::unwrap_used,
     reason = "helpers of tests fail by panicking, like the tests"
@@ -50,7 +50,7 @@ fn chunk_that_expands() -> Vec<u8> {
     chunk
 }
 
-/// One test: another one beside it would allocate.
+/// One test: a second one beside it would allocate.
 #[test]
 fn corpora_and_a_chunk_that_expands_are_written_within_bounded_memory() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! The typed records of one chunk, until they are acknowledged.
+//! The typed records of one chunk until they are acknowledged.
 
 use std::fmt;
 use std::slice;
@@ -12,19 +12,20 @@ use crate::error::Error;
 
 /// Records that arrived together, in the order in which they were emitted.
 ///
-/// The batch is acknowledged by [`ack`](Self::ack). One that is dropped is given back and delivered
+/// [`ack`](Self::ack) acknowledges the batch. A batch that is dropped is given back and delivered
 /// again, to this consumer or another one.
 pub struct Batch<T> {
     records: Vec<T>,
     /// The position of each record in its chunk.
     positions: Vec<u32>,
-    /// Taken when it is settled.
+    /// Taken when the batch is settled.
     parcel: Option<Parcel>,
     source: SharedSource,
 }
 
-/// Names one record among all, for ever: a record that is delivered again has the same identity.
-/// Kieker's plain messages and a relay in front of chunks without identity give each copy a new one.
+/// Names one record uniquely and for ever: a record that is delivered again has the same identity.
+/// But Kieker's plain messages, and a relay in front of chunks without identity, give each copy a
+/// new one.
 ///
 /// It is displayed as `producer/epoch/lane/sequence/position`, for a column of a sink that removes
 /// duplicates.
@@ -62,7 +63,7 @@ impl<T> Batch<T> {
         &self.records
     }
 
-    /// Takes the records out of the batch, which is still to be acknowledged.
+    /// Takes the records out of the batch. The batch must still be acknowledged.
     pub fn take_records(&mut self) -> Vec<T> {
         std::mem::take(&mut self.records)
     }
@@ -72,8 +73,8 @@ impl<T> Batch<T> {
         self.records.iter()
     }
 
-    /// The records with their identities. There are none where neither the chunk nor the medium has
-    /// one, as with some of Kieker's.
+    /// Iterates over the records with their identities. An identity is `None` if neither the chunk
+    /// nor the medium has one, as with some of Kieker's chunks.
     pub fn identified(&self) -> impl Iterator<Item = (Option<RecordIdentity>, &T)> {
         let chunk = self.identity();
         let identity = move |position| chunk.map(|chunk| RecordIdentity { chunk, position });
@@ -81,23 +82,25 @@ impl<T> Batch<T> {
         positions.map(identity).zip(&self.records)
     }
 
-    /// The identity of the chunk: its producer, the producer's epoch, the lane, and the number in it.
+    /// Returns the identity of the chunk: its producer, the producer's epoch, the lane, and its
+    /// number.
     pub fn identity(&self) -> Option<ChunkIdentity> {
         self.parcel.as_ref().and_then(Parcel::identity)
     }
 
-    /// Where the chunk was: endpoint, lane (a partition, a queue) and position (an offset).
+    /// Returns the origin of the chunk: endpoint, lane (a partition, a queue) and position (an
+    /// offset).
     pub fn origin(&self) -> Option<&Origin> {
         self.parcel.as_ref().and_then(Parcel::origin)
     }
 
-    /// Whether the medium says that it delivered the chunk before. It does not know of copies that
-    /// the sender made, so a sink that removes duplicates looks for every identity.
+    /// Whether the medium reports that it delivered the chunk before. It does not know of copies
+    /// from the sender, so a sink that removes duplicates must check every identity.
     pub fn is_redelivered(&self) -> bool {
         self.parcel.as_ref().is_some_and(Parcel::is_redelivered)
     }
 
-    /// The whole chunk, records of other types included.
+    /// Returns the whole chunk, including records of other types.
     pub fn parcel(&self) -> Option<&Parcel> {
         self.parcel.as_ref()
     }
@@ -107,7 +110,7 @@ impl<T> Batch<T> {
     ///
     /// # Errors
     ///
-    /// The consumer has ended before ([`Error::Closed`]), or the medium failed. The chunk is then
+    /// The consumer has already ended ([`Error::Closed`]), or the medium failed. The chunk is then
     /// delivered again.
     pub fn ack(mut self) -> Result<(), Error> {
         let parcel = self.parcel.take();
@@ -130,8 +133,8 @@ impl<T> Batch<T> {
         Ok(source.settle_processed()?)
     }
 
-    /// Gives the chunk back, to be delivered again. The reason is kept beside it if it goes to the
-    /// quarantine after too many attempts.
+    /// Gives the chunk back, to be delivered again. If it goes to the quarantine after too many
+    /// attempts, the reason is kept with it.
     pub fn give_back(mut self, reason: impl Into<Box<str>>) {
         if let Some(parcel) = self.parcel.take() {
             parcel.fail_because(reason);

@@ -21,10 +21,10 @@ pub use stream::BatchStream;
 use crate::config::ConsumerConfig;
 use crate::error::Error;
 
-/// How long the consumer waits at a time before it looks whether it should stop.
+/// How long the consumer waits at a time before it checks whether it should stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long the end of a consumer may take that is dropped.
+/// The time limit for closing a consumer that is dropped.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long [`Consumer::for_each`] waits after an error of the handler: the first time, and at most.
@@ -57,7 +57,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 ///
-/// The text is no URI, no medium of this build has its scheme, a setting is wrong, or the medium
+/// The text is not a URI, no medium of this build has its scheme, a setting is wrong, or the medium
 /// cannot be opened.
 pub fn consume<T: Records>(
     medium: impl TryInto<ConsumerConfig, Error: Into<Error>>,
@@ -77,8 +77,8 @@ pub fn consume<T: Records>(
     })
 }
 
-/// A source of untyped records with the same settings, for [stages](baler_analysis::Stage) such as a
-/// sink that writes Parquet.
+/// Returns a source of untyped records with the same settings. It feeds
+/// [stages](baler_analysis::Stage), such as a sink that writes Parquet.
 ///
 /// # Errors
 ///
@@ -90,18 +90,18 @@ pub fn source(medium: impl TryInto<ConsumerConfig, Error: Into<Error>>) -> Resul
 
 /// Iterates over batches of typed records; made by [`consume`].
 ///
-/// It waits for the next batch, and ends where the medium ends, after
+/// It waits for the next batch. It ends at the end of the medium, after
 /// [`ConsumerConfig::idle_timeout`], or when it is [stopped](Self::stop_handle). Chunks without a
 /// record of `T` are acknowledged and counted ([`skipped`](Self::skipped)).
 ///
-/// An error ends it, unless it is [`Error::Read`]: then the chunk is given back and may come again.
-/// When it is dropped, batches that were acknowledged are settled, and all others are given back.
+/// An error ends it, except [`Error::Read`]: then the chunk is given back and may come again. When
+/// it is dropped, acknowledged batches are settled, and all others are given back.
 pub struct Consumer<T> {
     source: SharedSource,
     listens_on: Option<SocketAddr>,
     warning: Option<Box<str>>,
     idle_timeout: Option<Duration>,
-    /// Whether the source puts chunks aside that fail too often.
+    /// Whether the source moves chunks to quarantine after too many failures.
     puts_failures_aside: bool,
     skipped: u64,
     has_failed: bool,
@@ -109,14 +109,14 @@ pub struct Consumer<T> {
     records: PhantomData<fn() -> T>,
 }
 
-/// A source, opened.
+/// An open source.
 struct Opened {
     source: Source,
     listens_on: Option<SocketAddr>,
     warning: Option<Box<str>>,
 }
 
-/// The source of a consumer and of its batches; none when the consumer has ended.
+/// The source of a consumer and of its batches; `None` after the consumer has ended.
 #[derive(Clone)]
 struct SharedSource(Arc<Mutex<Option<Source>>>);
 
@@ -126,12 +126,12 @@ impl SharedSource {
     }
 }
 
-/// Ends a consumer from another thread, such as one that waits for signals.
+/// Ends a consumer from another thread, for example a thread that waits for signals.
 #[derive(Debug, Clone, Default)]
 pub struct StopHandle(Arc<AtomicBool>);
 
 impl StopHandle {
-    /// Ends the consumer within some 50 ms, at its next batch.
+    /// Ends the consumer within about 50 ms, at its next batch.
     pub fn stop(&self) {
         self.0.store(true, Ordering::Release);
     }
@@ -142,12 +142,13 @@ impl StopHandle {
 }
 
 impl<T: Records> Consumer<T> {
-    /// Hands each record to a handler, and acknowledges a batch when the handler took all of its
-    /// records; ends as the iterator does.
+    /// Passes each record to a handler, and acknowledges a batch when the handler has taken all of
+    /// its records. It ends like the iterator.
     ///
-    /// After an error of the handler the batch is given back. With a quarantine the consumer goes on
-    /// after a pause, the batch comes again, and after [`ConsumerConfig::max_attempts`] it is put into
-    /// quarantine with the last error. Without a quarantine the error ends the consumer.
+    /// After an error of the handler the batch is given back. With a quarantine the consumer
+    /// continues after a pause, and the batch comes again. After [`ConsumerConfig::max_attempts`]
+    /// it goes to the quarantine with the last error. Without a quarantine the error ends the
+    /// consumer.
     ///
     /// ```
     /// # use baler::Record;
@@ -168,7 +169,7 @@ impl<T: Records> Consumer<T> {
     ///
     /// # Errors
     ///
-    /// The consumer failed, or the handler without a quarantine.
+    /// The consumer failed, or the handler failed without a quarantine.
     pub fn for_each<E: Into<Box<dyn std::error::Error + Send + Sync>>>(
         self,
         mut handler: impl FnMut(&T) -> Result<(), E>,
@@ -176,8 +177,8 @@ impl<T: Records> Consumer<T> {
         self.for_each_batch(|batch| batch.iter().try_for_each(&mut handler))
     }
 
-    /// As [`for_each`](Self::for_each), with whole batches: for handlers that want the identity of
-    /// records, or write many at once.
+    /// As [`for_each`](Self::for_each), with whole batches: for handlers that need the identity of
+    /// records, or write many records at once.
     ///
     /// # Errors
     ///
@@ -205,7 +206,7 @@ impl<T: Records> Consumer<T> {
         self.close(CLOSE_TIMEOUT)
     }
 
-    /// Turns it into an asynchronous stream. A thread of its own reads one batch ahead.
+    /// Converts it to an asynchronous stream. A thread of its own reads one batch ahead.
     ///
     /// # Errors
     ///
@@ -218,7 +219,8 @@ impl<T: Records> Consumer<T> {
         BatchStream::start(self)
     }
 
-    /// The records of a chunk; none if there are none of `T`, or if the source will put it aside.
+    /// Returns the records of a chunk; `None` if there are none of `T`, or if the source will move
+    /// it to quarantine.
     fn batch(&mut self, parcel: Parcel) -> Option<Result<Batch<T>, Error>> {
         let mut typed = parcel.chunk().batch.read::<T>();
         let mut records = Vec::new();
@@ -252,17 +254,17 @@ impl<T: Records> Consumer<T> {
 }
 
 impl<T> Consumer<T> {
-    /// The address on which the medium waits for senders, if it does.
+    /// Returns the address on which the medium listens for senders, if it does.
     pub fn listens_on(&self) -> Option<SocketAddr> {
         self.listens_on
     }
 
-    /// What an operator should know, such as that anybody can connect.
+    /// Returns a warning for the operator, for example that any peer can connect.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
 
-    /// How many records of other types were acknowledged unread.
+    /// Returns how many records of other types were acknowledged unread.
     pub fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -276,12 +278,12 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Ends the consumer from elsewhere.
+    /// Returns a handle to end the consumer from another thread.
     pub fn stop_handle(&self) -> StopHandle {
         self.stop.clone()
     }
 
-    /// Whether nothing comes any more: it failed, was stopped, or has no batch in use.
+    /// Whether nothing more will arrive: it failed, was stopped, or has no batch in use.
     #[cfg(feature = "stream")]
     fn has_ended(&self) -> bool {
         self.has_failed || self.stop.is_stopped() || self.report().in_work == 0
@@ -295,11 +297,11 @@ impl<T> Consumer<T> {
             .map_or_else(SourceReport::default, Source::report)
     }
 
-    /// Settles what was acknowledged, gives back the rest, and ends within `timeout`.
+    /// Settles acknowledged chunks, gives back the rest, and ends within `timeout`.
     ///
     /// # Errors
     ///
-    /// The medium failed while it was closed. Chunks that were not settled come again.
+    /// The medium failed while it was closed. Unsettled chunks come again.
     pub fn close(self, timeout: Duration) -> Result<SourceReport, Error> {
         let source = self.source.lock().take();
         match source {

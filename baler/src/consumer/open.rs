@@ -1,4 +1,4 @@
-//! Opens a source: its medium, and what happens to chunks that cannot be processed.
+//! Opens a source: its medium and its quarantine.
 
 use std::io;
 use std::num::NonZeroU32;
@@ -12,8 +12,8 @@ use super::Opened;
 use crate::config::ConsumerConfig;
 use crate::error::Error;
 
-/// How many chunks a folder of the quarantine holds at most, and how many bytes; as with the program.
-/// The first chunk that does not fit stays at the medium, and the consumer ends.
+/// The most chunks, and the most bytes, of a quarantine folder; as with the program `baler`. The
+/// first chunk that does not fit stays at the medium, and the consumer ends.
 #[cfg(feature = "file")]
 const MAX_CHUNKS: u64 = 10_000;
 #[cfg(feature = "file")]
@@ -47,8 +47,8 @@ pub(super) fn source(config: &ConsumerConfig) -> Result<Opened, Error> {
     })
 }
 
-/// The source with the quarantine of these settings. Without one the chunk would be lost, so there is
-/// no limit of attempts either.
+/// Returns the source with the quarantine of these settings. Without a quarantine there is no limit
+/// of attempts either, because the chunk would be lost.
 fn with_quarantine(source: Source, config: &ConsumerConfig) -> Result<Source, Error> {
     let Some(place) = config.quarantine.as_deref() else {
         return Ok(source);
@@ -67,7 +67,7 @@ fn with_quarantine(source: Source, config: &ConsumerConfig) -> Result<Source, Er
     Ok(source.with_quarantine(MediumQuarantine::new(writer)))
 }
 
-/// Keeps chunks in a folder, and counts there which of them crash the process.
+/// Keeps chunks in a folder, and counts there the chunks that crash the process.
 #[cfg(feature = "file")]
 fn in_folder(source: Source, folder: &str) -> io::Result<Source> {
     use baler_analysis::quarantine::Attempts;

@@ -14,14 +14,14 @@ use futures_core::Stream;
 use super::{Batch, Consumer, StopHandle};
 use crate::error::Error;
 
-/// How often the thread looks, at the end of the medium, whether all batches are settled.
+/// How often the thread checks, at the end of the medium, whether all batches are settled.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// Batches of typed records as a [`Stream`]; made by [`Consumer::into_stream`].
 ///
-/// A thread of its own reads, one batch ahead. The stream ends when the medium has ended and all
-/// batches were acknowledged, or when the consumer is stopped. When it is dropped, the consumer ends;
-/// a batch that is acknowledged after that is delivered again.
+/// A thread of its own reads one batch ahead. The stream ends when the medium has ended and all
+/// batches were acknowledged, or when the consumer is stopped. If it is dropped, the consumer ends.
+/// A batch that is acknowledged after that is delivered again.
 pub struct BatchStream<T> {
     batches: Receiver<Result<Batch<T>, Error>>,
     waiting: Arc<Mutex<Option<Waker>>>,
@@ -92,7 +92,7 @@ impl<T> Stream for BatchStream<T> {
         }
         let waker = Some(context.waker().clone());
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = waker;
-        // One that came before the waker was there woke nobody.
+        // A batch that arrived before the waker was set has woken nobody, so check again.
         next()
     }
 }

@@ -1,4 +1,4 @@
-//! What is called through this crate is the code of `monitoring`, by the same types and functions.
+//! Calls through this crate run the code of `monitoring`, with the same types and functions.
 
 use std::any::TypeId;
 use std::fs;
@@ -17,12 +17,12 @@ fn type_of<T: 'static>(_: T) -> TypeId {
 
 #[test]
 fn emit_and_probes_are_those_of_monitoring() {
-    // A function that is re-exported has the same type, and two functions never do.
+    // A re-exported function has the same type, and two different functions never do.
     let facade = type_of(baler::emit::<Order>);
     assert_eq!(facade, type_of(baler_monitoring::emit::<Order>));
     let site = TypeId::of::<baler::monitoring::__private::Site>();
     assert_eq!(site, TypeId::of::<baler_monitoring::__private::Site>());
-    // The controller is that of monitoring and nothing else: a call needs no step in between.
+    // The controller has no field but that of monitoring, so a call needs no step in between.
     let size = size_of::<baler_monitoring::Controller>();
     assert_eq!(size_of::<Controller>(), size);
     let controller = Controller::to("null:").unwrap();
@@ -80,7 +80,7 @@ fn a_medium_that_is_away_holds_up_no_start() {
     assert_eq!((report.emitted(), report.delivered()), (2, 0));
 }
 
-/// Instructions of the calling thread, the least of three runs, by callgrind.
+/// Instructions of the calling thread, measured by callgrind: the least of three runs.
 fn instructions(calls_by: &str) -> u64 {
     let program =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/examples/facade_cost");

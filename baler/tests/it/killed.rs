@@ -11,17 +11,17 @@ use baler::ConsumerConfig;
 
 use crate::support::{Folder, Order, send_orders};
 
-/// In the environment of a consumer's process: what it reads, where it writes, and where it dies.
+/// In the environment of a consumer's process: its source, its output, and the point of its death.
 const URI: &str = "BALER_TEST_CONSUMES";
 const LOG: &str = "BALER_TEST_LOG";
 const DIES_AT: &str = "BALER_TEST_DIES_AT";
 
-/// The orders that are sent, and how many are in a chunk.
+/// The number of orders, and the number in a chunk.
 const ORDERS: u64 = 400;
 const CHUNK: usize = 8;
 
-/// A consumer of its own process: it writes a line for each order, and dies before a given point.
-/// Points are numbered: one before each order is handled, one before each batch is acknowledged.
+/// A consumer in its own process. It writes a line for each order, and dies before a given point.
+/// There is one point before each order is handled, and one before each batch is acknowledged.
 #[test]
 fn consumer_process() {
     let Ok(uri) = env::var(URI) else {
@@ -44,7 +44,7 @@ fn consumer_process() {
         .open(env::var(LOG).unwrap())
         .unwrap();
     let mut config: ConsumerConfig = uri.parse().unwrap();
-    // A broker delivers again a moment after the connection of a dead consumer broke.
+    // A broker delivers again a moment after the connection of a dead consumer has broken.
     config.idle_timeout = Some(std::time::Duration::from_secs(10));
     for batch in baler::consume::<Order>(config).unwrap() {
         let batch = batch.unwrap();
@@ -58,7 +58,7 @@ fn consumer_process() {
     }
 }
 
-/// Starts a consumer's process and waits for its end; whether it lived.
+/// Starts a consumer's process and waits for its end; returns whether it survived.
 fn consume(uri: &str, log: &Path, dies_at: Option<u64>) -> bool {
     let mut command = Command::new(env::current_exe().unwrap());
     command

@@ -1,4 +1,4 @@
-//! What becomes of a batch: acknowledged, delivered again, or put into quarantine.
+//! The fate of a batch: acknowledged, delivered again, or put into quarantine.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,7 +45,7 @@ fn a_batch_that_is_dropped_comes_again_and_one_that_is_acknowledged_does_not() {
     let open = first(&mut consumer);
     assert_eq!(ids(&open), [2, 3]);
     drop(consumer);
-    // Nobody is there to acknowledge it to.
+    // The consumer has ended, so the batch cannot be acknowledged.
     assert!(matches!(open.ack(), Err(Error::Closed)));
 
     let mut next = baler::consume::<Order>(folder.reader()).unwrap();
@@ -72,7 +72,7 @@ fn a_batch_that_the_handler_refuses_comes_again_and_then_goes_to_the_quarantine(
         }
     });
     let report = report.unwrap();
-    // Two of three, and the last chunk, which says that nothing follows.
+    // Two of three, and the last chunk, which marks the end.
     assert_eq!((report.acknowledged, report.quarantined), (3, 1));
     assert_eq!(report.given_back, 3);
     let counts: Vec<u32> = seen.into_values().collect();
@@ -81,7 +81,7 @@ fn a_batch_that_the_handler_refuses_comes_again_and_then_goes_to_the_quarantine(
     let expected = "the consumer gave this chunk back 3 times; the last time: the warehouse has no \
                     such item";
     assert_eq!(reasons, [expected]);
-    // The medium has nothing more of it.
+    // The medium has no more chunks of it.
     let mut next = baler::consume::<Order>(folder.reader()).unwrap();
     assert!(next.next().is_none());
 }
@@ -121,7 +121,7 @@ fn without_a_quarantine_an_error_of_the_handler_ends_the_consumer_and_nothing_is
     assert_eq!(ids(&first(&mut next)), [2, 3]);
 }
 
-/// An order that no order can be read as.
+/// A type that cannot be read from an order.
 #[derive(Debug, Record)]
 #[record(name = "shop.Order")]
 struct Demanding {

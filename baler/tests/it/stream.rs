@@ -68,7 +68,7 @@ fn stream_that_is_dropped_ends_its_consumer() {
     let batch = next(stream.as_mut()).unwrap().unwrap();
     batch.ack().unwrap();
     drop(stream);
-    // The name of the consumer is free again, and what it did not acknowledge is there.
+    // The consumer's name is free again, and the unacknowledged chunks are there.
     let orders = crate::support::wait_for("the end of the consumer", || {
         let mut consumer = baler::consume::<Order>(folder.reader()).ok()?;
         let batch = consumer.next()?.unwrap();

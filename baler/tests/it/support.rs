@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use baler::{Controller, Record};
 use tempfile::TempDir;
 
-/// How long anything may take before a test fails.
+/// The time limit of any wait in a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
 
 #[derive(Debug, Clone, PartialEq, Record)]
@@ -50,7 +50,7 @@ impl Folder {
     }
 }
 
-/// Starts a controller that sends chunks of this many records, and nothing but what is emitted.
+/// Starts a controller that sends chunks of this many records, without a metadata record.
 pub(crate) fn controller(uri: &str, chunk_records: usize) -> Controller {
     let settings = |builder: baler::monitoring::ControllerBuilder| {
         builder

@@ -46,7 +46,7 @@ fn several_types_come_in_order_and_others_are_counted() {
     assert!(read.into_iter().eq(sent));
     assert_eq!(consumer.skipped(), 30);
     let report = consumer.close(PATIENCE).unwrap();
-    // The last chunk says that nothing follows.
+    // The last chunk marks the end.
     assert_eq!((report.acknowledged, report.chunks), (10, 10));
 }
 
@@ -57,7 +57,7 @@ fn chunks_of_other_types_alone_are_acknowledged_and_counted() {
     let mut consumer = baler::consume::<Click>(folder.reader()).unwrap();
     assert!(consumer.next().is_none());
     assert_eq!(consumer.skipped(), 20);
-    // With the last one, which says that nothing follows.
+    // This includes the last chunk, which marks the end.
     assert_eq!(consumer.close(PATIENCE).unwrap().acknowledged, 5);
 }
 

@@ -1,4 +1,4 @@
-//! `baler overhead` without the program around it: it builds in a fraction of the time.
+//! `baler overhead` without the rest of the program: it builds in a fraction of the time.
 
 use std::process::ExitCode;
 
@@ -6,7 +6,7 @@ use baler_rig::overhead::{self, Origin, OverheadArgs};
 use baler_rig::{Failure, Outcome, exit_code, process};
 use clap::Parser;
 
-/// What a probe costs the application.
+/// The cost of a probe for the application.
 #[derive(Debug, Parser)]
 struct Args {
     #[command(flatten)]

@@ -15,7 +15,7 @@ const HEIGHT: u32 = 460;
 /// Height of a bar with the space around it, in pixels.
 const BAR: u32 = 24;
 
-/// Text of axes and labels, in pixels; a little less is drawn.
+/// Text size of axes and labels, in pixels; the drawn text is a little smaller.
 const TEXT: (&str, u32) = ("sans-serif", 17);
 
 const GREY: RGBColor = RGBColor(110, 110, 110);
@@ -31,10 +31,10 @@ const COLOURS: [RGBColor; 6] = [
     RGBColor(86, 180, 233),
 ];
 
-/// A point of a line: its place, its value, and the band around it.
+/// A point of a line: its position, its value, and the band around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Where it is.
+    /// Its position.
     pub x: f64,
     /// The lower end of the band, the value, and the upper end.
     pub low_mean_high: [f64; 3],
@@ -50,7 +50,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Adds a point to the line of this name, which is made if there is none.
+    /// Adds a point to the line with this name, and creates the line if necessary.
     pub fn add(all: &mut Vec<Self>, name: String, point: Point) {
         match all.iter_mut().find(|line| line.name == name) {
             Some(line) => line.points.push(point),
@@ -69,7 +69,7 @@ pub struct Lines<'a> {
     pub x: &'a str,
     /// The lines.
     pub lines: &'a [Series],
-    /// Values that belong to no place, with their names.
+    /// Values without a position, with their names.
     pub levels: &'a [(String, f64)],
     /// Points that are circled, with their names.
     pub marks: &'a [(String, f64, f64)],
@@ -79,7 +79,7 @@ fn failed<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
     Failure::cannot("draw")
 }
 
-/// The chart as SVG, with logarithmic axes; nothing where there is no point.
+/// Draws the chart as SVG, with logarithmic axes; `None` if there is no point.
 ///
 /// # Errors
 ///
@@ -133,7 +133,7 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
         .draw()
         .map_err(failed())?;
     for (line, colour) in lines.iter().zip(COLOURS.iter().cycle().copied()) {
-        // The band may reach beyond the picture, and below 0, where a logarithm has no place.
+        // The band may reach beyond the picture, and below 0, where a logarithm is not defined.
         let end = |point: &Point, end: f64| (point.x, end.clamp(bottom, top));
         let upper = line.points.iter();
         let upper = upper.map(|point| end(point, point.low_mean_high[2]));
@@ -192,8 +192,8 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
     Ok(Some(out))
 }
 
-/// A bar: its name, its length, the line from the first to the third quartile, and whether it is what
-/// the others stand beside.
+/// A bar: its name, its length, the line from the first to the third quartile, and whether the
+/// others are compared with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bar {
     /// Its name.
@@ -202,7 +202,7 @@ pub struct Bar {
     pub value: f64,
     /// The first and the third quartile.
     pub quartiles: [f64; 2],
-    /// Whether it is what others are compared with.
+    /// Whether others are compared with it.
     pub is_control: bool,
 }
 
@@ -261,7 +261,7 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
     Ok(out)
 }
 
-/// Round numbers between two others, a handful.
+/// Returns a handful of round numbers between two others.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let within = |mantissas: &[f64]| -> Vec<f64> {
         let decades = (-30..30).map(|power| 10_f64.powi(power));

@@ -1,4 +1,4 @@
-//! What every measurement shares: its cases in interleaved rounds, its output, and its failures.
+//! The common parts of all measurements: cases in interleaved rounds, output, and failures.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,18 +14,18 @@ use serde::Serialize;
 use crate::machine::Provenance;
 use crate::workload::Random;
 
-/// A measurement that could not be made, or whose result was wrong.
+/// A measurement failed, or its result was wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Failure(Box<str>);
 
 impl Failure {
-    /// For this reason.
+    /// Creates a failure with this reason.
     pub fn new(reason: impl Into<Box<str>>) -> Self {
         Self(reason.into())
     }
 
-    /// An error of something that was tried: `what` completes "cannot ...".
+    /// Returns a function that converts an error: `what` completes "cannot ...".
     pub fn cannot<E: Display>(what: &str) -> impl Fn(E) -> Self {
         move |error| Self(format!("cannot {what}: {error}").into())
     }
@@ -40,12 +40,12 @@ impl Failure {
 pub struct Outcome {
     /// The text to print.
     pub text: String,
-    /// Whether every row has its figures and nothing was wrong.
+    /// Whether every row has its figures and no error occurred.
     pub is_right: bool,
 }
 
 impl Outcome {
-    /// Nothing to print and nothing wrong.
+    /// Nothing to print and no error.
     pub fn silent() -> Self {
         Self {
             text: String::new(),
@@ -68,7 +68,7 @@ pub fn exit_code(program: &str, result: Result<Outcome, Failure>) -> ExitCode {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            // Nothing is left to report it to if this fails.
+            // If this fails, there is no place left to report it.
             writeln!(io::stderr(), "{program}: {error}").ok();
             ExitCode::FAILURE
         }
@@ -80,7 +80,7 @@ pub fn exit_code(program: &str, result: Result<Outcome, Failure>) -> ExitCode {
 pub struct Runs<S> {
     /// The results, one a round.
     pub samples: Vec<S>,
-    /// Why there are no more.
+    /// The reason why there are no more.
     pub failure: Option<Failure>,
 }
 
@@ -91,30 +91,31 @@ pub struct Rounds<S> {
     pub repetitions: usize,
     /// Decides the order within each round.
     pub seed: u64,
-    /// Results of an interrupted measurement, by number of the run.
+    /// Results of an interrupted measurement, by the number of the run.
     pub finished: BTreeMap<usize, Result<S, Failure>>,
 }
 
-/// How far a measurement is.
+/// The progress of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Standing {
     /// Finished runs.
     pub done: usize,
     /// All runs.
     pub of: usize,
-    /// How long the other runs will take; `None` until a run has ended.
+    /// The estimated time of the other runs; `None` until a run has ended.
     pub left: Option<Duration>,
 }
 
-/// Is called many times a second, and returns whether to go on.
+/// Called many times a second; returns whether to continue.
 pub type Progress<'a> = dyn FnMut(Standing) -> bool + 'a;
 
-/// Measures every case in each round once. A case that failed is not measured again, and the others go
-/// on. `measure` gets the number of the run, and a function to ask many times a second whether to go on.
+/// Measures every case once in each round. A case that failed is not measured again, but the others
+/// continue. `measure` gets the number of the run, and a function that it must call many times a
+/// second and that returns whether to continue.
 ///
 /// # Errors
 ///
-/// `progress` said to stop.
+/// `progress` requested a stop.
 pub fn in_rounds<C, S>(
     cases: &[C],
     rounds: Rounds<S>,
@@ -159,10 +160,10 @@ pub fn in_rounds<C, S>(
     Ok(all)
 }
 
-/// In each round every case once, in a random order.
+/// Returns every case once in each round, in a random order.
 ///
-/// A machine that is slower for a while then harms all cases alike, and no case always runs after the
-/// same other one.
+/// If a machine is slower for a while, all cases are affected alike, and no case always runs after
+/// the same other one.
 fn interleaved(cases: usize, repetitions: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
     let mut order = Vec::with_capacity(cases.saturating_mul(repetitions));
@@ -186,13 +187,13 @@ pub enum Format {
     Table,
 }
 
-/// The rows of a measurement, and how they came about.
+/// The rows of a measurement, and their provenance.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Results<'a, R> {
     /// The name of the measurement and, without their extension, of its files.
     #[serde(skip)]
     pub name: &'a str,
-    /// How the rows came about.
+    /// The provenance of the rows.
     #[serde(flatten)]
     pub provenance: &'a Provenance,
     /// The rows.
@@ -200,8 +201,8 @@ pub struct Results<'a, R> {
 }
 
 impl<R: Serialize> Results<'_, R> {
-    /// Writes the rows with their provenance, the table and files of these extensions and texts into a
-    /// folder, if there is one; returns the text to print.
+    /// Writes the rows with their provenance, the table, and files with these extensions and texts
+    /// into a folder, if there is one. Returns the text to print.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The parts that Baler's measurements share: the program's and those beside rivals.
+//! The common parts of Baler's measurements: of the program, and of the comparison with rivals.
 //!
 //! ```text
 //! workload -> cases in rounds -> CPU time, bytes, checksum -> statistics -> table, JSON, page
@@ -9,9 +9,9 @@
 //! - [`clock`], [`usage`], [`wire`]: CPU time, memory and bytes of processes.
 //! - [`statistics`]: means, quantiles, intervals.
 //! - [`process`]: child processes, and the lines of JSON in which they talk.
-//! - [`machine`]: what a result depends on.
-//! - [`overhead`]: what a probe costs the application.
-//! - [`sweep`]: what each chunk size costs.
+//! - [`machine`]: the provenance of a result.
+//! - [`overhead`]: the cost of a probe for the application.
+//! - [`sweep`]: the cost of each chunk size.
 //! - [`report`], [`chart`]: tables, charts and pages.
 
 pub mod chart;

@@ -1,4 +1,4 @@
-//! Which machine, program and command made a result: without them a figure means nothing.
+//! The machine, program and command of a result. Without them a figure means nothing.
 
 use std::fs;
 use std::path::Path;
@@ -13,21 +13,21 @@ use serde::Serialize;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Machine {
-    /// The processor, as it calls itself.
+    /// The processor's own name.
     pub cpu: String,
-    /// How many threads run at a time.
+    /// The number of threads that can run at the same time.
     pub cores: usize,
     /// Main memory, in bytes.
     pub memory_bytes: Option<u64>,
     /// The operating system with its version.
     pub system: String,
-    /// How many threads wanted to run, on average over the minute before. More than none before a
-    /// measurement is noise in it.
+    /// The average number of runnable threads over the minute before. A load before a measurement
+    /// is noise in it.
     pub load_before: Option<String>,
 }
 
 impl Machine {
-    /// This machine, without properties that cannot be read.
+    /// Returns this machine, without properties that cannot be read.
     pub fn this() -> Self {
         let read = |path: &str| fs::read_to_string(path).ok();
         let cpu = read("/proc/cpuinfo").and_then(|text| field(&text, "model name"));
@@ -47,25 +47,25 @@ impl Machine {
     }
 }
 
-/// How a result came about.
+/// The provenance of a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(test, derive(serde::Deserialize))]
 pub struct Provenance {
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The command, the program without its folder.
     pub command: String,
-    /// The commit that the program was built from, with `-dirty` after it where files differed.
-    /// Nothing where it was built without git.
+    /// The commit from which the program was built, with `-dirty` after it if files differed.
+    /// `None` if it was built without git.
     pub commit: Option<String>,
     /// Whether the program was optimised.
     pub optimised: bool,
-    /// When, in seconds since the Unix epoch.
+    /// The time, in seconds since the Unix epoch.
     pub unix_seconds: u64,
 }
 
 impl Provenance {
-    /// Of this process.
+    /// Returns the provenance of this process.
     pub fn this() -> Self {
         let mut words = std::env::args();
         let program = words.next().unwrap_or_default();
@@ -86,7 +86,7 @@ impl Provenance {
     }
 }
 
-/// The value after the first `name:` of a file of `/proc`.
+/// Returns the value after the first `name:` of a file of `/proc`.
 fn field(text: &str, name: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -94,7 +94,7 @@ fn field(text: &str, name: &str) -> Option<String> {
     })
 }
 
-/// `16384 kB`, in bytes.
+/// Converts `16384 kB` to bytes.
 fn kilobytes(text: &str) -> Option<u64> {
     let number = text.strip_suffix("kB")?.trim();
     number.parse::<u64>().ok()?.checked_mul(1024)

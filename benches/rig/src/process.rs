@@ -1,6 +1,6 @@
-//! Child processes, so that each end has CPU time and memory of its own.
+//! Child processes, so that each end has its own CPU time and memory.
 //!
-//! A parent gives a child its order as an argument; both then talk in lines of JSON.
+//! A parent passes a child its order as an argument; then both exchange lines of JSON.
 
 use std::env;
 use std::io::{self, BufRead as _, BufReader, Write as _};
@@ -16,7 +16,7 @@ use crate::harness::Failure;
 
 /// A child process that reads and writes lines of JSON.
 ///
-/// Its standard error is the parent's. It is killed when this value is dropped.
+/// Its standard error goes to the parent's. It is killed when this value is dropped.
 #[derive(Debug)]
 pub struct Child {
     process: Process,
@@ -25,7 +25,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// Starts this very program with these arguments and an order after them; see [`order`].
+    /// Starts this program with these arguments and an order after them; see [`order`].
     ///
     /// # Errors
     ///
@@ -76,18 +76,18 @@ impl Child {
     ///
     /// # Errors
     ///
-    /// It does not read any more.
+    /// It has stopped reading.
     pub fn send(&mut self, value: &impl Serialize) -> Result<(), Failure> {
         let line = to_line(value)?;
         let input = self.input.as_mut();
         let input = input.ok_or_else(|| Failure::new("the input of a process is closed"))?;
-        // In one call, so that the child never sees half a line.
+        // In one call, so that the child never reads half a line.
         let sent = input.write_all(format!("{line}\n").as_bytes());
         sent.map_err(Failure::cannot("write to a process"))
     }
 
-    /// Its next value; `None` if it writes none until `by`. A value that has come is returned even if
-    /// `by` has passed.
+    /// Returns its next value; `None` if it writes none until `by`. A value that has arrived is
+    /// returned even if `by` has passed.
     ///
     /// # Errors
     ///
@@ -101,11 +101,12 @@ impl Child {
         }
     }
 
-    /// Its next value, which must come within `patience`. `go_on` is asked several times a second.
+    /// Returns its next value, which must arrive within `patience`. Calls `go_on` several times a
+    /// second.
     ///
     /// # Errors
     ///
-    /// As [`Child::next`], or nothing came in time, or `go_on` said to stop.
+    /// As [`Child::next`], or nothing arrived in time, or `go_on` returned `false`.
     pub fn answer<T: DeserializeOwned>(
         &self,
         patience: Duration,
@@ -137,7 +138,7 @@ impl Child {
     pub fn end(mut self, patience: Duration) -> Result<(), Failure> {
         drop(self.input.take());
         let by = Instant::now() + patience;
-        // Its output ends when it does.
+        // Its output ends when it ends.
         loop {
             let left = by.saturating_duration_since(Instant::now());
             match self.lines.recv_timeout(left) {
@@ -161,7 +162,7 @@ impl Child {
 
 impl Drop for Child {
     fn drop(&mut self) {
-        // Killing a process that has ended does nothing.
+        // Killing an ended process has no effect.
         self.process.kill().ok();
         self.process.wait().ok();
     }
@@ -180,7 +181,7 @@ pub fn order() -> Option<String> {
 ///
 /// # Errors
 ///
-/// The parent does not read any more.
+/// The parent has stopped reading.
 pub fn tell_parent(value: &impl Serialize) -> Result<(), Failure> {
     let line = to_line(value)?;
     let mut out = io::stdout().lock();
@@ -188,7 +189,7 @@ pub fn tell_parent(value: &impl Serialize) -> Result<(), Failure> {
     printed.map_err(Failure::cannot("answer"))
 }
 
-/// The values that the parent sends, until it closes standard input or sends something else.
+/// Returns the values from the parent, until it closes standard input or sends something else.
 pub fn from_parent<T: DeserializeOwned + Send + 'static>() -> Receiver<T> {
     let (sender, values) = channel();
     thread::spawn(move || {
@@ -208,16 +209,16 @@ pub fn from_parent<T: DeserializeOwned + Send + 'static>() -> Receiver<T> {
 ///
 /// # Errors
 ///
-/// It has no JSON.
+/// It cannot be represented in JSON.
 pub fn to_line(value: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string(value).map_err(Failure::cannot("write JSON"))
 }
 
-/// The value of a line of JSON.
+/// Parses a value from a line of JSON.
 ///
 /// # Errors
 ///
-/// It is another type.
+/// It has another type.
 pub fn parse_line<T: DeserializeOwned>(line: &str) -> Result<T, Failure> {
     serde_json::from_str(line).map_err(Failure::cannot("understand another process"))
 }

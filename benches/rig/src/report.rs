@@ -2,8 +2,8 @@
 
 use crate::machine::Provenance;
 
-/// A column of a table of rows: its heading, whether its cells are text, its explanation, its cell of a
-/// row, and whether it is shown for these rows.
+/// A column of a table of rows: its heading, whether its cells are text, its explanation, the
+/// function for the cell of a row, and the function that decides whether it is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<R> {
     heading: &'static str,
@@ -14,7 +14,7 @@ pub struct Column<R> {
 }
 
 impl<R> Column<R> {
-    /// A column of text, which stands at the left.
+    /// Creates a column of text, aligned to the left.
     pub const fn text(heading: &'static str, cell: fn(&R) -> String) -> Self {
         Self {
             heading,
@@ -40,7 +40,7 @@ impl<R> Column<R> {
         self
     }
 
-    /// The same column, shown only for such rows.
+    /// Returns the same column, shown only for some rows.
     #[must_use]
     pub const fn shown_for(mut self, is_shown: fn(&[R]) -> bool) -> Self {
         self.is_shown = is_shown;
@@ -48,8 +48,8 @@ impl<R> Column<R> {
     }
 }
 
-/// The rows as text, with the columns that are shown for them: each as wide as its widest cell, two
-/// spaces apart.
+/// Returns the rows as text, with the columns that are shown for them. Each column is as wide as
+/// its widest cell, and two spaces separate them.
 pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     let columns = columns.iter().filter(|column| (column.is_shown)(rows));
     let columns: Vec<(bool, usize, Vec<String>)> = columns
@@ -81,17 +81,17 @@ pub fn short_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), short)
 }
 
-/// `yes`, or `NO`, which is to be seen.
+/// Returns `yes`, or `NO` in capitals to be noticed.
 pub fn yes_or_no(is: bool) -> String {
     if is { "yes" } else { "NO" }.to_owned()
 }
 
-/// A number with three digits that count, or three decimals below 1, in a form that fits a column:
-/// `3.10k`, `25.0M`, `0.017`.
+/// Returns a number with three significant digits, or three decimals below 1, in a form that fits a
+/// column: `3.10k`, `25.0M`, `0.017`.
 pub fn short(value: f64) -> String {
     let magnitude = value.abs();
     for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
-        // What would be shown as 1000 of one unit is shown as 1 of the next.
+        // A number that would be shown as 1000 of one unit is shown as 1 of the next.
         if magnitude >= factor * 0.9995 {
             return format!("{}{unit}", three_digits(value / factor));
         }
@@ -109,13 +109,13 @@ fn three_digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Whether not all rows have the same value.
+/// Whether the rows differ in this value.
 pub fn differ<R, T: PartialEq>(rows: &[R], of: impl Fn(&R) -> T) -> bool {
     rows.windows(2)
         .any(|pair| matches!(pair, [one, other] if of(one) != of(other)))
 }
 
-/// The rows as a table of HTML, with the columns that are shown for them, and the explanations of these.
+/// Returns the rows as a table of HTML, with the shown columns and their explanations.
 pub fn html_table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     let columns = columns.iter().filter(|column| (column.is_shown)(rows));
     let columns: Vec<&Column<R>> = columns.collect();
@@ -141,7 +141,7 @@ pub fn html_table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     out
 }
 
-/// A chart of a page, in the colours of the page: light or dark, as its reader has it.
+/// Returns a chart in the colours of the reader's page: light or dark.
 pub fn figure(title: &str, svg: &str) -> String {
     let title = escaped(title);
     let svg = svg
@@ -150,13 +150,13 @@ pub fn figure(title: &str, svg: &str) -> String {
     format!("<figure><figcaption>{title}</figcaption>\n<div class=\"wide\">{svg}</div></figure>\n")
 }
 
-/// Text as it may stand in HTML.
+/// Escapes text for HTML.
 pub fn escaped(text: &str) -> String {
     let text = text.replace('&', "&amp;");
     text.replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// A page of HTML that loads nothing: a heading, a body, and where its figures come from.
+/// Returns a page of HTML that loads nothing: a heading, a body, and the provenance of its figures.
 pub fn page(heading: &str, body: &str, provenance: &Provenance) -> String {
     let machine = &provenance.machine;
     let origin = format!(

@@ -4,20 +4,20 @@ use serde::Serialize;
 
 /// A mean with its 95 % confidence interval (Student's).
 ///
-/// The interval holds for values that are independent of each other, such as those of repetitions in
-/// processes of their own. Measurements in quick succession are not.
+/// The interval is valid for values that do not depend on each other, such as repetitions in
+/// processes of their own. Measurements in quick succession do depend on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// The mean.
     pub mean: f64,
-    /// Where the interval begins.
+    /// The start of the interval.
     pub low: f64,
-    /// Where it ends. A single value has no interval: all three are the same.
+    /// The end of the interval. A single value has no interval: all three are the same.
     pub high: f64,
 }
 
 impl Interval {
-    /// Of these values; `None` if there is none.
+    /// Computes the interval of these values; `None` if there is none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let (mean, deviation) = mean_and_deviation(values)?;
         let count = to_f64(u64::try_from(values.len()).ok()?);
@@ -32,9 +32,9 @@ impl Interval {
         })
     }
 
-    /// The ratio of two means of values that were measured in pairs: what harms both of a pair alike
-    /// cancels out (the ratio estimator of Cochran, "Sampling Techniques", chapter 6). `None` if there
-    /// is no pair, or nothing to divide by.
+    /// The ratio of two means of values that were measured in pairs. An influence on both values of
+    /// a pair cancels out (the ratio estimator of Cochran, "Sampling Techniques", chapter 6).
+    /// `None` if there is no pair, or the divisor is 0.
     pub fn of_ratio(above: &[f64], below: &[f64]) -> Option<Self> {
         let pairs: Vec<(f64, f64)> = above.iter().copied().zip(below.iter().copied()).collect();
         let (above, below): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
@@ -50,7 +50,7 @@ impl Interval {
         })
     }
 
-    /// Less this at each end, but not below 0.
+    /// Subtracts this from the mean and both ends, but not below 0.
     #[must_use]
     pub fn less(self, load: f64) -> Self {
         Self {
@@ -78,8 +78,8 @@ impl Distribution {
         Self(values)
     }
 
-    /// The value that this share of all does not exceed, interpolated between its neighbours (type 7
-    /// of Hyndman and Fan 1996, the default of R); `None` if there is no value.
+    /// Returns the value that this share of all does not exceed, interpolated between its
+    /// neighbours (type 7 of Hyndman and Fan 1996, the default of R); `None` if there is no value.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
         let position = share.clamp(0.0, 1.0) * to_f64(u64::try_from(last).ok()?);
@@ -107,10 +107,10 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (count - 1.0).max(1.0)).sqrt()))
 }
 
-/// The factors, none of them negative, with the least sum of squared errors; a row is its columns,
-/// what they should add up to, and what its error is relative to.
+/// Finds the factors with the least sum of squared errors; none of them is negative. A row consists
+/// of its columns, their desired sum, and the value to which its error is relative.
 ///
-/// There are four columns at most, so that every set of them that could be zero is tried.
+/// There are at most four columns, so every set of columns that could be zero is tried.
 pub(crate) fn non_negative_least_squares(
     rows: &[(Vec<f64>, f64, f64)],
     columns: usize,
@@ -139,7 +139,7 @@ pub(crate) fn non_negative_least_squares(
                 ((sum - value) / scale).powi(2)
             })
             .sum();
-        // Where it is the same, the columns that come first.
+        // For equal errors, prefer the first columns.
         if error < best.0 - 1e-12 {
             best = (error, factors);
         }
@@ -147,7 +147,8 @@ pub(crate) fn non_negative_least_squares(
     best.1
 }
 
-/// Solves the normal equations of these columns by elimination; nothing if they depend on each other.
+/// Solves the normal equations of these columns by elimination; `None` if they depend on each
+/// other.
 fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f64>> {
     let size = used.len();
     let column = |row: &[f64], index: usize| -> f64 {
@@ -205,8 +206,8 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
     Some(factors)
 }
 
-/// Student's t for 95 %, both sides: exact for few degrees of freedom, beyond them by
-/// Abramowitz and Stegun, 26.7.5, whose error is below 0.1 %.
+/// Student's t for 95 %, both sides: exact for few degrees of freedom; for more, by Abramowitz and
+/// Stegun, 26.7.5, with an error below 0.1 %.
 fn student(degrees: f64) -> f64 {
     const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
     for (few, t) in (1_u32..).zip(FEW) {

@@ -1,9 +1,9 @@
 //! The bytes that a process sends and receives over TCP, counted by the kernel.
 //!
-//! Linux counts the bytes of each connection in `struct tcp_info`, and `NETLINK_SOCK_DIAG` returns them
-//! (sock_diag(7), as `ss -i` does). The counts are exact for every client library, and neither the
-//! process nor its data is touched. A proxy would add a hop, and the libraries' own counters differ in
-//! meaning.
+//! Linux counts the bytes of each connection in `struct tcp_info`, and `NETLINK_SOCK_DIAG` returns
+//! them (sock_diag(7), as `ss -i` does). The counts are exact for every client library, and neither
+//! the process nor its data is touched. A proxy would add a hop, and the libraries' own counters
+//! differ in meaning.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,13 +16,13 @@ use crate::harness::Failure;
 
 /// Counts the bytes of TCP payload that one process sends and receives.
 ///
-/// Retransmissions count; the headers below TCP's payload and the handshakes do not. A connection that
-/// ends between two looks counts with its bytes at the last one.
+/// Retransmissions count. The headers below TCP's payload and the handshakes do not. A connection
+/// that ends between two calls of [`look`](Self::look) counts with its bytes at the last one.
 #[derive(Debug)]
 pub struct WireCounter {
     asking: OwnedFd,
     pid: u32,
-    /// By the socket's inode.
+    /// Indexed by the socket's inode.
     connections: BTreeMap<u32, u64>,
 }
 
@@ -43,15 +43,15 @@ const AF_INET6: u8 = 10;
 const MESSAGE_HEADER: usize = 16;
 /// `struct inet_diag_msg`
 const DIAG_MESSAGE: usize = 72;
-/// Where `idiag_inode` is in it.
+/// The position of `idiag_inode` in it.
 const INODE: usize = 68;
 
 impl WireCounter {
-    /// For this process.
+    /// Creates a counter for this process.
     ///
     /// # Errors
     ///
-    /// The kernel cannot be asked.
+    /// The kernel does not answer.
     pub fn of(pid: u32) -> Result<Self, Failure> {
         let asking = socket_with(
             AddressFamily::NETLINK,
@@ -67,7 +67,7 @@ impl WireCounter {
         })
     }
 
-    /// The bytes that the process has sent and received so far.
+    /// Returns the bytes that the process has sent and received so far.
     ///
     /// # Errors
     ///
@@ -90,7 +90,7 @@ fn sockets(pid: u32) -> Result<Vec<u32>, Failure> {
     let mut inodes = Vec::new();
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
     for entry in entries.map_err(Failure::cannot("count bytes"))?.flatten() {
-        // One that was closed meanwhile is none.
+        // A socket that was closed meanwhile does not count.
         let target = fs::read_link(entry.path()).unwrap_or_default();
         let target = target.to_string_lossy();
         let inode = target
@@ -162,8 +162,8 @@ fn connection(body: &[u8]) -> Option<(u32, u64)> {
     }
 }
 
-/// Sent and received bytes of a `struct tcp_info` (linux/tcp.h): `tcpi_bytes_sent` and
-/// `tcpi_bytes_received`, which have kept their places since Linux 4.19.
+/// Returns the sent and received bytes of a `struct tcp_info` (linux/tcp.h): `tcpi_bytes_sent` and
+/// `tcpi_bytes_received`, which have kept their positions since Linux 4.19.
 fn bytes(info: &[u8]) -> Option<u64> {
     let at = |position| at(info, position).map(u64::from_ne_bytes);
     Some(at(200)?.saturating_add(at(128)?))

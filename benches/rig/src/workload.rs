@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 
 pub use execution::{Execution, Executions, Names, PlainCall};
 
-/// How many operations there are.
+/// The number of operations.
 const OPERATIONS: usize = 100;
 
-/// How many sessions there are.
+/// The number of sessions.
 const SESSIONS: usize = 50;
 
 /// The name of the one host.
@@ -23,7 +23,7 @@ const HOSTNAME: &str = "node-17.shop.internal";
 /// The first trace's id; the next ones count up.
 pub const FIRST_TRACE_ID: i64 = 6_488_138_950_668_976_129;
 
-/// When the first trace begins, in nanoseconds since the Unix epoch.
+/// The start of the first trace, in nanoseconds since the Unix epoch.
 const START_UNIX_NS: i64 = 1_700_000_000_000_000_000;
 
 const THREADS: usize = 4;
@@ -37,15 +37,15 @@ const EMITTER_STRIDE: u64 = 0xd134_2543_de82_ef95;
 /// One finished call. Its strings are positions in [`Names`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Call {
-    /// Which operation was called.
+    /// The called operation.
     pub operation: usize,
-    /// In which session.
+    /// Its session.
     pub session: usize,
-    /// In which trace.
+    /// Its trace.
     pub trace_id: i64,
-    /// When it began, in nanoseconds since the Unix epoch.
+    /// Its start, in nanoseconds since the Unix epoch.
     pub tin: i64,
-    /// When it ended, in nanoseconds since the Unix epoch.
+    /// Its end, in nanoseconds since the Unix epoch.
     pub tout: i64,
     /// Its place in the order of the trace's calls, from 0 (Kieker's execution order index).
     pub eoi: i32,
@@ -68,7 +68,7 @@ pub struct Workload {
 #[derive(Debug, Clone)]
 struct Thread {
     now: i64,
-    /// The finished calls of its present trace, in order of their end.
+    /// The finished calls of its current trace, in order of their end.
     calls: VecDeque<Call>,
 }
 
@@ -104,8 +104,8 @@ impl Workload {
         }
     }
 
-    /// The same operations and sessions, called by another of several emitters: other calls, in
-    /// traces of their own. Number 0 is [`Workload::new`].
+    /// Returns the same operations and sessions, called by one of several emitters: other calls, in
+    /// traces of their own. Number 0 equals [`Workload::new`].
     #[must_use]
     pub fn of_emitter(seed: u64, number: u32) -> Self {
         let mut workload = Self::new(seed);
@@ -116,7 +116,7 @@ impl Workload {
         workload
     }
 
-    /// The strings that its calls name.
+    /// Returns the strings to which its calls refer.
     pub fn names(&self) -> &Names {
         &self.names
     }
@@ -251,7 +251,7 @@ fn zipf() -> Vec<f64> {
         .collect()
 }
 
-/// A signature as a Java or Rust service would have it, about 93 bytes long.
+/// Returns a signature like that of a Java or Rust service, about 93 bytes long.
 fn signature(number: usize, random: &mut Random) -> String {
     const PACKAGES: &str = "catalog cart checkout payment inventory shipping account search";
     const LAYERS: &str = "service repository controller gateway";
@@ -278,7 +278,8 @@ fn signature(number: usize, random: &mut Random) -> String {
 /// Random numbers that are the same for a seed on every machine and in every version: `SplitMix64`
 /// (Steele, Lea, Flood 2014).
 ///
-/// A crate may change its stream with a new version, and then old and new results could not be compared.
+/// A crate may change its numbers with a new version. Then old and new results could not be
+/// compared.
 #[derive(Debug, Clone)]
 pub(crate) struct Random(u64);
 

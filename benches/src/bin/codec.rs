@@ -1,4 +1,4 @@
-//! What a record takes in every format, in bytes and nanoseconds; see the README.
+//! The size and time of a record in every format, in bytes and nanoseconds; see the README.
 
 use std::process::ExitCode;
 

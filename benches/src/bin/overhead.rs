@@ -1,4 +1,4 @@
-//! What a probe costs the application, beside rival libraries; see the README.
+//! The cost of a probe for the application, compared with rival libraries; see the README.
 
 use std::process::ExitCode;
 

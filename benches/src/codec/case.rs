@@ -31,11 +31,11 @@ impl Codec {
 /// The case of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Case {
-    /// Which format.
+    /// The format.
     pub codec: Codec,
-    /// How many records a chunk has.
+    /// The number of records in a chunk.
     pub chunk_records: usize,
-    /// How chunks are compressed.
+    /// The compression of chunks.
     pub compression: Compression,
 }
 

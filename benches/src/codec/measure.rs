@@ -13,14 +13,14 @@ use super::packing::Packing;
 use super::piece::Piece;
 use crate::Failure;
 
-/// The number of records that are measured again and again; the others only count for the size.
+/// The number of records that are measured repeatedly; the others count only for the size.
 ///
-/// Their chunks fit a core's second cache (0.4 MB in chunks of 32, 0.1 in chunks of 1,024). Their batches
-/// do not, so that encoding reads from the third cache, as a collector does. With fewer batches the
-/// processor's branch predictors would learn them by heart.
+/// Their chunks fit into a core's second-level cache (0.4 MB in chunks of 32, 0.1 in chunks of
+/// 1,024). Their batches do not, so encoding reads from the third-level cache, like a collector.
+/// With fewer batches the processor's branch predictors would learn them.
 const MEASURED_RECORDS: usize = 16_384;
 
-/// The number of chunks that are measured at most.
+/// The most measured chunks.
 const MEASURED_CHUNKS: usize = 2_048;
 
 /// One repetition, in nanoseconds a record.
@@ -30,7 +30,7 @@ pub(super) struct Sample {
     pub(super) decode_ns: f64,
 }
 
-/// A format with its compression, and memory that is used again for the next chunk, as both ends do.
+/// A format with its compression, and memory that is reused for the next chunk, as on both ends.
 pub(super) struct Work {
     format: Box<dyn Format>,
     packing: Packing,
@@ -70,7 +70,7 @@ impl Work {
     ///
     /// # Errors
     ///
-    /// The decoded records are not those that were encoded.
+    /// The decoded records differ from the encoded ones.
     pub(super) fn check(&mut self, pieces: &[Piece<'_>]) -> Result<usize, Failure> {
         let mut bytes = 0;
         for piece in pieces {
@@ -130,7 +130,7 @@ impl Work {
     }
 }
 
-/// Repeats `pass` until it took long enough; nanoseconds of the thread's CPU time a record.
+/// Repeats `pass` until it took long enough. Returns nanoseconds of the thread's CPU time a record.
 fn ns(
     records: usize,
     at_least: Duration,

@@ -35,7 +35,7 @@ use row::table;
 /// The largest chunk to measure.
 const MAX_CHUNK_RECORDS: i64 = 65_536;
 
-/// How long each part of a repetition takes at least: thousands of chunks of a few records, a dozen of
+/// The least time of each part of a repetition: thousands of chunks of a few records, a dozen of
 /// many.
 const AT_LEAST: Duration = Duration::from_millis(5);
 
@@ -93,7 +93,7 @@ pub struct Args {
 
 /// Measures and writes the results. They are right if every row was verified.
 ///
-/// A row that fails has the reason in it, and the others go on.
+/// A row that fails contains the reason; the others continue.
 ///
 /// # Errors
 ///
@@ -142,7 +142,7 @@ fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
         let pieces = pieces.ok_or_else(|| Failure::new("there is no load"))?;
         let mut work = Work::new(case)?;
         if number < cases.len() {
-            // In full once, so that every measured repetition yields the right records.
+            // In full once, so that every measured repetition returns the right records.
             bytes.insert(*case, work.check(pieces)?);
         }
         work.measure(pieces, at_least)

@@ -39,7 +39,7 @@ impl Packing {
         })
     }
 
-    /// The chunk as it is sent: `chunk` itself or the contents of `out`.
+    /// Returns the chunk as it is sent: `chunk` itself or the contents of `out`.
     pub(super) fn pack<'a>(
         &mut self,
         chunk: &'a [u8],
@@ -65,7 +65,7 @@ impl Packing {
         Ok(out)
     }
 
-    /// The chunk before packing: `sent` itself or the contents of `out`.
+    /// Returns the chunk before packing: `sent` itself or the contents of `out`.
     pub(super) fn unpack<'a>(
         &mut self,
         sent: &'a [u8],

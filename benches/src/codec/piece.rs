@@ -1,4 +1,4 @@
-//! The records of one chunk, as the formats like to take them.
+//! The records of one chunk, in the forms that the formats need.
 
 use std::collections::HashMap;
 
@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::Failure;
 
-/// The records of one chunk: the same ones in each field.
+/// The records of one chunk: the same records in each field.
 pub(super) struct Piece<'a> {
     /// Row by row.
     pub(super) calls: Vec<PlainCall<'a>>,
     /// Row by row, with one string table.
     pub(super) table: Table<'a>,
-    /// As the collector hands it to a serializer.
+    /// In the form that the collector passes to a serializer.
     pub(super) batch: RecordBatch,
 }
 
-/// Rows that name their strings by position.
+/// Rows that refer to their strings by position.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Table<'a> {
     /// Each once, in order of first use.
@@ -27,7 +27,7 @@ pub(super) struct Table<'a> {
     pub(super) rows: Vec<TableRow>,
 }
 
-/// A row that names its strings by position.
+/// A row that refers to its strings by position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct TableRow {
     operation_signature: u32,
@@ -41,7 +41,7 @@ pub(super) struct TableRow {
 }
 
 impl<'a> Piece<'a> {
-    /// These calls in chunks of this number of records.
+    /// Splits these calls into chunks of this number of records.
     ///
     /// # Errors
     ///

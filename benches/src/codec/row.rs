@@ -8,22 +8,23 @@ use serde::Serialize;
 use super::case::Case;
 use super::measure::Sample;
 
-/// The figures of a case. The names are those in JSON; times are CPU time, in nanoseconds a record.
+/// The figures of a case. JSON uses the same names. Times are CPU time, in nanoseconds a record.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Which format.
+    /// The format.
     pub codec: String,
     /// The number of records in a chunk.
     pub chunk_records: usize,
-    /// How chunks are compressed, with the level.
+    /// The compression of chunks, with the level.
     pub compression: String,
     /// The number of records that were encoded for the size.
     pub records: u64,
     /// The number of repetitions.
     pub repetitions: usize,
-    /// Bytes of chunks a record: everything that a reader needs.
+    /// Bytes of chunks for each record: everything that a reader needs.
     pub bytes_per_record: Option<f64>,
-    /// From numbered strings and columns, or rows, to a chunk, compression included: the median, ...
+    /// From numbered strings and columns, or rows, to a chunk, including compression: the median,
+    /// ...
     pub encode_ns: Option<f64>,
     /// ... the fastest and the slowest repetition.
     pub encode_range_ns: Option<[f64; 2]>,
@@ -31,9 +32,9 @@ pub struct Row {
     pub decode_ns: Option<f64>,
     /// ... the fastest and the slowest repetition.
     pub decode_range_ns: Option<[f64; 2]>,
-    /// Whether the decoded records are those that were encoded.
+    /// Whether the decoded records equal the encoded ones.
     pub verified: bool,
-    /// Why there are no more figures, if something failed.
+    /// The reason why there are no more figures, if something failed.
     pub failure: Option<String>,
 }
 

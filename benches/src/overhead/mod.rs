@@ -1,6 +1,6 @@
-//! What a probe costs the application, beside rival libraries on the same work.
+//! The cost of a probe for the application, compared with rival libraries on the same work.
 //!
-//! Everything but the rivals is [`baler_rig::overhead`].
+//! Everything except the rivals is in [`baler_rig::overhead`].
 
 mod peers;
 
@@ -25,18 +25,18 @@ fn variants() -> Vec<Variant> {
     [overhead::variants(), peers::variants()].concat()
 }
 
-/// Measures what was asked for.
+/// Measures the requested cases.
 ///
 /// # Errors
 ///
-/// A variant was asked for that there is not, or the rows cannot be written.
+/// A requested variant does not exist, or the rows cannot be written.
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let variants = variants();
     let origin = Origin {
         variants: &variants,
         words: &[process::CHILD],
     };
-    // Progress is shown on a terminal, and not in a file or a pipe.
+    // Progress is shown on a terminal, but not in a file or a pipe.
     let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
     let mut progress = |Standing { done, of, .. }: Standing| {
         if let Some(terminal) = &mut terminal {
@@ -48,7 +48,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     overhead::command(&args.overhead, &origin, &mut progress)
 }
 
-/// Carries out the parent's order, if this is a child process of `overhead`; else `None`.
+/// Carries out the parent's order, if this is a child process of `overhead`; otherwise returns
+/// `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
     let order = process::order()?;
     Some(overhead::obey(&order, &variants()).map(|()| Outcome::silent()))

@@ -1,4 +1,4 @@
-//! The measurements themselves work: everything is run once, with few records, and is right.
+//! The measurements themselves work: everything runs once, with few records, and succeeds.
 
 #![cfg(test)]
 

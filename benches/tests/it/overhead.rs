@@ -33,7 +33,7 @@ fn every_variant_has_its_figures_on_one_thread_and_on_two() {
         assert!(lost <= threads * 4_000, "{row:#}");
         assert_eq!(row["instructions_per_call"], Value::Null);
         let name = row["variant"].as_str().unwrap();
-        // What blocks loses nothing, and without a probe there is nothing to lose.
+        // A blocking variant loses nothing, and without a probe there is nothing to lose.
         if [
             "none",
             "clock",

@@ -1,22 +1,23 @@
-//! What `#[record(...)]` says on a type, a field or a variant.
+//! Parses `#[record(...)]` on a type, a field or a variant.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Expr, Ident, LitStr, Path, Token};
 
 use crate::names::{self, Case};
 
-/// What is said on a struct or an enum.
+/// The attributes of a struct or an enum.
 pub(crate) struct TypeAttributes {
     /// The name of the record or enum type.
     pub(crate) name: String,
-    /// The case of its fields' or variants' names.
+    /// The case of the names of its fields or variants.
     pub(crate) case: Option<Case>,
     /// The path of the crate that has the module `record`.
     pub(crate) common: Path,
 }
 
 impl TypeAttributes {
-    /// Reads the attributes of a type. `krate` is where `record` is, unless they say otherwise.
+    /// Reads the attributes of a type. `krate` is the path to `record`, unless an attribute sets
+    /// it.
     pub(crate) fn parse(input: &DeriveInput, krate: &Path) -> syn::Result<Self> {
         let mut name = None;
         let mut case = None;
@@ -41,7 +42,7 @@ impl TypeAttributes {
     }
 }
 
-/// What a number means; `baler_common::record::Role`.
+/// The meaning of a number; `baler_common::record::Role`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     /// The record's own timestamp, which is a point in time too.
@@ -50,14 +51,14 @@ pub(crate) enum Role {
     Nanos,
 }
 
-/// The value of a field that the writer did not know.
+/// The value of a field that the writer did not have.
 pub(crate) enum DefaultValue {
     /// `Default::default()`.
     OfType,
     Expression(Box<Expr>),
 }
 
-/// What is said on a field.
+/// The attributes of a field.
 #[derive(Default)]
 pub(crate) struct FieldAttributes {
     pub(crate) rename: Option<LitStr>,
@@ -109,7 +110,7 @@ impl FieldAttributes {
     }
 }
 
-/// What is said on a variant.
+/// The attributes of a variant.
 #[derive(Default)]
 pub(crate) struct VariantAttributes {
     pub(crate) rename: Option<LitStr>,
@@ -140,7 +141,7 @@ impl VariantAttributes {
     }
 }
 
-/// Hands every word of the `#[record(...)]` attributes over, unknown ones refused.
+/// Passes on every word of the `#[record(...)]` attributes; refuses unknown words.
 fn each(
     attributes: &[Attribute],
     known: &[&str],

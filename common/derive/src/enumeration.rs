@@ -1,4 +1,5 @@
-//! Enums: without data they are values of a field, with a record in each variant several types.
+//! Enums. Without data they are values of a field. With a record in each variant they are several
+//! types.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -142,7 +143,7 @@ pub(crate) fn expand_types(input: &DeriveInput, krate: &Path) -> syn::Result<Tok
         return Err(syn::Error::new_spanned(&input.ident, WRONG));
     };
     let arms = types.iter().zip(&variants).enumerate();
-    // The last one takes every other position, so that there is none without an arm.
+    // The last arm takes every other position, so that all positions have an arm.
     let arms = arms.take(types.len() - 1).map(|(position, (ty, variant))| {
         quote! {
             #position => <#ty as __record::Records>::read_typed(0, projection, record)

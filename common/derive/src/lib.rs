@@ -1,10 +1,10 @@
 //! The derive macros of Baler's records; their documentation is at `baler_common::record`.
 //!
-//! Everything that could keep a schema from being built is refused here, at compile time, so that
-//! the generated code has nothing that can fail when the schema is made.
+//! Everything for which a schema could be refused is refused here, at compile time. So the
+//! generated code cannot fail when it makes the schema.
 //!
-//! Each macro is there twice: the code that it writes names `baler_common`, or the crate `baler`,
-//! which an application depends on alone.
+//! Each macro exists twice, because its code names either `baler_common` or the crate `baler`. An
+//! application may depend on `baler` alone.
 
 mod attributes;
 mod enumeration;
@@ -14,9 +14,9 @@ mod structure;
 use proc_macro::TokenStream;
 use syn::{Data, DeriveInput, Path, parse_quote};
 
-/// Derives `Record` and `FieldValue` for a struct, `FieldValue` for an enum without data.
+/// Derives `Record` and `FieldValue` for a struct, and `FieldValue` for an enum without data.
 ///
-/// The attributes are described at the trait, `baler_common::record::Record`.
+/// The trait `baler_common::record::Record` documents the attributes.
 #[proc_macro_derive(Record, attributes(record))]
 pub fn derive_record(input: TokenStream) -> TokenStream {
     derive(input, expand_record, &parse_quote!(::baler_common))
@@ -24,7 +24,7 @@ pub fn derive_record(input: TokenStream) -> TokenStream {
 
 /// Derives `Records` for an enum whose variants hold one record each.
 ///
-/// It is described at the trait, `baler_common::record::Records`.
+/// The trait `baler_common::record::Records` documents it.
 #[proc_macro_derive(Records, attributes(record))]
 pub fn derive_records(input: TokenStream) -> TokenStream {
     derive(
@@ -48,7 +48,7 @@ pub fn derive_facade_records(input: TokenStream) -> TokenStream {
     derive(input, enumeration::expand_types, &parse_quote!(::baler))
 }
 
-/// Writes an implementation. `krate` is the crate that has the module `record`.
+/// Writes an implementation. `krate` is the crate with the module `record`.
 fn derive(
     input: TokenStream,
     expand: fn(&DeriveInput, &Path) -> syn::Result<proc_macro2::TokenStream>,

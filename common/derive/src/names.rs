@@ -1,4 +1,4 @@
-//! Names of types, fields and variants: their limits, their case, their rivals.
+//! Names of types, fields and variants: their limits, their case, and duplicates.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use syn::{Ident, LitStr};
 /// `baler_common::record::MAX_NAME_BYTES`.
 const MAX_NAME_BYTES: usize = 1_024;
 
-/// How the names of a type's fields or variants are spelled when nothing else is said.
+/// The default case of the names of a type's fields or variants.
 #[derive(Clone, Copy)]
 pub(crate) enum Case {
     Camel,
@@ -50,7 +50,7 @@ impl Case {
     }
 }
 
-/// The words of an identifier in snake case, camel case or a mixture.
+/// Splits an identifier in snake case, camel case or a mixture into words.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     for part in name.split('_').filter(|part| !part.is_empty()) {
@@ -78,14 +78,14 @@ fn capitalised(word: &str) -> String {
     })
 }
 
-/// The identifier as it is written without `r#`.
+/// Returns the identifier without `r#`.
 pub(crate) fn plain(ident: &Ident) -> String {
     let text = ident.to_string();
     text.strip_prefix("r#")
         .map_or_else(|| text.clone(), str::to_owned)
 }
 
-/// The name of a field or variant: the one it was given, or its identifier in the type's case.
+/// Returns the name of a field or variant: the given one, or its identifier in the type's case.
 pub(crate) fn name_of(ident: &Ident, rename: Option<&LitStr>, case: Option<Case>) -> String {
     match (rename, case) {
         (Some(name), _) => name.value(),
@@ -94,7 +94,7 @@ pub(crate) fn name_of(ident: &Ident, rename: Option<&LitStr>, case: Option<Case>
     }
 }
 
-/// Refuses names that a schema refuses, and those that are used twice in one type.
+/// Refuses names that a schema refuses, and duplicates in one type.
 #[derive(Default)]
 pub(crate) struct Names {
     used: HashMap<String, &'static str>,
@@ -126,7 +126,7 @@ pub(crate) fn check(name: &str, span: Span) -> syn::Result<()> {
     Ok(())
 }
 
-/// Says that a word is not known, and which known one is nearest.
+/// Returns the message for an unknown word, with the nearest known one.
 pub(crate) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let nearest = known
         .iter()

@@ -144,7 +144,7 @@ pub(crate) fn expand(
     })
 }
 
-/// The struct's fields with their names, everything checked that a schema checks.
+/// Returns the struct's fields with their names, after all checks of a schema.
 fn fields<'a>(
     input: &'a DeriveInput,
     data: &'a DataStruct,
@@ -210,7 +210,7 @@ fn schema_field(field: &RecordField<'_>) -> TokenStream {
     }
 }
 
-/// Refuses at compile time what the schema would refuse when it is made.
+/// Refuses at compile time everything that the schema would refuse at run time.
 fn check(record: &str, field: &RecordField<'_>) -> TokenStream {
     let field_type = field.field_type;
     let name = &field.name;
@@ -261,7 +261,7 @@ fn read(field: &RecordField<'_>) -> TokenStream {
     }
 }
 
-/// Where an error in the generated code is shown; lints do not take the code for the user's.
+/// Returns the position at which an error in the generated code is shown. Lints do not apply to it.
 fn at(tokens: &impl Spanned) -> Span {
     Span::call_site().located_at(tokens.span())
 }

@@ -1,4 +1,4 @@
-//! What `#[derive(Record)]` refuses, and how it says so.
+//! The errors of `#[derive(Record)]`, and their texts.
 
 #[test]
 fn mistakes_are_named_where_they_are_made() {

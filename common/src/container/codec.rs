@@ -1,4 +1,4 @@
-//! Compressing and decompressing one block: the only place that knows the compression libraries.
+//! Compresses and decompresses one block: the only module that knows the compression libraries.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ pub(super) const CODE_LZ4: u8 = 1;
 pub(super) const CODE_ZSTD: u8 = 2;
 pub(super) const CODE_ZSTD_DICTIONARY: u8 = 3;
 
-/// The compression with this number, if it is one of Baler's own.
+/// Returns the compression with this number, if it is one of Baler's own.
 fn from_code(code: u8) -> Option<Compression> {
     match code {
         CODE_NONE => Some(Compression::None),
@@ -24,7 +24,7 @@ fn from_code(code: u8) -> Option<Compression> {
     }
 }
 
-/// Compresses blocks one way; keeps its tables and its buffer from block to block.
+/// Compresses blocks with one compression; keeps its tables and its buffer from block to block.
 #[derive(Default)]
 pub(super) struct Compressor {
     method: Method,
@@ -45,12 +45,12 @@ enum Method {
 }
 
 impl Compressor {
-    /// A compressor of this kind.
+    /// Creates a compressor of this kind.
     ///
     /// # Errors
     ///
     /// [`EncodeError::CompressionMissing`] when it was left out of this build,
-    /// [`EncodeError::Compression`] when the library refuses.
+    /// [`EncodeError::Compression`] when the library fails.
     pub(super) fn new(compression: Compression) -> Result<Self, EncodeError> {
         let method = match compression {
             Compression::None => Method::None,
@@ -74,7 +74,7 @@ impl Compressor {
         })
     }
 
-    /// A compressor from another crate.
+    /// Creates a compressor from another crate.
     ///
     /// # Errors
     ///
@@ -88,11 +88,11 @@ impl Compressor {
         })
     }
 
-    /// A compressor by zstd at this level, with a dictionary.
+    /// Creates a compressor by zstd at this level, with a dictionary.
     ///
     /// # Errors
     ///
-    /// [`EncodeError::Compression`] when the library refuses.
+    /// [`EncodeError::Compression`] when the library fails.
     #[cfg(feature = "zstd")]
     pub(super) fn with_dictionary(
         level: i32,
@@ -102,9 +102,9 @@ impl Compressor {
         let bytes = dictionary.as_bytes();
         let compressor = zstd::bulk::Compressor::with_dictionary(level, bytes);
         let compressor = compressor.and_then(|mut compressor| {
-            // Another dictionary of the same id would yield other bytes, and nothing would tell.
+            // Another dictionary with the same id would yield wrong bytes without any error.
             compressor.set_parameter(CParameter::ChecksumFlag(true))?;
-            // The block says how long it is.
+            // The block already contains the length.
             compressor.set_parameter(CParameter::ContentSizeFlag(false))?;
             Ok(compressor)
         });
@@ -115,7 +115,7 @@ impl Compressor {
         })
     }
 
-    /// How it compresses.
+    /// Returns its compression.
     fn compression(&self) -> Compression {
         match self.method {
             Method::None => Compression::None,
@@ -129,12 +129,12 @@ impl Compressor {
         }
     }
 
-    /// Whether it compresses nothing.
+    /// Whether it does not compress.
     pub(super) fn is_none(&self) -> bool {
         matches!(self.method, Method::None)
     }
 
-    /// Compresses a block; `None` when it is to be stored as it is.
+    /// Compresses a block; returns `None` when the block should be stored as it is.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ pub(super) struct Decompressor {
     zstd: Option<zstd::bulk::Decompressor<'static>>,
     #[cfg(feature = "zstd")]
     dictionaries: Dictionaries,
-    /// By the id of the dictionary that each has loaded.
+    /// By the id of the loaded dictionary.
     #[cfg(feature = "zstd")]
     loaded: std::collections::BTreeMap<u32, zstd::bulk::Decompressor<'static>>,
 }
@@ -229,7 +229,8 @@ impl Decompressor {
         self.added.push(compression);
     }
 
-    /// The compression with this number; the level of zstd does not travel and is given as 0.
+    /// Returns the compression with this number. A chunk does not contain the level of zstd: it is
+    /// 0.
     pub(super) fn compression(&self, code: u8) -> Option<Compression> {
         let added = self.added(code);
         let added = added.map(|it| Compression::Added { name: it.name() });
@@ -248,7 +249,7 @@ impl Decompressor {
         self.loaded.clear();
     }
 
-    /// A decompressor with the dictionary that the frame names.
+    /// Returns a decompressor with the dictionary that the frame names.
     #[cfg(feature = "zstd")]
     fn loaded(
         &mut self,
@@ -274,8 +275,8 @@ impl Decompressor {
     ///
     /// # Errors
     ///
-    /// When the data is broken, yields more or less than `raw`, or asks for a larger window than
-    /// 2 to the power of `window_log`.
+    /// When the data is broken, yields more or fewer bytes than `raw` has, or needs a larger window
+    /// than 2 to the power of `window_log`.
     #[cfg_attr(
         not(feature = "zstd"),
         expect(
@@ -352,8 +353,8 @@ fn broken(error: &dyn fmt::Display) -> DecodeErrorKind {
     }
 }
 
-/// Checks what libzstd does not when it decompresses in one go: that there is one frame and
-/// nothing behind it, and that its window is within the limit (RFC 8878, section 3.1.1.1).
+/// Checks two rules that libzstd does not check when it decompresses in one step: there is one
+/// frame with nothing after it, and its window is within the limit (RFC 8878, section 3.1.1.1).
 #[cfg(feature = "zstd")]
 fn check_frame(stored: &[u8], window_log: u32) -> Result<(), DecodeErrorKind> {
     const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::error::{DecodeErrorKind, EncodeError};
 
-/// How a native chunk's body is compressed.
+/// The compression of a native chunk's body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Compression {
     /// A [`BlockCompression`] of another crate.
@@ -15,19 +15,19 @@ pub enum Compression {
     },
     /// lz4 in block mode.
     Lz4,
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// zstd at this level, 1 to 22.
     Zstd {
-        /// The level; it does not travel with the chunk.
+        /// The level; it is not stored in the chunk.
         level: i32,
     },
 }
 
 impl Compression {
-    /// The name without the level, as tables and JSON show it: `none`, `lz4`, `zstd` or
-    /// that of an added one.
+    /// The name without the level, for tables and JSON: `none`, `lz4`, `zstd` or the name of an
+    /// added one.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Added { name } => name,
@@ -47,7 +47,7 @@ impl fmt::Display for Compression {
     }
 }
 
-/// The text is no compression.
+/// The text does not name a compression.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text} is no compression; use none, lz4, zstd or zstd:1 to zstd:22")]
 pub struct ParseCompressionError {
@@ -75,14 +75,14 @@ impl FromStr for Compression {
 
 /// A compression of blocks that another crate adds to the native container.
 ///
-/// # What the implementer owes
+/// # Requirements
 ///
-/// [`decompress`](Self::decompress) gets bytes from elsewhere: it must not panic. The container has
-/// checked the size of `raw` against its limits before.
+/// [`decompress`](Self::decompress) gets untrusted bytes and must not panic. The container has
+/// already checked the size of `raw` against its limits.
 ///
-/// # Why it has this shape
+/// # Design
 ///
-/// As a [`BodyFormat`](super::BodyFormat) it is a constant of its crate, and both ends name it:
+/// Like a [`BodyFormat`](super::BodyFormat) it is a constant of its crate, and both ends name it:
 /// [`NativeSerializer::with_compression`](super::NativeSerializer::with_compression) and
 /// [`ChunkDecoder::with_compression`](super::ChunkDecoder::with_compression).
 pub trait BlockCompression: fmt::Debug + Sync {
@@ -93,7 +93,7 @@ pub trait BlockCompression: fmt::Debug + Sync {
     /// The name in tables and JSON.
     fn name(&self) -> &'static str;
 
-    /// Appends a block, compressed. The container stores the block as it is when that is smaller.
+    /// Appends the compressed block. The container stores the original if it is smaller.
     ///
     /// # Errors
     ///

@@ -1,11 +1,11 @@
-//! The only place where bytes from outside are cut, and their numbers become sizes.
+//! The only module that cuts untrusted bytes and turns their numbers into sizes.
 
 use super::error::{DecodeError, DecodeErrorKind};
 use super::varint::{self, Broken};
 
-/// Walks over a chunk, or over its decompressed body, and knows where it is.
+/// Walks over a chunk, or over its decompressed body, and knows its position.
 ///
-/// A read that fails leaves the cursor where it was, so that the error points at the thing itself.
+/// A failed read leaves the cursor where it was, so that the error points at the bad item.
 #[derive(Debug, Clone)]
 pub(super) struct Cursor<'a> {
     rest: &'a [u8],
@@ -14,7 +14,7 @@ pub(super) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    /// A cursor at the start of a chunk.
+    /// Creates a cursor at the start of a chunk.
     pub(super) fn new(chunk: &'a [u8]) -> Self {
         Self {
             rest: chunk,
@@ -23,7 +23,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over a part of a stream that begins at this offset.
+    /// Creates a cursor over a part of a stream that begins at this offset.
     pub(super) fn at(part: &'a [u8], offset: usize) -> Self {
         Self {
             offset,
@@ -31,7 +31,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor at the start of a decompressed body.
+    /// Creates a cursor at the start of a decompressed body.
     pub(super) fn in_body(body: &'a [u8]) -> Self {
         Self {
             rest: body,
@@ -40,12 +40,12 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// How far into the chunk or the body it is, in bytes.
+    /// Returns the position in the chunk or the body, in bytes.
     pub(super) fn offset(&self) -> usize {
         self.offset
     }
 
-    /// How many bytes are left.
+    /// Returns how many bytes are left.
     pub(super) fn left(&self) -> usize {
         self.rest.len()
     }
@@ -55,7 +55,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// The error that something is wrong here.
+    /// Returns an error for this position.
     pub(super) fn error(&self, reading: &'static str, kind: DecodeErrorKind) -> DecodeError {
         DecodeError {
             offset: self.offset,
@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The error that `found` is above `limit`.
+    /// Returns the error that `found` is above `limit`.
     pub(super) fn over_limit(
         &self,
         reading: &'static str,
@@ -76,7 +76,7 @@ impl<'a> Cursor<'a> {
         self.error(reading, DecodeErrorKind::Limit { limit, found })
     }
 
-    /// The next `bytes` bytes.
+    /// Takes the next `bytes` bytes.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -97,7 +97,7 @@ impl<'a> Cursor<'a> {
         Ok(head)
     }
 
-    /// A cursor over the next `bytes` bytes; this one goes on after them.
+    /// Returns a cursor over the next `bytes` bytes; this one continues after them.
     pub(super) fn split(
         &mut self,
         bytes: usize,
@@ -111,7 +111,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// A cursor `bytes` bytes further on; at the end if there are fewer.
+    /// Returns a cursor `bytes` bytes further on, or at the end if there are fewer.
     pub(super) fn after(&self, bytes: usize) -> Self {
         let rest = self.rest.get(bytes..).unwrap_or_default();
         Self {
@@ -121,7 +121,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// All that is left.
+    /// Takes all remaining bytes.
     pub(super) fn take_rest(&mut self) -> &'a [u8] {
         self.offset += self.rest.len();
         std::mem::take(&mut self.rest)
@@ -161,7 +161,7 @@ impl<'a> Cursor<'a> {
     /// A variable-length number.
     #[inline]
     pub(super) fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
-        // Most have one byte.
+        // Most numbers have one byte.
         if let Some((byte, rest)) = self.rest.split_first() {
             if *byte < 0x80 {
                 self.rest = rest;
@@ -223,7 +223,7 @@ impl<'a> Cursor<'a> {
             .map_err(|_| at.error(reading, DecodeErrorKind::Utf8))
     }
 
-    /// Says that nothing may be left.
+    /// Checks that nothing is left.
     pub(super) fn finish(&self, reading: &'static str) -> Result<(), DecodeError> {
         if self.is_empty() {
             return Ok(());
@@ -233,12 +233,12 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A number of a chunk as a size; what does not fit is larger than any limit.
+/// Converts a number of a chunk to a size. A number that does not fit is above any limit.
 pub(super) fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// A size as a number of a chunk.
+/// Converts a size to a number of a chunk.
 pub(super) fn to_u64(size: usize) -> u64 {
     u64::try_from(size).unwrap_or(u64::MAX)
 }

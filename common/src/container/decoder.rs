@@ -1,4 +1,4 @@
-//! Chunks to batches, whatever container they are, and where chunks end.
+//! Decodes chunks of any container to batches, and finds where chunks end.
 
 use std::sync::Arc;
 
@@ -15,10 +15,9 @@ use super::{kieker, native};
 use crate::record::{Catalog, RecordBatch};
 use crate::transport::{ChunkIdentity, ContainerKind};
 
-/// Decodes chunks from nothing but their bytes.
+/// Decodes chunks from their bytes alone.
 ///
-/// It keeps only memory between chunks, never knowledge: any decoder decodes any chunk, in any
-/// order.
+/// Between chunks it keeps only memory, no state: any decoder decodes any chunk, in any order.
 #[derive(Debug, Clone)]
 pub struct ChunkDecoder {
     limits: Limits,
@@ -27,7 +26,7 @@ pub struct ChunkDecoder {
     added: Vec<Box<dyn AddedDeserializer>>,
 }
 
-/// A deserializer from another crate; a copy of the decoder has one of its own.
+/// A deserializer from another crate; each copy of the decoder has its own copy.
 trait AddedDeserializer: ChunkDeserializer {
     fn copy(&self) -> Box<dyn AddedDeserializer>;
     fn as_deserializer(&self) -> &dyn ChunkDeserializer;
@@ -54,40 +53,40 @@ impl Clone for Box<dyn AddedDeserializer> {
     }
 }
 
-/// A chunk, decoded.
+/// A decoded chunk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedChunk {
-    /// What was read without decoding the records.
+    /// The information that was read without decoding the records.
     pub summary: ChunkSummary,
     /// The records.
     pub batch: RecordBatch,
 }
 
-/// What a chunk says without its records being decoded.
+/// The information in a chunk outside its records.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ChunkSummary {
-    /// Which container it is.
+    /// The container.
     pub container: ContainerKind,
-    /// The body's format: `columnar` or the name of one that was added, `dflt` in Kieker's
-    /// container, the name that an added container gives.
+    /// The body's format: `columnar` or the name of an added format, `dflt` in Kieker's container,
+    /// or the name that an added container gives.
     pub format: &'static str,
-    /// How the body is compressed. The level of zstd is not known: it is given as 0.
+    /// The compression of the body. The level of zstd is not known: it is 0.
     pub compression: Compression,
     /// The chunk's length in bytes.
     pub bytes: usize,
-    /// The CRC-32C of the chunk: the one at the end of a native chunk, that of all bytes of one
-    /// that has none.
+    /// The CRC-32C of the chunk: the one at the end of a native chunk, otherwise the one computed
+    /// over all its bytes.
     pub checksum: u32,
-    /// How many records it holds, if the chunk says so; Kieker's do not.
+    /// The number of records, if the chunk contains it; Kieker's chunks do not.
     pub records: Option<usize>,
-    /// The smallest and the largest timestamp, if the chunk says so and has any.
+    /// The smallest and the largest timestamp, if the chunk contains them and has any.
     pub time_span: Option<(i64, i64)>,
-    /// What a native chunk says about itself.
+    /// The header of a native chunk.
     pub header: Option<ChunkHeader>,
 }
 
 impl ChunkSummary {
-    /// The summary of a chunk whose container says nothing of itself.
+    /// Returns the summary of a chunk whose container has no header.
     pub fn plain(container: ContainerKind, format: &'static str, chunk: &[u8]) -> Self {
         Self {
             container,
@@ -107,7 +106,7 @@ impl ChunkSummary {
     }
 }
 
-/// Where the bytes of a chunk went.
+/// The sizes of a chunk's parts.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Layout {
     /// Header, prefix and checksum, in bytes.
@@ -126,7 +125,7 @@ pub struct Layout {
     pub columns: Vec<ColumnLayout>,
 }
 
-/// Where the bytes of a column went.
+/// The size of a column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ColumnLayout {
     /// The record type.
@@ -146,7 +145,7 @@ impl Default for ChunkDecoder {
 }
 
 impl ChunkDecoder {
-    /// A decoder with Kieker's catalog.
+    /// Creates a decoder with Kieker's catalog.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -156,14 +155,14 @@ impl ChunkDecoder {
         }
     }
 
-    /// Sets the types that containers without schemas may name.
+    /// Sets the types for containers without schemas.
     #[must_use]
     pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
         self.kieker = KiekerDeserializer::new(catalog);
         self
     }
 
-    /// Adds a container. One with the magic of a container that the decoder knows is never asked.
+    /// Adds a container. It is ignored if the decoder already knows its magic.
     #[must_use]
     pub fn with_deserializer(
         mut self,
@@ -173,24 +172,24 @@ impl ChunkDecoder {
         self
     }
 
-    /// Adds a format of the bodies of native chunks. One whose number is below
-    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER) is never asked.
+    /// Adds a format of the bodies of native chunks. It is ignored if its number is below
+    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER).
     #[must_use]
     pub fn with_format(mut self, format: &'static dyn BodyFormat) -> Self {
         self.native.add_format(format);
         self
     }
 
-    /// Adds a compression of native chunks. One whose number is below
-    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER) is never asked.
+    /// Adds a compression of native chunks. It is ignored if its number is below
+    /// [`FIRST_ADDED_NUMBER`](super::FIRST_ADDED_NUMBER).
     #[must_use]
     pub fn with_compression(mut self, compression: &'static dyn BlockCompression) -> Self {
         self.native.add_compression(compression);
         self
     }
 
-    /// Sets the dictionaries that chunks may have been compressed with. A chunk that names another
-    /// one is refused with [`DecodeErrorKind::DictionaryMissing`].
+    /// Sets the dictionaries for decompression. A chunk that names another one is refused with
+    /// [`DecodeErrorKind::DictionaryMissing`].
     #[cfg(feature = "zstd")]
     #[must_use]
     pub fn with_dictionaries(mut self, dictionaries: Dictionaries) -> Self {
@@ -198,7 +197,7 @@ impl ChunkDecoder {
         self
     }
 
-    /// What the decoder is willing to spend.
+    /// Returns the limits of the decoder.
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
@@ -207,12 +206,12 @@ impl ChunkDecoder {
     ///
     /// # Errors
     ///
-    /// A [`DecodeError`] that says where and what; no record of a broken chunk is returned.
+    /// A [`DecodeError`] with the position and the reason; no record of a broken chunk is returned.
     pub fn decode(&mut self, chunk: &[u8]) -> Result<DecodedChunk, DecodeError> {
         self.decode_into(chunk, None)
     }
 
-    /// Decodes the records and tells where the bytes went.
+    /// Decodes the records and returns the sizes of the chunk's parts.
     ///
     /// # Errors
     ///
@@ -226,11 +225,11 @@ impl ChunkDecoder {
         Ok((decoded, layout))
     }
 
-    /// Reads what a chunk says of itself, without decoding a record.
+    /// Reads the information in a chunk without decoding its records.
     ///
-    /// A native chunk's checksums are verified, over all of its bytes, because nothing less
-    /// protects its header; its body is neither decompressed nor read.
-    /// Kieker's container has no checksum, and says nothing of itself but its magic.
+    /// A native chunk's checksums are verified over all of its bytes, because no smaller checksum
+    /// protects its header. Its body is neither decompressed nor read. Kieker's container has no
+    /// checksum, and contains no information but its magic.
     ///
     /// # Errors
     ///
@@ -271,24 +270,25 @@ fn unknown_container(chunk: &[u8]) -> DecodeError {
     }
 }
 
-/// How far a chunk reaches.
+/// The end of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChunkExtent {
-    /// This many bytes: a native chunk says so in its prefix.
+    /// This many bytes: a native chunk contains its length in its prefix.
     Bytes(u64),
-    /// To the end of what holds it: Kieker's container does not say.
+    /// The chunk reaches to the end of its file or message: Kieker's container does not contain its
+    /// length.
     ToEnd,
 }
 
 impl ChunkExtent {
-    /// How many bytes of a chunk are needed to tell.
+    /// The number of bytes that [`ChunkExtent::of`] needs.
     pub const NEEDED_BYTES: usize = native::PREFIX_BYTES;
 
-    /// The first bytes of a native chunk: what to look for behind damage.
+    /// The first bytes of a native chunk. A reader searches for them after damage.
     pub const NATIVE_MAGIC: [u8; 4] = native::MAGIC;
 
-    /// How far the chunk reaches that begins with these bytes; none if no chunk does, or the
-    /// checksum of its prefix does not match.
+    /// Returns the extent of the chunk that begins with these bytes. Returns `None` if no chunk
+    /// does, or if the checksum of its prefix does not match.
     pub fn of(start: &[u8]) -> Option<Self> {
         if start.starts_with(&kieker::MAGIC) {
             return Some(Self::ToEnd);

@@ -6,20 +6,20 @@ use std::sync::Arc;
 
 const MAGIC: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
 
-/// The largest dictionary: more is no use for chunks, and a file that is another one is not loaded.
+/// The largest dictionary. Chunks do not profit from more, and a wrong file is not loaded.
 const MAX_BYTES: usize = 1 << 20;
 
 /// A dictionary of zstd, as `zstd --train` writes it.
 ///
-/// A chunk that was compressed with one names it by its id and is of no use without it: that is
-/// what small chunks gain by it, and what they lose.
+/// A chunk that was compressed with one contains only its id, and cannot be decompressed without
+/// it. Small chunks become smaller by it, but depend on it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Dictionary {
     id: u32,
     bytes: Arc<[u8]>,
 }
 
-/// The bytes are not a dictionary, or not one that can be told from another.
+/// The bytes are not a usable dictionary, or another one has the same id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DictionaryError {
@@ -41,11 +41,11 @@ pub enum DictionaryError {
 }
 
 impl Dictionary {
-    /// The dictionary in these bytes.
+    /// Creates a dictionary from these bytes.
     ///
     /// # Errors
     ///
-    /// They are none.
+    /// They are not a dictionary.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Result<Self, DictionaryError> {
         let bytes = bytes.into();
         if bytes.len() > MAX_BYTES {
@@ -62,12 +62,12 @@ impl Dictionary {
         }
     }
 
-    /// What chunks name it by.
+    /// Returns the id by which chunks name it.
     pub fn id(&self) -> u32 {
         self.id
     }
 
-    /// The dictionary as it is stored.
+    /// Returns the dictionary as it is stored.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -79,7 +79,7 @@ impl fmt::Debug for Dictionary {
     }
 }
 
-/// The dictionaries that a reader has, by their id.
+/// The dictionaries of a reader, by id.
 #[derive(Debug, Clone, Default)]
 pub struct Dictionaries {
     by_id: BTreeMap<u32, Dictionary>,

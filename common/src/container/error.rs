@@ -1,4 +1,4 @@
-//! What can be wrong with a chunk, and where.
+//! The possible errors of a chunk, and their positions.
 
 use crate::transport::ContainerKind;
 
@@ -6,7 +6,7 @@ use crate::transport::ContainerKind;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// The container tells types apart by name, and the batch has two of one name.
+    /// The container distinguishes types only by name, and the batch has two with the same name.
     #[error("the container {container} cannot hold two versions of {record} in one chunk")]
     Ambiguous {
         /// The container.
@@ -25,28 +25,28 @@ pub enum EncodeError {
     Compression {
         /// The compression's name.
         compression: &'static str,
-        /// What it said.
+        /// The compressor's message.
         message: Box<str>,
     },
-    /// A body format or compression from another crate has a number that Baler keeps for its own.
+    /// A body format or compression from another crate has a number that is reserved for Baler.
     #[error("the {what} {name} has the number {number}; use one from 128 to 255")]
     ReservedNumber {
-        /// Which of the two it is.
+        /// A body format or a compression.
         what: &'static str,
         /// Its name.
         name: &'static str,
         /// Its number.
         number: u8,
     },
-    /// The chunk would be above 4 GiB, or above the limit that was set.
+    /// The chunk would be above 4 GiB, or above the given limit.
     #[error("the chunk would have {bytes} bytes, more than {limit}")]
     TooLarge {
-        /// How many bytes it would have.
+        /// The size that it would have, in bytes.
         bytes: usize,
-        /// How many are allowed.
+        /// The limit, in bytes.
         limit: usize,
     },
-    /// The container has no way to hold a field's type.
+    /// The container cannot hold a field's type.
     #[error("the container {container} cannot hold {record}.{field} of type {field_type}")]
     Unsupported {
         /// The container.
@@ -64,32 +64,32 @@ pub enum EncodeError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset}: {kind} while reading {reading}")]
 pub struct DecodeError {
-    /// How many bytes into the chunk, or into its decompressed body when `in_body`.
+    /// The position in the chunk, or in its decompressed body if `in_body`, in bytes.
     pub offset: usize,
     /// Whether `offset` counts from the start of the decompressed body.
     pub in_body: bool,
-    /// What was being read.
+    /// The item that was being read.
     pub reading: &'static str,
-    /// What is wrong.
+    /// The error.
     pub kind: DecodeErrorKind,
 }
 
-/// What is wrong with a chunk.
+/// The kinds of errors in a chunk.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeErrorKind {
-    /// The checksum does not match: the bytes were altered on their way.
+    /// The checksum does not match: the bytes were changed.
     #[error("checksum {found:08x} instead of {computed:08x}")]
     Checksum {
-        /// What the chunk says.
+        /// The checksum in the chunk.
         found: u32,
-        /// What its bytes yield.
+        /// The checksum of its bytes.
         computed: u32,
     },
     /// Decompression failed.
     #[error("the compressed data is broken ({message})")]
     Compression {
-        /// What the decompressor said.
+        /// The decompressor's message.
         message: Box<str>,
     },
     /// The compression was left out of this build.
@@ -98,27 +98,27 @@ pub enum DecodeErrorKind {
         /// The compression's name.
         compression: &'static str,
     },
-    /// The chunk was compressed with a dictionary that this reader was not given.
+    /// The chunk was compressed with a dictionary that this reader does not have.
     #[error("the dictionary {id} is missing, with which it was compressed")]
     DictionaryMissing {
         /// The dictionary's id.
         id: u32,
     },
-    /// The bytes are too few for what they should hold.
+    /// The bytes end too early.
     #[error("the data ends: {needed} bytes needed, {left} left")]
     Ends {
-        /// How many bytes were needed.
+        /// The number of bytes needed.
         needed: usize,
-        /// How many were left.
+        /// The number of bytes left.
         left: usize,
     },
-    /// A number is not one of those that are allowed there.
+    /// The number is not allowed there.
     #[error("{found} is not allowed here")]
     Invalid {
         /// The number.
         found: u64,
     },
-    /// A length that the chunk declares differs from what is there.
+    /// A declared length differs from the real one.
     #[error("the length {declared} is declared, {found} is there")]
     Length {
         /// The declared length.
@@ -126,38 +126,38 @@ pub enum DecodeErrorKind {
         /// The real one.
         found: u64,
     },
-    /// A limit of the decoder is passed.
+    /// A limit of the decoder is exceeded.
     #[error("{found} is above the limit of {limit}")]
     Limit {
         /// The limit.
         limit: u64,
-        /// What the chunk asks for.
+        /// The chunk's value.
         found: u64,
     },
-    /// The bytes are not those of a body format or container from another crate.
+    /// The bytes do not follow a body format or container from another crate.
     #[error("{message}")]
     Malformed {
-        /// What is wrong.
+        /// The reason.
         message: Box<str>,
     },
-    /// A schema in the chunk cannot be.
+    /// A schema in the chunk is not possible.
     #[error("the schema is wrong: {0}")]
     Schema(crate::record::SchemaError),
-    /// Bytes follow where nothing should.
+    /// There are bytes after the end.
     #[error("{bytes} bytes follow the end")]
     Trailing {
-        /// How many.
+        /// The number of bytes.
         bytes: usize,
     },
     /// The chunk needs a compression, a body format or a feature that this version does not know.
     #[error("{what} {number} is unknown to this version")]
     Unknown {
-        /// What it is.
+        /// A compression, a body format or a feature.
         what: &'static str,
         /// Its number.
         number: u64,
     },
-    /// The magic is not that of a container.
+    /// No container has this magic.
     #[error("the magic {found:02x?} is no container's")]
     UnknownContainer {
         /// The first bytes, at most four.

@@ -1,4 +1,4 @@
-//! The seams to containers and formats of bodies, also those of other crates.
+//! The seams for containers and body formats, including those of other crates.
 
 use std::fmt;
 
@@ -9,19 +9,19 @@ use super::limits::Limits;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
-/// A format of the body of native chunks: the serializer of a batch beside its deserializer.
+/// A format of the body of native chunks: the serializer of a batch and its deserializer.
 ///
-/// Prefix, header, compression and checksum stay those of the container. So a chunk of any format
-/// has an identity and an account of losses, travels through every medium, and its damage is seen.
+/// Prefix, header, compression and checksum stay as the container defines them. So a chunk of any
+/// format has an identity and an account of losses, fits every medium, and shows damage.
 ///
-/// # What the implementer owes
+/// # Requirements
 ///
-/// [`deserialize`](Self::deserialize) gets bytes from elsewhere: it must not panic, and must check
+/// [`deserialize`](Self::deserialize) gets untrusted bytes: it must not panic, and must check
 /// lengths against [`Limits`] before it allocates.
 ///
-/// # Why it has this shape
+/// # Design
 ///
-/// A format is a constant of its crate, as a [`Medium`](crate::transport) is. Both ends name it:
+/// A format is a constant of its crate, like a [`Medium`](crate::transport). Both ends name it:
 /// [`NativeSerializer::with_format`](super::NativeSerializer::with_format) and
 /// [`ChunkDecoder::with_format`](super::ChunkDecoder::with_format).
 pub trait BodyFormat: fmt::Debug + Sync {
@@ -39,7 +39,7 @@ pub trait BodyFormat: fmt::Debug + Sync {
     /// The format cannot hold the batch.
     fn serialize(&self, batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// Reads a body: the records that were written, in their order.
+    /// Reads a body. Returns the written records in their order.
     ///
     /// # Errors
     ///
@@ -47,11 +47,11 @@ pub trait BodyFormat: fmt::Debug + Sync {
     fn deserialize(&self, body: &[u8], limits: &Limits) -> Result<RecordBatch, DecodeError>;
 }
 
-/// The first number of a body format or compression from another crate: the numbers below are
-/// Baler's own.
+/// The first number of a body format or compression from another crate. Lower numbers are reserved
+/// for Baler.
 pub const FIRST_ADDED_NUMBER: u8 = 0x80;
 
-/// Refuses a number that Baler keeps for its own formats and compressions.
+/// Refuses a number that is reserved for Baler's own formats and compressions.
 ///
 /// # Errors
 ///
@@ -74,11 +74,11 @@ pub trait ChunkSerializer: Send {
 
     /// Appends one container with the batch's records to `out`; returns its length in bytes.
     ///
-    /// What the container has no room for (Kieker's has none for the header) is left out.
+    /// Information that the container cannot hold is left out; Kieker's cannot hold the header.
     ///
     /// # Errors
     ///
-    /// See [`EncodeError`]; `out` is then as it was before.
+    /// See [`EncodeError`]; `out` then stays as it was.
     fn serialize(
         &mut self,
         batch: &RecordBatch,
@@ -89,34 +89,35 @@ pub trait ChunkSerializer: Send {
 
 /// Reads the chunks of one container: the counterpart of [`ChunkSerializer`](super::ChunkSerializer).
 ///
-/// # What the implementer owes
+/// # Requirements
 ///
-/// The bytes come from elsewhere. An implementation must not panic, and must check lengths against
-/// [`Limits`] before it allocates. It keeps memory between chunks, never knowledge: chunks come in
+/// The bytes are untrusted. An implementation must not panic, and must check lengths against
+/// [`Limits`] before it allocates. Between chunks it keeps only memory, no state: chunks come in
 /// any order.
 ///
-/// # What the caller is promised
+/// # Guarantees
 ///
 /// It returns all records of a chunk in the order in which they were written, or an error.
 ///
-/// # Why it has this shape
+/// # Design
 ///
-/// [`ChunkDecoder`](super::ChunkDecoder) chooses the deserializer by the magic, so that one reader
-/// takes chunks of any container. [`ChunkDecoder::with_deserializer`](super::ChunkDecoder::with_deserializer)
-/// adds one of a container from another crate.
+/// [`ChunkDecoder`](super::ChunkDecoder) chooses the deserializer by the magic, so one reader takes
+/// chunks of any container.
+/// [`ChunkDecoder::with_deserializer`](super::ChunkDecoder::with_deserializer) adds a container
+/// from another crate.
 pub trait ChunkDeserializer: fmt::Debug + Send + Sync {
     /// The first bytes of each chunk of this container.
     fn magic(&self) -> [u8; 4];
 
-    /// Reads what a chunk says of itself, without decoding a record.
+    /// Reads the information in a chunk without decoding its records.
     ///
     /// # Errors
     ///
     /// The bytes are not a chunk of this container, or ask for more than the limits.
     fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError>;
 
-    /// Decodes the records. `layout` is there when the caller asks where the bytes went; a
-    /// container that cannot say leaves it as it is.
+    /// Decodes the records. `layout` is given if the caller wants the sizes of the chunk's parts. A
+    /// container without this information leaves it as it is.
     ///
     /// # Errors
     ///

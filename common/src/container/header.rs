@@ -1,30 +1,30 @@
-//! The header of a native chunk: its identity, its clock, and what was lost.
+//! The header of a native chunk: its identity, its clock, and the losses.
 
 use std::fmt;
 
 use crate::transport::ChunkIdentity;
 
-/// What a native chunk says about itself beside its records.
+/// The information of a native chunk beside its records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkHeader {
     /// The identity of the chunk.
     pub identity: ChunkIdentity,
-    /// Whether it is the last chunk of its epoch: its losses are then complete.
+    /// Whether it is the last chunk of its epoch. Then its losses are complete.
     pub last_of_epoch: bool,
-    /// Whether the clock jumped (suspend, step) since the chunk before.
+    /// Whether the clock jumped (suspend, step) since the last chunk.
     pub clock_jumped: bool,
-    /// How ticks become nanoseconds, when columns hold ticks.
+    /// The mapping from ticks to nanoseconds, if columns hold ticks.
     pub clock: Option<ClockMapping>,
-    /// Records lost in this epoch so far, by reason. Cumulative: a chunk that is lost or repeated
-    /// does not falsify them.
+    /// Records lost in this epoch so far, by reason. The counts are cumulative, so a lost or
+    /// repeated chunk does not make them wrong.
     pub losses: Losses,
-    /// Chunks of this lane that were numbered and then given up by policy, oldest first: a gap
-    /// there is explained.
+    /// Chunks of this lane that got a number and were then given up by policy, oldest first. They
+    /// explain gaps in the numbers.
     pub lost_chunks: Vec<LostChunks>,
 }
 
 impl ChunkHeader {
-    /// A header that says who the chunk is and nothing else.
+    /// Creates a header with only the identity of the chunk.
     pub fn new(identity: ChunkIdentity) -> Self {
         Self {
             identity,
@@ -37,7 +37,7 @@ impl ChunkHeader {
     }
 }
 
-/// How ticks of a clock become nanoseconds since the Unix epoch:
+/// The mapping from ticks of a clock to nanoseconds since the Unix epoch:
 /// `anchor_unix_ns + ((ticks - anchor_ticks) * multiplier >> shift)`, computed in 128 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockMapping {
@@ -52,7 +52,8 @@ pub struct ClockMapping {
 }
 
 impl ClockMapping {
-    /// The time at this tick, in nanoseconds since the Unix epoch; saturates at the ends of `i64`.
+    /// Returns the time at this tick, in nanoseconds since the Unix epoch; saturates at the ends of
+    /// `i64`.
     pub fn unix_ns(&self, ticks: u64) -> i64 {
         let elapsed = i128::from(ticks).wrapping_sub(i128::from(self.anchor_ticks));
         let nanos = elapsed.wrapping_mul(i128::from(self.multiplier)) >> self.shift.min(63);
@@ -61,28 +62,28 @@ impl ClockMapping {
     }
 }
 
-/// Why records were lost. The numbers are part of the format.
+/// The reason of a loss. The numbers are part of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LossReason {
-    /// The queue was full and the policy drops the newest.
+    /// The queue was full and the policy drops the newest record.
     QueueFullNewest,
-    /// The queue was full and the policy drops the oldest.
+    /// The queue was full and the policy drops the oldest records.
     QueueFullOldest,
     /// The queue stayed full for the time that the policy blocks.
     BlockTimeout,
-    /// The collector was shutting down or dead when the record came.
+    /// The collector was shutting down or gone when the record was emitted.
     Shutdown,
-    /// One record alone is above the largest chunk; it was put aside.
+    /// One record alone is above the largest chunk; it went to quarantine.
     TooLarge,
     /// The container cannot hold the record, or its row does not follow its schema.
     NotEncodable,
-    /// The medium refused the chunk for good.
+    /// The medium refused the chunk permanently.
     Refused,
-    /// The retries' limit was reached, or the deadline of the shutdown.
+    /// The limit of retries was reached, or the deadline of the shutdown.
     Undelivered,
-    /// The record was emitted where it could not be taken: by a suppressed thread, or by what
-    /// interrupted its thread while that emitted, as a signal handler or an allocator with probes.
+    /// The record could not be taken where it was emitted: in a suppressed thread, or in code that
+    /// interrupted its thread during `emit`, such as a signal handler or an allocator with probes.
     Reentrant,
 }
 
@@ -138,7 +139,7 @@ impl fmt::Display for LossReason {
 
 /// Counts of lost records by reason.
 ///
-/// Reasons that this version does not know keep their number, so that a relay passes them on.
+/// Reasons that this version does not know keep their number, so that a relay forwards them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Losses {
     counts: std::collections::BTreeMap<u8, u64>,
@@ -158,12 +159,12 @@ impl Losses {
         }
     }
 
-    /// How many records were lost for this reason.
+    /// Returns the number of records lost for this reason.
     pub fn get(&self, reason: LossReason) -> u64 {
         self.counts.get(&reason.code()).copied().unwrap_or(0)
     }
 
-    /// How many records were lost.
+    /// Returns the number of lost records.
     pub fn total(&self) -> u64 {
         self.counts
             .values()
@@ -175,7 +176,7 @@ impl Losses {
         self.counts.is_empty()
     }
 
-    /// Numbers and counts, in order of the numbers; counts of 0 are left out.
+    /// Returns numbers and counts, in order of the numbers, without counts of 0.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (u8, u64)> {
         self.counts.iter().map(|(code, count)| (*code, *count))
     }
@@ -186,6 +187,6 @@ impl Losses {
 pub struct LostChunks {
     /// The first one's sequence number.
     pub first_sequence: u64,
-    /// How many, at least one.
+    /// The number of chunks, at least one.
     pub chunks: u64,
 }

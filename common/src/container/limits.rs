@@ -1,12 +1,12 @@
-//! What a decoder is willing to spend on a chunk.
+//! The limits of a decoder for a chunk.
 
 use super::cursor::to_u64;
 use super::error::DecodeErrorKind;
 
-/// What a decoder is willing to spend on a chunk.
+/// The limits of a decoder for a chunk.
 ///
-/// Lengths that a chunk declares are checked against these and against what is left of its bytes
-/// before anything is allocated.
+/// Declared lengths are checked against these limits, and against the remaining bytes, before
+/// anything is allocated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
@@ -14,19 +14,19 @@ pub struct Limits {
     pub chunk_bytes: usize,
     /// The largest body after decompression, in bytes. Default 256 MiB.
     pub body_bytes: usize,
-    /// How many times larger the body may be than its compressed form. Default 4,096. Bodies of up
-    /// to 1 MiB are not held to it.
+    /// The largest ratio of the body to its compressed form. Default 4,096. It does not apply to
+    /// bodies of up to 1 MiB.
     pub ratio: usize,
     /// The largest zstd window, as a power of two. Default 27 (128 MiB), the format's own
     /// recommended limit (RFC 8878, section 3.1.1.1.2).
     pub window_log: u32,
-    /// How many records. Default 4 Mi.
+    /// The most records. Default 4 Mi.
     pub records: usize,
-    /// How many record types. Default 4,096.
+    /// The most record types. Default 4,096.
     pub types: usize,
-    /// How many strings. Default 4 Mi.
+    /// The most strings. Default 4 Mi.
     pub strings: usize,
-    /// How many bytes the decoded columns may take in memory. Default 1 GiB.
+    /// The most memory of the decoded columns, in bytes. Default 1 GiB.
     pub decoded_bytes: usize,
 }
 
@@ -45,10 +45,10 @@ impl Default for Limits {
     }
 }
 
-/// Counts down the memory that a chunk may take once decoded ([`Limits::decoded_bytes`]).
+/// Counts down the memory that a decoded chunk may take ([`Limits::decoded_bytes`]).
 ///
-/// Constant columns make many values of a few bytes, so what is left of the input bounds nothing:
-/// every allocation is charged here first.
+/// Constant columns make many values of a few bytes, so the remaining input is no limit. Every
+/// allocation is charged here first.
 #[derive(Debug)]
 pub(super) struct Budget {
     limit: usize,
@@ -56,7 +56,7 @@ pub(super) struct Budget {
 }
 
 impl Budget {
-    /// A budget of `limit` bytes.
+    /// Creates a budget of `limit` bytes.
     pub(super) fn new(limit: usize) -> Self {
         Self { limit, left: limit }
     }

@@ -1,4 +1,4 @@
-//! Batches of records to chunks and back. FORMAT.md describes every byte.
+//! Encodes batches of records as chunks and decodes them. FORMAT.md describes every byte.
 //!
 //! ```text
 //! RecordBatch + ChunkHeader -> ChunkSerializer -> bytes -> ChunkDecoder -> DecodedChunk
@@ -6,9 +6,9 @@
 //!
 //! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT.
 //! [`ChunkDecoder`] finds the [`ChunkDeserializer`] of a chunk by its magic.
-//! Other crates can add containers, and to the native one a [`BodyFormat`] or [`BlockCompression`].
-//! [`KiekerStream`] makes chunks of what Kieker's socket writers send and of its binary logs;
-//! [`KiekerStreamEncoder`] writes such streams, and binary logs.
+//! Other crates can add containers, and a [`BodyFormat`] or [`BlockCompression`] to the native one.
+//! [`KiekerStream`] makes chunks from the streams of Kieker's socket writers and from its binary
+//! logs. [`KiekerStreamEncoder`] writes such streams and binary logs.
 
 mod codec;
 mod compression;

@@ -1,6 +1,6 @@
 //! Variable-length numbers: unsigned LEB128 of at most ten bytes, and zigzag for signed ones.
 //!
-//! FORMAT.md, "Numbers". Protocol Buffers has the same two, but takes overlong forms too; here a
+//! FORMAT.md, "Numbers". Protocol Buffers has the same two, but accepts overlong forms, too. Here a
 //! number has one form, so that equal contents have equal bytes.
 
 use super::cursor::to_u64;
@@ -29,7 +29,7 @@ pub(super) fn write(out: &mut Vec<u8>, number: u64) {
     }
 }
 
-/// A number's bytes, and how many they are.
+/// Returns a number's bytes, and how many they are.
 pub(super) fn bytes(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     let mut bytes = [0; MAX_BYTES];
     let size = size(number);
@@ -46,10 +46,10 @@ pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, zigzag(number));
 }
 
-/// Appends what `append` appends, with its length as a variable-length number before it.
+/// Appends the output of `append`, preceded by its length as a variable-length number.
 ///
-/// The length is known only afterwards: room is left for one like `expected`, and what was written is
-/// moved where it turns out to take more or fewer bytes.
+/// The length is known only afterwards. Room is reserved for a length like `expected`; if the real
+/// one takes more or fewer bytes, the output is moved.
 pub(super) fn prefixed_by_length(
     out: &mut Vec<u8>,
     expected: usize,
@@ -74,14 +74,14 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// How many bytes a number takes.
+/// Returns how many bytes a number takes.
 pub(super) const fn size(number: u64) -> usize {
     // 1 to 64 significant bits, seven a byte; a multiplication is cheaper than a division.
     let bits = 64 - (number | 1).leading_zeros();
     (bits as usize * 9 + 64) / 64
 }
 
-/// Reads a number from the front of `bytes`; also says how many bytes it took.
+/// Reads a number from the front of `bytes`. Returns it, and how many bytes it took.
 pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
     let mut number = 0;
     let mut shift = 0;
@@ -108,7 +108,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
     }
 }
 
-/// Small magnitudes to small numbers: 0, -1, 1, -2 to 0, 1, 2, 3.
+/// Maps small magnitudes to small numbers: 0, -1, 1, -2 to 0, 1, 2, 3.
 pub(super) const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }

@@ -9,12 +9,12 @@
 //! ```
 //!
 //! Kieker (`kieker.monitoring.core.signaturePattern.PatternParser`) translates patterns to regular
-//! expressions.
-//! [`Dialect::Kieker`] makes the same expressions, [`Dialect::Strict`] makes those that one expects.
+//! expressions. [`Dialect::Kieker`] makes the same expressions. [`Dialect::Strict`] makes the
+//! expressions that a user expects.
 
 use super::{Dialect, Misfit};
 
-/// What an identifier may hold, as a part of a class of characters.
+/// The allowed characters of an identifier, as a part of a class of characters.
 macro_rules! identifier {
     () => {
         r"\w$\x{80}-\x{10ffff}"
@@ -25,11 +25,12 @@ macro_rules! identifier {
 pub(super) const PART: &str = concat!("[", identifier!(), "]");
 /// A character of an identifier, or a dot.
 const PART_OR_DOT: &str = concat!("[.", identifier!(), "]");
-/// A type of any form: what stands between blanks and commas.
+/// A type of any form: the text between blanks and commas.
 pub(super) const ANY_TYPE: &str = r"[^\s,()]+";
 
 const SCOPES: [&str; 3] = ["public", "private", "protected"];
-/// Each of them has an opposite that begins with `non_`. In the order in which Kieker wants them.
+/// Each of them has an opposite that begins with `non_`. They are in the order that Kieker
+/// requires.
 const MODIFIERS: [&str; 6] = [
     "abstract",
     "default",
@@ -43,9 +44,9 @@ pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t'..='\r')
 }
 
-/// The modifiers that signatures need, and the expression for the rest of these.
+/// Returns the required modifiers, and the expression for the rest of a signature.
 ///
-/// The expression of [`Dialect::Kieker`] covers the modifiers too.
+/// In [`Dialect::Kieker`] the expression also covers the modifiers.
 pub(super) fn parse(text: &str, dialect: Dialect) -> Result<(Vec<&str>, String), Misfit<'_>> {
     let is_strict = dialect != Dialect::Kieker;
     let (head, list, tail) = split_at_parentheses(text)?;
@@ -119,7 +120,7 @@ pub(super) fn parse(text: &str, dialect: Dialect) -> Result<(Vec<&str>, String),
     Ok((words, expression))
 }
 
-/// What is before, within and after the only pair of parentheses.
+/// Returns the text before, inside and after the only pair of parentheses.
 fn split_at_parentheses(text: &str) -> Result<(&str, &str, &str), Misfit<'_>> {
     let Some((head, rest)) = text.split_once('(') else {
         return Err(Misfit::new(text, "`(` and the parameters"));
@@ -168,8 +169,8 @@ fn check_modifiers<'t>(words: &[&'t str], dialect: Dialect) -> Result<(), Misfit
     Ok(())
 }
 
-/// A modifier that is not named may be there, except that without any modifier at all `default` may
-/// not: Kieker forgot it in that case.
+/// A modifier that the pattern does not name is allowed. But without any modifier in the pattern,
+/// `default` is not: Kieker forgot it in that case.
 fn modifiers_of_kieker(words: &[&str]) -> String {
     let mut expression = match words.first() {
         Some(&"package") => String::new(),
@@ -187,7 +188,7 @@ fn modifiers_of_kieker(words: &[&str]) -> String {
     expression
 }
 
-/// Takes the modifiers off a signature, in any order. `None` if they are not as the pattern wants.
+/// Removes the modifiers from a signature, in any order. `None` if they do not match the pattern.
 pub(super) fn strip_modifiers<'s>(signature: &'s str, wanted: &[Box<str>]) -> Option<&'s str> {
     let mut rest = signature.trim();
     let mut found = Vec::new();
@@ -223,7 +224,7 @@ fn parse_parameters(list: &str, dialect: Dialect, trim: bool) -> Result<String, 
         });
         return Ok(join_parameters(&items.collect::<Result<Vec<_>, _>>()?));
     }
-    // Java's `String.split` forgets what is empty at the end.
+    // Java's `String.split` drops empty items at the end.
     while items.len() > 1 && items.last().is_some_and(|item| item.is_empty()) {
         items.pop();
     }
@@ -246,7 +247,8 @@ fn parse_parameters(list: &str, dialect: Dialect, trim: bool) -> Result<String, 
     Ok(expression)
 }
 
-/// A list with commas, `None` for any number of items, and any blanks around the items.
+/// Returns a list with commas and any blanks around the items. `None` stands for any number of
+/// items.
 pub(super) fn join_parameters(items: &[Option<String>]) -> String {
     let mut expression = r"\s*".to_owned();
     match items.iter().position(Option::is_some) {
@@ -307,7 +309,7 @@ fn parse_path(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
 }
 
 /// In [`Dialect::Kieker`] a star at the start also spans dots. Elsewhere no star does, and a name
-/// that is a star alone has at least one character.
+/// that is only a star has at least one character.
 pub(super) fn parse_name(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
     let name = text.trim_end_matches("[]");
@@ -325,7 +327,7 @@ pub(super) fn parse_name(text: &str, dialect: Dialect) -> Result<String, Misfit<
             '*' if is_kiekers_start => expression += &format!("{PART_OR_DOT}*"),
             '*' if name == "*" => expression += &format!("{PART}+"),
             '*' => expression += &format!("{PART}*"),
-            // Kieker does not escape it there, where it means the end of the text.
+            // Kieker does not escape it here, so it means the end of the text.
             '$' if !is_kiekers_start => expression += r"\$",
             _ => expression.push(c),
         }

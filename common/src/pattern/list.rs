@@ -1,4 +1,4 @@
-//! Lists of patterns: the last one that matches decides.
+//! Lists of patterns: the last matching one decides.
 
 use std::fmt;
 
@@ -7,22 +7,22 @@ use super::{Dialect, Pattern, PatternError};
 /// The most rules of a list.
 pub const MAX_RULES: usize = 10_000;
 
-/// What becomes of the probes that a pattern matches.
+/// The effect of a pattern on the probes that it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Action {
-    /// They record. What no pattern matches does so, too.
+    /// They record. A probe that no pattern matches also records.
     #[default]
     Activate,
-    /// They do not.
+    /// They do not record.
     Deactivate,
 }
 
-/// A pattern and what becomes of what it matches.
+/// A pattern and its effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
-    /// What is meant.
+    /// The pattern.
     pub pattern: Pattern,
-    /// What becomes of it.
+    /// Its effect.
     pub action: Action,
 }
 
@@ -58,17 +58,17 @@ impl fmt::Display for Rule {
     }
 }
 
-/// What is wrong with a line of patterns.
+/// The reasons why a line of patterns is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineProblem {
-    /// It begins with none of `+`, `-` and `#`.
+    /// It does not begin with `+`, `-` or `#`.
     #[error("begins with none of +, - and #")]
     NoSign,
-    /// What follows is no pattern.
+    /// The rest of the line is not a pattern.
     #[error(transparent)]
     Pattern(#[from] PatternError),
-    /// There are as many rules as a list holds.
+    /// The list is full.
     #[error(transparent)]
     Full(#[from] ListFull),
 }
@@ -79,7 +79,7 @@ pub enum LineProblem {
 pub struct LineError {
     /// Its number, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: LineProblem,
 }
 
@@ -88,26 +88,26 @@ pub struct LineError {
 #[error("a list of patterns holds {MAX_RULES} at most")]
 pub struct ListFull;
 
-/// Rules in order: the last one that matches decides, and what none matches is active.
+/// Rules in order. The last matching rule decides; a probe that no rule matches is active.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PatternList {
     rules: Vec<Rule>,
 }
 
 impl PatternList {
-    /// A list by which everything is active.
+    /// Returns a list without rules: everything is active.
     pub const fn new() -> Self {
         Self { rules: Vec::new() }
     }
 
-    /// Reads a file of Kieker's adaptive monitoring: a [`Rule`] a line; lines that begin with `#`,
-    /// and empty ones, do not count.
+    /// Reads a file of Kieker's adaptive monitoring: a [`Rule`] a line. Empty lines, and lines that
+    /// begin with `#`, are skipped.
     ///
-    /// A line that is wrong is left out and told of, as in Kieker; it never stops the others.
+    /// A wrong line is left out and reported, as in Kieker. It does not affect the other lines.
     pub fn parse(text: &str, dialect: Dialect) -> (Self, Vec<LineError>) {
         let mut list = Self::new();
         let mut errors = Vec::new();
-        // As other systems begin a text.
+        // Some systems begin a text with it.
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (line, number) in text.lines().zip(1..) {
             let line = line.trim();
@@ -123,11 +123,11 @@ impl PatternList {
         (list, errors)
     }
 
-    /// Adds a rule behind all others, over which it prevails.
+    /// Adds a rule after all others. It takes precedence over them.
     ///
-    /// A rule of the same pattern, which would never be asked again, makes room for it; so do all
-    /// rules for the pattern `*`.
-    /// Kieker's list, in contrast, grows with each call.
+    /// An earlier rule with the same pattern would have no effect any more, so it is removed. The
+    /// pattern `*` removes all rules, except in Kieker's dialect. Kieker's own list grows with each
+    /// call.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl PatternList {
         Ok(())
     }
 
-    /// What becomes of the probe with this signature.
+    /// Returns the effect on the probe with this signature.
     pub fn decide(&self, signature: &str) -> Action {
         let mut last_first = self.rules.iter().rev();
         last_first
@@ -161,7 +161,7 @@ impl PatternList {
         self.decide(signature) == Action::Activate
     }
 
-    /// The rules, the last one prevails.
+    /// Returns the rules; the last matching one decides.
     pub fn rules(&self) -> &[Rule] {
         &self.rules
     }
@@ -172,7 +172,7 @@ impl PatternList {
     }
 }
 
-/// As a file: a rule a line.
+/// In the form of a file: a rule a line.
 impl fmt::Display for PatternList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.rules.iter().try_for_each(|rule| writeln!(f, "{rule}"))

@@ -1,4 +1,4 @@
-//! Patterns that say which operations and sensors are monitored, and lists of them.
+//! Patterns that select operations and sensors for monitoring, and lists of patterns.
 //!
 //! ```
 //! use baler_common::pattern::{Action, Dialect, Pattern, PatternList};
@@ -15,8 +15,8 @@
 //! ```
 //!
 //! The syntax is Kieker's (`adaptiveMonitoring`), in three dialects.
-//! A pattern becomes a regular expression, which `regex-lite` matches in time linear in the
-//! signature, whatever the pattern is.
+//! A pattern becomes a regular expression. `regex-lite` matches it in time linear in the signature,
+//! for any pattern.
 
 mod kieker;
 mod list;
@@ -33,23 +33,23 @@ pub use list::{Action, LineError, LineProblem, ListFull, MAX_RULES, PatternList,
 /// The most bytes of a pattern.
 pub const MAX_PATTERN_BYTES: usize = 2_048;
 
-/// What a compiled expression may take; only counted repetitions of sensors' patterns come near.
+/// The limit of a compiled expression. Only counted repetitions in sensors' patterns come near it.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
 
-/// How patterns for operations are written and what they mean.
+/// The syntax and the meaning of patterns for operations.
 ///
-/// In all of them `*` alone matches everything, and what begins with `%` is for sensors.
+/// In all dialects `*` alone matches everything, and a pattern that begins with `%` is for sensors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Dialect {
-    /// Kieker's, bug for bug: what its parser refuses is refused, and what its regular expressions
-    /// match is matched.
+    /// Kieker's dialect with all its bugs. It refuses and matches exactly the same texts as
+    /// Kieker's parser and regular expressions.
     ///
     /// Checked against Kieker's own parser for the patterns and signatures of
-    /// `tests/golden/kieker/pattern-golden.json`.
-    /// Every character beyond ASCII counts as a letter. Three things that Kieker takes are refused:
-    /// two modifiers of a kind, `throwsA` without a blank, and brackets other than `[]`.
+    /// `tests/golden/kieker/pattern-golden.json`. Every character beyond ASCII counts as a letter.
+    /// Three things that Kieker accepts are refused: two modifiers of a kind, `throwsA` without a
+    /// blank, and brackets other than `[]`.
     Kieker,
-    /// Kieker's syntax without what is odd about it. The differences:
+    /// Kieker's syntax without its oddities. The differences:
     ///
     /// | | Kieker | strict |
     /// |---|---|---|
@@ -65,14 +65,14 @@ pub enum Dialect {
     /// | `$` at the start of a name | never matches | a character |
     #[default]
     Strict,
-    /// Rust's paths: `[pub] [fn] shop::till::*::order(str, ..) -> Result`, where `**` is any number
-    /// of segments, and parameters and result may be left out. Matches signatures of Kieker's form,
-    /// those of Rust's, and plain names.
+    /// Rust's paths: `[pub] [fn] shop::till::*::order(str, ..) -> Result`. `**` is any number of
+    /// segments. Parameters and result may be left out. It matches signatures in Kieker's form,
+    /// signatures in Rust's form, and plain names.
     Rust,
 }
 
 impl Dialect {
-    /// All of them.
+    /// All dialects.
     pub const ALL: [Self; 3] = [Self::Kieker, Self::Strict, Self::Rust];
 
     /// The name in settings.
@@ -91,25 +91,26 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// Says which signatures are meant.
+/// Selects signatures.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     text: Box<str>,
     dialect: Dialect,
-    /// What signatures must have and not have in front; the expression matches the rest.
+    /// The modifiers that signatures must have, or must not have. The expression matches the rest.
     modifiers: Option<Box<[Box<str>]>>,
     expression: Regex,
 }
 
 impl Pattern {
-    /// Parses a pattern; blanks around it do not count.
+    /// Parses a pattern; blanks around it are ignored.
     ///
-    /// What begins with `%` is a regular expression for the names of sensors, such as `%CPU::[0-2]`,
-    /// without groups that begin with `(?`, and without possessive repetitions.
+    /// A text that begins with `%` is a regular expression for the names of sensors, such as
+    /// `%CPU::[0-2]`, without groups that begin with `(?`, and without possessive repetitions.
     ///
     /// # Errors
     ///
-    /// Where the text is no pattern of this dialect, and what was expected there.
+    /// The text is not a pattern of this dialect. The error has the position, and what was expected
+    /// there.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PatternError> {
         if text.len() > MAX_PATTERN_BYTES {
             return Err(PatternError::too_long(text));
@@ -123,7 +124,7 @@ impl Pattern {
         };
         let trimmed = text.trim();
         let (modifiers, expression) = if trimmed == "*" {
-            // Everything, where Kieker's `.*` stops at the end of a line.
+            // Everything; Kieker's `.*` stops at the end of a line.
             let any = match dialect {
                 Dialect::Kieker => ".*",
                 Dialect::Strict | Dialect::Rust => "(?s:.*)",
@@ -131,7 +132,7 @@ impl Pattern {
             (None, any.to_owned())
         } else if trimmed.starts_with('%') {
             check_sensor(trimmed).map_err(unexpected)?;
-            // Alone first, as `x)(y` would be well-formed between parentheses.
+            // Compile it alone first, because `x)(y` would be well-formed between parentheses.
             compile(trimmed)?;
             (None, trimmed.to_owned())
         } else {
@@ -153,7 +154,7 @@ impl Pattern {
         })
     }
 
-    /// Whether this signature is meant. Takes time linear in its length.
+    /// Whether the pattern matches this signature. Takes time linear in its length.
     pub fn matches(&self, signature: &str) -> bool {
         let rest = match &self.modifiers {
             Some(wanted) => kieker::strip_modifiers(signature, wanted),
@@ -167,7 +168,7 @@ impl Pattern {
         &self.text
     }
 
-    /// How it is written.
+    /// Returns its dialect.
     pub const fn dialect(&self) -> Dialect {
         self.dialect
     }
@@ -192,7 +193,7 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// Refuses what means something else in Java's regular expressions than in `regex-lite`.
+/// Refuses expressions with another meaning in Java than in `regex-lite`.
 fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
     let mut previous = ' ';
     let mut characters = text.char_indices();
@@ -215,7 +216,7 @@ fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
     Ok(())
 }
 
-/// What is wrong with a pattern, and where.
+/// An error in a pattern, and its position.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct PatternError {
@@ -223,10 +224,10 @@ pub struct PatternError {
     position: usize,
 }
 
-/// Something that does not belong where it stands in a pattern.
+/// A wrong part of a pattern.
 #[derive(Debug)]
 struct Misfit<'t> {
-    /// A part of the pattern's text, so that its address says where it stands.
+    /// A part of the pattern's text. Its address gives its position.
     found: &'t str,
     expected: &'static str,
 }
@@ -273,7 +274,7 @@ impl PatternError {
         }
     }
 
-    /// Where the problem is, in bytes from the start of the pattern.
+    /// Returns the position of the problem, in bytes from the start of the pattern.
     pub const fn position(&self) -> usize {
         self.position
     }

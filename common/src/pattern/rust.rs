@@ -1,4 +1,4 @@
-//! Patterns in the manner of Rust.
+//! Patterns in Rust's style.
 //!
 //! ```text
 //! pattern = [ "pub" ] [ "fn" ] path [ "(" params ")" ] [ "->" type ]
@@ -8,14 +8,14 @@
 //! type    = path { "[]" } | "()"
 //! ```
 //!
-//! They match signatures of Kieker's form, which `#[probe]` makes (`public Result
-//! shop.till.Till.order(str, u32)`), of Rust's (`pub fn shop::order(str) -> Result`), and names with
-//! neither result nor parameters.
+//! They match signatures in Kieker's form, which `#[probe]` makes (`public Result
+//! shop.till.Till.order(str, u32)`), signatures in Rust's form
+//! (`pub fn shop::order(str) -> Result`), and names with neither result nor parameters.
 
 use super::kieker::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
 use super::{Dialect, Misfit};
 
-/// The modifiers that signatures need, and the expression for the rest of these.
+/// Returns the required modifiers, and the expression for the rest of a signature.
 pub(super) fn parse(text: &str) -> Result<(Vec<&str>, String), Misfit<'_>> {
     let without = |text, word| strip_word(text, word).unwrap_or(text);
     let modifiers = match strip_word(text, "pub") {
@@ -45,13 +45,13 @@ pub(super) fn parse(text: &str) -> Result<(Vec<&str>, String), Misfit<'_>> {
     Ok((modifiers, expression))
 }
 
-/// What follows this word; `None` if the text does not begin with it.
+/// Returns the text after this word; `None` if the text does not begin with it.
 fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let rest = text.strip_prefix(word)?;
     rest.starts_with(is_space).then(|| rest.trim())
 }
 
-/// Segments joined by `::`; in signatures of Kieker's form these are dots.
+/// Segments joined by `::`; signatures in Kieker's form have dots instead.
 fn parse_path(path: &str) -> Result<String, Misfit<'_>> {
     let separator = r"(?:::|\.)";
     let mut expression = String::new();

@@ -1,4 +1,4 @@
-//! Patterns against Kieker's own parser, and what the other dialects make of the same.
+//! Patterns compared with Kieker's own parser, and the same patterns in the other dialects.
 
 use proptest::prelude::*;
 use serde_json::Value;
@@ -40,7 +40,7 @@ fn kieker_dialect_is_that_of_kiekers_parser() {
 #[test]
 fn kieker_dialect_keeps_what_else_is_odd() {
     let kieker = |text: &str| Pattern::parse(text, Dialect::Kieker);
-    // What is empty at the end of a list is forgotten, but not in front.
+    // Empty items at the end of a list are dropped, but not at its start.
     assert!(
         kieker("void a.C.d(int,)")
             .unwrap()
@@ -51,7 +51,7 @@ fn kieker_dialect_keeps_what_else_is_odd() {
     assert!(kieker("void a.C.d() throws A, B").is_err());
     let both = kieker("void a.C.d() throws A,B").unwrap();
     assert!(both.matches("void a.C.d() throws A, B"));
-    // Refused, as Kieker takes it for something else.
+    // Refused, because Kieker reads it as something else.
     assert!(kieker("void a.C.d() throwsA").is_err());
     assert!(kieker("public private void a.C.d()").is_err());
     assert!(kieker("final native native void a.C.d()").is_err());
@@ -73,7 +73,7 @@ fn kieker_dialect_keeps_what_else_is_odd() {
 fn strict_dialect_means_what_it_says() {
     let strict = |text| Pattern::parse(text, Dialect::Strict).unwrap();
     let cases = [
-        // The comma must be there, and lists are lists.
+        // The comma is required, and lists are lists.
         ("void a.b.C.f(int, ..)", "void a.b.C.f(int)", true),
         (
             "void a.b.C.f(int, ..)",
@@ -150,7 +150,7 @@ fn strict_dialect_means_what_it_says() {
         ("* a.C.d()", "void a.C.d() throws A", false),
         ("* a.C.d() throws ..", "void a.C.d() throws A", true),
         ("* a.C.d() throws ..", "void a.C.d()", true),
-        // What #[probe] writes.
+        // Signatures made by `#[probe]`.
         (
             "public * shop.till..*.*(..)",
             "public Result shop.till.Till.order(str, u32)",
@@ -345,7 +345,7 @@ fn patterns_of_sensors_mean_what_they_mean_in_java() {
         }
         let deep = format!("%{}x{}", "(".repeat(1_000), ")".repeat(1_000));
         assert!(Pattern::parse(&deep, dialect).is_err());
-        // A matcher that goes back would not end.
+        // A backtracking matcher would not end.
         let nested = format!("%{}a{}b", "(".repeat(20), "*)".repeat(20));
         let nested = Pattern::parse(&nested, dialect).unwrap();
         assert!(!nested.matches(&format!("%{}", "a".repeat(10_000))));
@@ -366,7 +366,7 @@ fn a_file_is_read_line_by_line() {
             .to_string()
             .starts_with("line 5: pattern ` x`: expected `(`")
     );
-    // What is written is read again.
+    // The written text is read again.
     assert_eq!(
         PatternList::parse(shown, Dialect::Strict),
         (list, Vec::new())
@@ -409,7 +409,7 @@ fn a_repeated_pattern_does_not_make_a_list_longer() {
     assert_eq!(list.rules().len(), 1);
 }
 
-/// The oracle: what Kieker says about its list, which is never shortened.
+/// The oracle: Kieker's result for its list, which is never shortened.
 fn last_match(rules: &[Rule], signature: &str) -> Action {
     let mut action = Action::Activate;
     for rule in rules {

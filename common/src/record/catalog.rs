@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use super::kieker::KIEKER_TYPES;
 use super::schema::Schema;
 
-/// Former names of Kieker's record types and what they are called now, below
-/// `kieker.common.record` (static block of `AbstractMonitoringRecord.java`).
+/// Former names of Kieker's record types and their present names, below `kieker.common.record`
+/// (static block of `AbstractMonitoringRecord.java`).
 const KIEKER_ALIASES: [(&str, &str); 7] = [
     (
         "kieker.tpmon.monitoringRecord.executions.KiekerExecutionRecord",
@@ -39,11 +39,11 @@ const KIEKER_ALIASES: [(&str, &str); 7] = [
     ),
 ];
 
-/// Schemas by type name: what Kieker's formats need to be understood.
+/// Schemas by type name. They are necessary to read Kieker's formats.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
     schemas: HashMap<Box<str>, Arc<Schema>>,
-    /// Former names and what they are called now.
+    /// Former names and the present ones.
     aliases: HashMap<Box<str>, Box<str>>,
 }
 
@@ -53,7 +53,7 @@ impl Catalog {
         Self::default()
     }
 
-    /// A catalog with Kieker's 72 record types, which it knows by their former names too.
+    /// Creates a catalog with Kieker's 72 record types and their former names.
     pub fn kieker() -> Self {
         let mut catalog = Self::new();
         for schema in KIEKER_TYPES {
@@ -65,23 +65,23 @@ impl Catalog {
         catalog
     }
 
-    /// The same catalog as [`Catalog::kieker`], made once in the life of the program.
+    /// Returns the same catalog as [`Catalog::kieker`]; made once in the life of the program.
     pub fn shared_kieker() -> Arc<Self> {
         static SHARED: LazyLock<Arc<Catalog>> = LazyLock::new(|| Arc::new(Catalog::kieker()));
         Arc::clone(&SHARED)
     }
 
-    /// Adds a type; the one of the same name, if any, is replaced and returned.
+    /// Adds a type. A type with the same name is replaced and returned.
     pub fn register(&mut self, schema: Arc<Schema>) -> Option<Arc<Schema>> {
         self.schemas.insert(schema.name().into(), schema)
     }
 
-    /// Adds a former name of a type; a type of that very name goes before it.
+    /// Adds a former name of a type. A type with exactly this name takes precedence.
     fn register_alias(&mut self, alias: impl Into<Box<str>>, name: impl Into<Box<str>>) {
         self.aliases.insert(alias.into(), name.into());
     }
 
-    /// The type with this name, or that was called so formerly.
+    /// Returns the type with this present or former name.
     pub fn get(&self, name: &str) -> Option<&Arc<Schema>> {
         self.schemas
             .get(name)

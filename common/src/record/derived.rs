@@ -1,4 +1,4 @@
-//! What the code written by `#[derive(Record)]` calls; not for anybody else.
+//! Called by the code that `#[derive(Record)]` writes; not for other use.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ pub use super::words::{WordFields, WordTexts, fixed_words, is_flat, offset, text
 
 /// Builds the schema of a derived type.
 ///
-/// The macro has checked at compile time everything that a schema checks.
-/// What remains is a hand-written [`FieldValue`] whose `SHAPE` contradicts its `field_type`: the
-/// schema is then left without fields, so that every record of the type is refused as malformed,
-/// and counted, instead of stopping the application.
+/// The macro has done all checks of a schema at compile time. The only remaining error is a
+/// hand-written [`FieldValue`] whose `SHAPE` contradicts its `field_type`. The schema then has no
+/// fields. So every record of the type is refused as malformed and counted, and the application
+/// continues.
 pub fn schema(name: &'static str, fields: Vec<Field>) -> Arc<Schema> {
     Arc::new(Schema::new(name, fields).unwrap_or_else(|_| Schema::without_fields(name)))
 }
 
-/// Builds the type of a derived enum, whose names the macro has checked.
+/// Builds the type of a derived enum. The macro has checked its names.
 pub fn enum_type(name: &'static str, variants: &[&'static str]) -> Arc<EnumType> {
     Arc::new(EnumType::checked(name, variants))
 }
@@ -46,7 +46,7 @@ pub fn read_nested<R: Record + FieldValue>(
     }
 }
 
-/// The name of the variant, if the value is one.
+/// Returns the name of the variant, if the value is one.
 pub fn variant_name(value: ValueRef<'_>) -> Option<&str> {
     match value {
         ValueRef::Enum(variant) => variant.name(),
@@ -60,7 +60,7 @@ pub fn variant_name(value: ValueRef<'_>) -> Option<&str> {
     label = "must be i64, u64 or an option of one of them"
 )]
 pub trait Nanoseconds: FieldValue {
-    /// The number, unless it is missing or beyond the year 2262.
+    /// Returns the number, unless it is missing or beyond the year 2262.
     fn nanoseconds(&self) -> Option<i64>;
 }
 

@@ -19,14 +19,14 @@ pub struct DynamicRecord {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValueError {
-    /// Too few or too many values.
+    /// There are too few or too many values.
     #[error("{record} has {fields} fields, but {values} values were given")]
     Count {
         /// The record type.
         record: Box<str>,
-        /// How many fields it has.
+        /// The number of its fields.
         fields: usize,
-        /// How many values were given.
+        /// The number of given values.
         values: usize,
     },
     /// A value is of the wrong kind or out of range.
@@ -54,7 +54,7 @@ impl ValueError {
 impl DynamicRecord {
     /// Checks the values against the schema and builds the record.
     ///
-    /// `timestamp` is when the record was logged, in nanoseconds since the Unix epoch.
+    /// `timestamp` is the logging time, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
     ///
@@ -94,11 +94,11 @@ impl DynamicRecord {
         &self.values
     }
 
-    /// Moves the record in time: it was logged at `unix_ns` then.
+    /// Moves the record in time, so that its logging time becomes `unix_ns`.
     ///
-    /// Its points in time ([`Role::UnixNanos`]) move with it, except in nested records, and except those
-    /// that are 0 or negative, which stand for an unknown time. The fields of a record that was logged
-    /// at an unknown time stay as they are.
+    /// Its points in time ([`Role::UnixNanos`]) move with it, except in nested records. Points that
+    /// are 0 or negative stand for an unknown time and stay. If the record has no logging time, all
+    /// fields stay as they are.
     ///
     /// ```
     /// use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
@@ -131,7 +131,7 @@ impl DynamicRecord {
         }
     }
 
-    /// The record as filters and sinks see it.
+    /// Returns the record in the form for filters and sinks.
     pub fn as_ref(&self) -> RecordRef<'_> {
         RecordRef::new(
             self.timestamp,

@@ -1,4 +1,4 @@
-//! Rust types that can be a field of a record, and how they nest.
+//! Rust types that can be a field of a record, and their nesting.
 
 use bytes::Bytes;
 
@@ -23,22 +23,22 @@ use super::words::Width;
     note = "usize and isize differ between machines: use u64 and i64"
 )]
 pub trait FieldValue: Sized {
-    /// How the type nests. Only a type with other types in it sets this.
+    /// The nesting of the type. Only a type with other types inside sets this.
     const SHAPE: Shape = Shape::LEAF;
 
-    /// How the values lie in a row of words; if they are to, [`bits`](Self::bits) and, for text,
-    /// [`text`](Self::text) say which they are.
+    /// The layout of the values in a row of words. If they have one width, [`bits`](Self::bits)
+    /// and, for text, [`text`](Self::text) return the value.
     const WIDTH: Width = Width::Varies;
 
     /// The field's type.
     fn field_type() -> FieldType;
 
-    /// The value's bits, as many as it is wide; of text its length, in bytes.
+    /// Returns the value's bits, as many as its width; for a text its length in bytes.
     fn bits(&self) -> u64 {
         0
     }
 
-    /// The text, if the value is one.
+    /// Returns the text, if the value is one.
     fn text(&self) -> &str {
         ""
     }
@@ -46,23 +46,23 @@ pub trait FieldValue: Sized {
     /// Appends the value to a row.
     fn write(&self, row: &mut RowWriter<'_>);
 
-    /// Takes the value from a record, widening it where [`super::can_read`] allows it.
+    /// Reads the value from a record, and widens it where [`super::can_read`] allows that.
     ///
-    /// Records inside the value are read by the projection, where one was made before. Types that
-    /// hold other types pass the projection on; the others need none.
+    /// The projection, if there is one, reads the records inside the value. Types with other types
+    /// inside pass the projection on; other types do not need one.
     ///
     /// # Errors
     ///
-    /// [`ReadError::Value`] when the value cannot be held.
+    /// [`ReadError::Value`] when the type cannot hold the value.
     fn read(value: ValueRef<'_>, projection: Option<&Projection>) -> Result<Self, ReadError>;
 
-    /// The value of a field that the writer did not know, if the type has a natural one.
+    /// Returns the value of a field that the writer did not have, if the type has a natural one.
     fn missing() -> Option<Self> {
         None
     }
 }
 
-/// Says that a value is none of the type's.
+/// Returns the error that a value does not belong to the type.
 pub fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
     let found = match value {
         ValueRef::Signed(number) => format!("{} ({number})", value.kind()),
@@ -82,8 +82,8 @@ pub fn refuse<T: FieldValue>(value: ValueRef<'_>) -> ReadError {
 
 /// Implements [`FieldValue`] for types of one width.
 ///
-/// A line has the Rust type, its [`FieldType`], its [`Width`], the call of [`RowWriter`], the value's
-/// bits, and the value that becomes of a [`ValueRef`].
+/// A line has the Rust type, its [`FieldType`], its [`Width`], the call of [`RowWriter`], the
+/// value's bits, and the conversion from a [`ValueRef`].
 macro_rules! scalar_field {
     ($($type:ty: $kind:ident, $width:ident, $write:ident, $bits:expr, $read:expr;)*) => {$(
         impl FieldValue for $type {
@@ -138,7 +138,7 @@ scalar_field! {
     };
 }
 
-/// The integer, if the value is one that fits.
+/// Returns the integer, if the value is one that fits.
 fn integer<T: TryFrom<i64> + TryFrom<u64>>(value: ValueRef<'_>) -> Option<T> {
     match value {
         ValueRef::Signed(number) => number.try_into().ok(),
@@ -154,7 +154,7 @@ macro_rules! string_field {
 
             #[inline(always)]
             fn bits(&self) -> u64 {
-                // A text that is as long as this fits no row.
+                // A longer text fits into no row.
                 u64::from(u32::try_from(self.len()).unwrap_or(u32::MAX))
             }
 
@@ -183,8 +183,8 @@ macro_rules! string_field {
 
 string_field!(String, Box<str>, std::sync::Arc<str>);
 
-/// Written by its number; a reader needs another string type, for strings of dynamic records are
-/// not interned.
+/// Written by its number. It cannot be read: strings of dynamic records are not interned, so a
+/// reader needs another string type.
 impl FieldValue for Interned {
     const WIDTH: Width = Width::Interned;
 
@@ -275,10 +275,10 @@ impl<T: FieldValue> FieldValue for Vec<T> {
     }
 }
 
-/// How deep a field's type nests, so that `#[derive(Record)]` refuses at compile time what
-/// [`super::Schema::new`] refuses when it is called.
+/// The nesting of a field's type. With it `#[derive(Record)]` refuses at compile time everything
+/// that [`super::Schema::new`] refuses at run time.
 ///
-/// A type that contains itself has no shape: the compiler says that it found a cycle.
+/// A type that contains itself has no shape: the compiler reports a cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shape {
     depth: usize,
@@ -333,8 +333,8 @@ impl Shape {
         }
     }
 
-    /// How many levels of optional, list and record are nested in the type, itself included; see
-    /// [`super::FieldType::depth`].
+    /// Returns how many levels of optional, list and record are nested in the type, including
+    /// itself; see [`super::FieldType::depth`].
     pub const fn depth(self) -> usize {
         self.depth
     }

@@ -1,8 +1,8 @@
-//! Strings that live as long as the program, written into rows as a number.
+//! Strings that live as long as the program. Rows contain them as numbers.
 //!
-//! A call site's strings are interned once; afterwards its rows carry four bytes instead of text,
-//! and nothing is hashed on the application's thread.
-//! Strings of dynamic values are not interned here: they would never be freed.
+//! A call site's strings are interned once. Then its rows contain four bytes instead of the text,
+//! and the application's thread computes no hash. Strings of dynamic values are not interned here:
+//! they would never be freed.
 
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
@@ -11,7 +11,7 @@ use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interned(u32);
 
-/// The number of bits of a handle: rows keep the top bit of four bytes for themselves.
+/// The most handles: rows keep the top bit of four bytes for themselves.
 const MAX_ENTRIES: usize = 1 << 31;
 
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ struct Table {
 
 static TABLE: RwLock<Option<Table>> = RwLock::new(None);
 
-/// Keeps all other threads from interning while it lives; see [`Interned::hold`].
+/// While it lives, no other thread can intern; see [`Interned::hold`].
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct InternerHold(#[expect(dead_code, reason = "held until it is dropped")] Guard);
@@ -32,15 +32,15 @@ type Guard = RwLockWriteGuard<'static, Option<Table>>;
 impl Interned {
     /// Interns a string.
     ///
-    /// Takes a lock and hashes: call it once a call site and keep the handle.
+    /// Takes a lock and hashes the string. Call it once a call site and keep the handle.
     pub fn new(string: &'static str) -> Self {
         let mut guard = TABLE.write().unwrap_or_else(PoisonError::into_inner);
         let table = guard.get_or_insert_with(Table::default);
         if let Some(&number) = table.numbers.get(string) {
             return Self(number);
         }
-        // Two billion distinct statics do not fit into an executable; should they ever, the first
-        // one is a wrong string rather than a crash of the monitored application.
+        // Two billion distinct statics do not fit into an executable. If they ever do, a string is
+        // wrong, but the monitored application does not crash.
         let number = u32::try_from(table.strings.len().min(MAX_ENTRIES - 1)).unwrap_or(0);
         table.strings.push(string);
         table.numbers.insert(string, number);
@@ -49,8 +49,8 @@ impl Interned {
 
     /// Interns a string that was made at run time, once for the rest of the program.
     ///
-    /// Its memory is never freed: for strings of which there are few, such as the machine's name
-    /// and the signatures of call sites.
+    /// Its memory is never freed. Use it only for a few strings, such as the machine's name and the
+    /// signatures of call sites.
     pub fn leaked(string: &str) -> Self {
         let known = TABLE.read().unwrap_or_else(PoisonError::into_inner);
         let number = known.as_ref().and_then(|table| table.numbers.get(string));
@@ -58,36 +58,36 @@ impl Interned {
             return Self(number);
         }
         drop(known);
-        // Two threads may leak a string each; the second one then takes the handle of the first.
+        // Two threads may leak one string each. The second one then gets the handle of the first.
         Self::new(String::from(string).leak())
     }
 
-    /// Keeps all other threads from interning: for a thread that forks, lest its child finds the lock
-    /// taken for ever.
+    /// Keeps all other threads from interning. For a thread that forks: otherwise its child may
+    /// find the lock taken for ever.
     #[doc(hidden)]
     pub fn hold() -> InternerHold {
         InternerHold(TABLE.write().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The string behind the handle.
+    /// Returns the string of the handle.
     pub fn as_str(self) -> &'static str {
         self.text().unwrap_or("")
     }
 
-    /// The string behind the handle, if there is one with its number.
+    /// Returns the string of the handle, if its number exists.
     pub(crate) fn text(self) -> Option<&'static str> {
         let guard = TABLE.read().unwrap_or_else(PoisonError::into_inner);
         let index = usize::try_from(self.0).ok()?;
         guard.as_ref()?.strings.get(index).copied()
     }
 
-    /// The handle's number, dense from 0 in order of interning.
+    /// Returns the handle's number, dense from 0 in order of interning.
     #[doc(hidden)]
     pub const fn number(self) -> u32 {
         self.0
     }
 
-    /// The handle with this number; it need not exist.
+    /// Returns the handle with this number; it need not exist.
     #[doc(hidden)]
     pub const fn from_number(number: u32) -> Self {
         Self(number)

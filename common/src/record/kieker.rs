@@ -1,11 +1,11 @@
-//! Kieker's 72 record types, as its generated Java classes have them: names, fields, order.
+//! Kieker's 72 record types with the names, fields and order of its generated Java classes.
 //!
-//! The defaults are those of Kieker's constructors.
-//! A reader takes them for fields that a writer did not know.
+//! The defaults come from Kieker's constructors. A reader uses them for fields that a writer did
+//! not have.
 //!
-//! Every record of Kieker has a *logging timestamp* beside its fields.
-//! It is the timestamp of the record's envelope, set by whoever emits the record.
-//! A field called `timestamp` is data of its own.
+//! Every record of Kieker has a *logging timestamp* beside its fields. It is the timestamp of the
+//! record's envelope. The emitter of the record sets it. A field with the name `timestamp` is
+//! separate data.
 //!
 //! Source: the record definitions (IRL) of Kieker 2.0.4-SNAPSHOT, commit e48b35c1.
 
@@ -15,8 +15,8 @@ use super::{Record, Schema};
 
 /// Defines a struct for each line of a table, and lists the schemas of all.
 ///
-/// A line has the name of the struct, the name of the Java class, a template of
-/// `kieker_type!` whose fields come first, and the fields with their defaults.
+/// A line has the name of the struct, the name of the Java class, a template of `kieker_type!`
+/// whose fields come first, and the fields with their defaults.
 macro_rules! kieker_types {
     ($(
         $(#[$doc:meta])*
@@ -31,9 +31,8 @@ macro_rules! kieker_types {
 
         /// The schemas of Kieker's record types, sorted by class name.
         ///
-        /// The native container numbers them: the type at position n of this list has number
-        /// n + 1.
-        /// A type that Kieker adds later goes to the end, lest numbers change.
+        /// The native container numbers them: the type at position n of this list has number n + 1.
+        /// A type that Kieker adds later goes to the end, so that the numbers do not change.
         pub const KIEKER_TYPES: [fn() -> &'static Arc<Schema>; 72] = [$($type::schema),*];
     };
 }
@@ -195,9 +194,9 @@ kieker_types! {
 
     /// A branch was taken.
     BranchingRecord("kieker.common.record.controlflow.BranchingRecord"): event {
-        /// Which branching it is.
+        /// The number of the branching.
         #[record(rename = "branchID")] branch_id: i32 = 0,
-        /// Which way was taken.
+        /// The way that was taken.
         branching_outcome: i32 = 0,
     }
     /// One execution of an operation, from entry to end.
@@ -233,7 +232,7 @@ kieker_types! {
     BeforeDatabaseEvent("kieker.common.record.database.BeforeDatabaseEvent"): database_event {
         /// The statement or its parameters, as text.
         parameters: String = "",
-        /// Which database it is.
+        /// The database technology.
         technology: String = "",
     }
     /// A call to a database failed.
@@ -254,9 +253,9 @@ kieker_types! {
     /// An operation of a thread is entered.
     BeforeThreadBasedEvent("kieker.common.record.flow.thread.BeforeThreadBasedEvent"): thread_event {}
 
-    // kieker.common.record.flow.trace: traces: where they run, and what crosses from one to another.
+    // kieker.common.record.flow.trace: traces, their places, and calls from one to another.
 
-    /// Where a trace runs, with the name of its application.
+    /// The place of a trace, with the name of its application.
     ApplicationTraceMetadata("kieker.common.record.flow.trace.ApplicationTraceMetadata"): trace {
         /// The application.
         application_name: String = "<no-application-name>",
@@ -282,7 +281,7 @@ kieker_types! {
         trace_id: i64 = -1,
         /// The number of the event in its trace, from 0.
         order_index: i32 = -1,
-        /// How the call is made, or `<default-technology>`.
+        /// The technology of the call, or `<default-technology>`.
         technology: String = "<default-technology>",
     }
     /// An object was made.
@@ -292,28 +291,28 @@ kieker_types! {
         /// The identity of the object; 0 for none.
         object_id: i32 = 0,
     }
-    /// Where a trace runs.
+    /// The place of a trace.
     TraceMetadata("kieker.common.record.flow.trace.TraceMetadata"): trace {}
 
     // kieker.common.record.flow.trace.concurrency: traces that start and await each other.
 
     /// A trace waits for the end of another.
     JoinEvent("kieker.common.record.flow.trace.concurrency.JoinEvent"): trace_event {
-        /// The trace that is waited for.
+        /// The trace whose end is awaited.
         joined_trace_id: i64 = 0,
     }
     /// A trace starts others.
     SplitEvent("kieker.common.record.flow.trace.concurrency.SplitEvent"): trace_event {}
 
-    // kieker.common.record.flow.trace.concurrency.monitor: what happens at the monitors of objects.
+    // kieker.common.record.flow.trace.concurrency.monitor: events at the monitors of objects.
 
     /// A monitor was entered.
     MonitorEntryEvent("kieker.common.record.flow.trace.concurrency.monitor.MonitorEntryEvent"): monitor_event {}
     /// A monitor was left.
     MonitorExitEvent("kieker.common.record.flow.trace.concurrency.monitor.MonitorExitEvent"): monitor_event {}
-    /// All that wait for a monitor were woken.
+    /// All threads that wait for a monitor were woken.
     MonitorNotifyAllEvent("kieker.common.record.flow.trace.concurrency.monitor.MonitorNotifyAllEvent"): monitor_event {}
-    /// One that waits for a monitor was woken.
+    /// One thread that waits for a monitor was woken.
     MonitorNotifyEvent("kieker.common.record.flow.trace.concurrency.monitor.MonitorNotifyEvent"): monitor_event {}
     /// A monitor is asked for.
     MonitorRequestEvent("kieker.common.record.flow.trace.concurrency.monitor.MonitorRequestEvent"): monitor_event {}
@@ -339,7 +338,7 @@ kieker_types! {
         parameters: Vec<String>,
         /// The parameters' values, as text.
         values: Vec<String>,
-        /// What kind of request it is.
+        /// The kind of request.
         request_type: i32,
     }
 
@@ -414,7 +413,7 @@ kieker_types! {
         parameters: Vec<String>,
         /// The parameters' values, as text.
         values: Vec<String>,
-        /// What kind of request it is.
+        /// The kind of request.
         request_type: i32,
     }
 
@@ -447,21 +446,21 @@ kieker_types! {
     }
     /// How much memory a Java virtual machine uses.
     MemoryRecord("kieker.common.record.jvm.MemoryRecord"): java_vm {
-        /// What the heap may grow to, in bytes.
+        /// The heap's limit, in bytes.
         heap_max_bytes: i64,
-        /// What the heap holds, in bytes.
+        /// The heap's used memory, in bytes.
         heap_used_bytes: i64,
-        /// What the heap has, in bytes.
+        /// The heap's committed memory, in bytes.
         heap_committed_bytes: i64,
-        /// What the heap began with, in bytes.
+        /// The heap's initial memory, in bytes.
         heap_init_bytes: i64,
-        /// What other memory may grow to, in bytes.
+        /// The limit of other memory, in bytes.
         non_heap_max_bytes: i64,
-        /// What other memory holds, in bytes.
+        /// The used other memory, in bytes.
         non_heap_used_bytes: i64,
-        /// What there is of other memory, in bytes.
+        /// The committed other memory, in bytes.
         non_heap_committed_bytes: i64,
-        /// What other memory began with, in bytes.
+        /// The initial other memory, in bytes.
         non_heap_init_bytes: i64,
         /// Objects that wait to be finalised.
         object_pending_finalization_count: i32,
@@ -485,9 +484,9 @@ kieker_types! {
 
     // kieker.common.record.misc: metadata, and records of general use.
 
-    /// Nothing but a logging timestamp.
+    /// A record with only a logging timestamp.
     EmptyRecord("kieker.common.record.misc.EmptyRecord") {}
-    /// Which application runs on which host.
+    /// The host of an application.
     HostApplicationMetaData("kieker.common.record.misc.HostApplicationMetaData") {
         /// The system.
         system_name: String = "",
@@ -498,7 +497,7 @@ kieker_types! {
         /// The application.
         application_name: String = "",
     }
-    /// Who monitors; sent each time monitoring is enabled.
+    /// The monitoring process; sent each time monitoring is enabled.
     KiekerMetadataRecord("kieker.common.record.misc.KiekerMetadataRecord") {
         /// The version of the monitoring software.
         version: String = "",
@@ -510,7 +509,7 @@ kieker_types! {
         experiment_id: i32 = 0,
         /// Whether the monitoring software runs in its debug mode.
         debug_mode: bool = false,
-        /// What is to be added to timestamps, in `timeUnit`; 0 means since the Unix epoch.
+        /// The offset of timestamps, in `timeUnit`; 0 means that they count from the Unix epoch.
         time_offset: i64 = 0,
         /// The unit of timestamps, a constant's name of Java's `TimeUnit`.
         time_unit: String = "NANOSECONDS",
@@ -528,7 +527,7 @@ kieker_types! {
         /// The called operation.
         target_operation: String = "",
     }
-    /// On which host a thread runs.
+    /// The host of a thread.
     ThreadMetaData("kieker.common.record.misc.ThreadMetaData") {
         /// The host.
         hostname: String = "",
@@ -538,28 +537,28 @@ kieker_types! {
     /// A point in time.
     TimestampRecord("kieker.common.record.misc.TimestampRecord"): event {}
 
-    // kieker.common.record.remotecontrol: switching probes on and off from afar.
+    // kieker.common.record.remotecontrol: remote switching of probes.
 
-    /// Probes that match a pattern are to be switched on.
+    /// Switches on the probes that match a pattern.
     ActivationEvent("kieker.common.record.remotecontrol.ActivationEvent"): pattern {}
-    /// Probes that match a pattern are to be switched on for some values of a parameter.
+    /// Switches on the probes that match a pattern, for some values of a parameter.
     ActivationParameterEvent("kieker.common.record.remotecontrol.ActivationParameterEvent"): parameter {
         /// The values, as text.
         values: Vec<String>,
     }
-    /// A value is to be added to a parameter of the probes that match a pattern.
+    /// Adds a value to a parameter of the probes that match a pattern.
     AddParameterValueEvent("kieker.common.record.remotecontrol.AddParameterValueEvent"): parameter {
         /// The value.
         value: String = "",
     }
-    /// Probes that match a pattern are to be switched off.
+    /// Switches off the probes that match a pattern.
     DeactivationEvent("kieker.common.record.remotecontrol.DeactivationEvent"): pattern {}
-    /// A value is to be removed from a parameter of the probes that match a pattern.
+    /// Removes a value from a parameter of the probes that match a pattern.
     RemoveParameterValueEvent("kieker.common.record.remotecontrol.RemoveParameterValueEvent"): parameter {
         /// The value.
         value: String = "",
     }
-    /// The values of a parameter of the probes that match a pattern are to be replaced.
+    /// Replaces the values of a parameter of the probes that match a pattern.
     UpdateParameterEvent("kieker.common.record.remotecontrol.UpdateParameterEvent"): parameter {
         /// The values, as text.
         values: Vec<String>,
@@ -578,9 +577,9 @@ kieker_types! {
         session_id: String = "",
     }
 
-    // kieker.common.record.system: how busy hosts and their parts are.
+    // kieker.common.record.system: the load of hosts and their parts.
 
-    /// How busy a processor is, as fractions from 0 to 1.
+    /// The load of a processor, as fractions from 0 to 1.
     CPUUtilizationRecord("kieker.common.record.system.CPUUtilizationRecord"): host_event {
         /// The processor.
         #[record(rename = "cpuID")] cpu_id: String = "",
@@ -599,7 +598,7 @@ kieker_types! {
         /// Time idle.
         idle: f64 = 0.0,
     }
-    /// How busy a disk is.
+    /// The load of a disk.
     DiskUsageRecord("kieker.common.record.system.DiskUsageRecord"): host_event {
         /// The disk.
         device_name: String = "",
@@ -609,7 +608,7 @@ kieker_types! {
         read_bytes_per_second: f64 = 0.0,
         /// Reads per second.
         reads_per_second: f64 = 0.0,
-        /// Time a request takes.
+        /// Time of a request.
         service_time: f64 = 0.0,
         /// Bytes written per second.
         write_bytes_per_second: f64 = 0.0,
@@ -640,7 +639,7 @@ kieker_types! {
         /// Swap space that is free, in bytes.
         swap_free: i64 = 0,
     }
-    /// How busy a network interface is.
+    /// The load of a network interface.
     NetworkUtilizationRecord("kieker.common.record.system.NetworkUtilizationRecord"): host_event {
         /// The network interface.
         interface_name: String = "",
@@ -652,32 +651,32 @@ kieker_types! {
         tx_carrier_per_second: f64 = 0.0,
         /// Collisions per second.
         tx_collisions_per_second: f64 = 0.0,
-        /// Packets dropped per second, of those sent.
+        /// Sent packets dropped per second.
         tx_dropped_per_second: f64 = 0.0,
-        /// Errors per second, of packets sent.
+        /// Errors of sent packets per second.
         tx_errors_per_second: f64 = 0.0,
-        /// Overruns per second, of packets sent.
+        /// Overruns of sent packets per second.
         tx_overruns_per_second: f64 = 0.0,
         /// Packets sent per second.
         tx_packets_per_second: f64 = 0.0,
         /// Bytes received per second.
         rx_bytes_per_second: f64 = 0.0,
-        /// Packets dropped per second, of those received.
+        /// Received packets dropped per second.
         rx_dropped_per_second: f64 = 0.0,
-        /// Errors per second, of packets received.
+        /// Errors of received packets per second.
         rx_errors_per_second: f64 = 0.0,
         /// Framing errors per second.
         rx_frame_per_second: f64 = 0.0,
-        /// Overruns per second, of packets received.
+        /// Overruns of received packets per second.
         rx_overruns_per_second: f64 = 0.0,
         /// Packets received per second.
         rx_packets_per_second: f64 = 0.0,
     }
-    /// How busy a resource is, as a fraction from 0 to 1.
+    /// The load of a resource, as a fraction from 0 to 1.
     ResourceUtilizationRecord("kieker.common.record.system.ResourceUtilizationRecord"): host_event {
         /// The resource.
         resource_name: String = "",
-        /// How busy it is.
+        /// Its load.
         utilization: f64 = 0.0,
     }
 
@@ -685,14 +684,14 @@ kieker_types! {
 
     /// A window of time over which values are aggregated.
     AggregationWindow("kieker.tools.opad.record.AggregationWindow") {
-        /// Where it begins; the unit is the sender's.
+        /// Its start; the unit is the sender's.
         window_start: i64,
-        /// Where it ends; the unit is the sender's.
+        /// Its end; the unit is the sender's.
         window_end: i64,
     }
-    /// A value, its forecast, how anomalous it is, and from where on that counts.
+    /// A value, its forecast, its anomaly score, and the threshold of the score.
     ExtendedStorableDetectionResult("kieker.tools.opad.record.ExtendedStorableDetectionResult"): detection {
-        /// The score from which on a value counts as anomalous.
+        /// A value with at least this score counts as anomalous.
         anomaly_threshold: f64,
     }
     /// A response time of an application.
@@ -713,6 +712,6 @@ kieker_types! {
         /// The series.
         name: String,
     }
-    /// A value, its forecast and how anomalous it is.
+    /// A value, its forecast and its anomaly score.
     StorableDetectionResult("kieker.tools.opad.record.StorableDetectionResult"): detection {}
 }

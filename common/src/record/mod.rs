@@ -1,4 +1,4 @@
-//! Records: typed observations of an application, with a schema that travels along.
+//! Records: typed observations of an application. Each chunk carries their schemas.
 //!
 //! [`Record`] -> [`RowWriter`] (a queue's plain bytes) -> [`BatchBuilder`] -> [`RecordBatch`] ->
 //! a chunk -> [`RecordBatch`] -> [`RecordRef`] -> [`read()`] -> [`Record`].
@@ -50,17 +50,16 @@ pub use words::{
 
 /// The timestamp of a record that has none.
 ///
-/// It is Kieker's: `loggingTimestamp` is -1 where it was never set
-/// (`AbstractMonitoringRecord.java`).
-/// A record logged in the last nanosecond of 1969 counts as one without a timestamp.
+/// It is Kieker's value: `loggingTimestamp` is -1 if it was never set
+/// (`AbstractMonitoringRecord.java`). A record logged in the last nanosecond of 1969 counts as a
+/// record without a timestamp.
 pub const NO_TIMESTAMP: i64 = -1;
 
 /// A record type known at compile time; derive it.
 ///
-/// `#[derive(Record)]` writes this implementation, and [`FieldValue`], from a struct with named
-/// fields or none.
-/// For an enum without data it writes [`FieldValue`] alone.
-/// An implementation by hand must pass the fields in the schema's order, in both directions.
+/// `#[derive(Record)]` writes this implementation, and [`FieldValue`], for a struct with named
+/// fields or none. For an enum without data it writes only [`FieldValue`]. An implementation by
+/// hand must pass the fields in the schema's order, in both directions.
 ///
 /// ```
 /// use baler_common::record::{BatchBuilder, Record};
@@ -117,11 +116,10 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// | field | `unix_nanos`, `nanos` | the field's [`Role`]; like `timestamp` on i64, u64, optional or not |
 /// | variant | `other` | read in place of a variant that this version does not know |
 ///
-/// A type's name is its identity in every chunk and for every consumer.
-/// Give types that leave the process a name of their own, such as `shop.Order`, that survives
-/// moving and renaming the Rust type.
+/// A type's name is its identity in every chunk and for every consumer. Give types that leave the
+/// process an explicit name, such as `shop.Order`. It survives moving and renaming the Rust type.
 ///
-/// # What changes between versions
+/// # Versions
 ///
 /// Versions of a type read each other's records by field name:
 ///
@@ -160,9 +158,9 @@ pub const NO_TIMESTAMP: i64 = -1;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # What is refused
+/// # Refused types
 ///
-/// Everything a schema could refuse is an error of the compiler: names given twice, types that
+/// Everything for which a schema could be refused is a compiler error: duplicate names, types that
 /// cannot be a field, nesting beyond [`MAX_DEPTH`], an optional directly inside an optional,
 /// generic types and lifetimes:
 ///
@@ -201,7 +199,7 @@ pub trait Record: Sized {
     /// The type's schema, made once.
     fn schema() -> &'static Arc<Schema>;
 
-    /// When the record was logged, in nanoseconds since the Unix epoch, if the record knows.
+    /// Returns the logging time, in nanoseconds since the Unix epoch, if the record contains it.
     fn timestamp(&self) -> Option<i64> {
         None
     }
@@ -209,19 +207,19 @@ pub trait Record: Sized {
     /// Appends the fields to a row, in the schema's order.
     fn write_fields(&self, row: &mut RowWriter<'_>);
 
-    /// How the fields lie in a row of words, if [`write_words`](Self::write_words) makes one.
+    /// The layout of the fields in a row of words, if [`write_words`](Self::write_words) makes one.
     const WIDTHS: &'static [Width] = &[Width::Varies];
 
-    /// Hands the record over as words, if each of its fields has one width: bool, numbers, char,
+    /// Passes the record on as words, if each of its fields has one width: bool, numbers, char,
     /// enums, text.
     ///
-    /// Only derived types do so; the others are written as bytes.
+    /// Only derived types do this; others are written as bytes.
     fn write_words<S: WordSink>(&self, sink: S) -> Option<S::Output> {
         let _ = sink;
         None
     }
 
-    /// Takes the fields from a record of this or another version of the type.
+    /// Reads the fields from a record of this or another version of the type.
     ///
     /// # Errors
     ///
@@ -229,10 +227,11 @@ pub trait Record: Sized {
     fn read_fields(source: &mut FieldSource<'_>) -> Result<Self, ReadError>;
 }
 
-/// What is read from a stream: one type of records, or an enum with a variant for each of several.
+/// The records to read from a stream: one type, or an enum with a variant for each of several
+/// types.
 ///
-/// Every [`Record`] is one. `#[derive(Records)]` makes one of an enum whose variants hold one record
-/// each. Records of other types are left out.
+/// Every [`Record`] is one. `#[derive(Records)]` makes one from an enum whose variants hold one
+/// record each. Records of other types are skipped.
 ///
 /// ```
 /// use baler_common::record::{BatchBuilder, Record, Records};
@@ -254,14 +253,14 @@ pub trait Record: Sized {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The attribute `#[record(crate = "path")]` says where this crate is, as with [`Record`]. Of two
-/// variants whose types have the same name the first one is read.
+/// The attribute `#[record(crate = "path")]` is the path to this crate, as with [`Record`]. If the
+/// types of two variants have the same name, the first variant is read.
 pub trait Records: Sized {
     /// The schemas of the types.
     fn schemas() -> Vec<&'static Arc<Schema>>;
 
-    /// Reads a record of the type at this position in [`schemas`](Self::schemas). `projection` goes
-    /// from that schema to the record's.
+    /// Reads a record of the type at this position in [`schemas`](Self::schemas). `projection` maps
+    /// the record to that schema.
     ///
     /// # Errors
     ///

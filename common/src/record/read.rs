@@ -1,8 +1,8 @@
-//! Reading a record into a typed struct, whatever version of the type wrote it.
+//! Reads a record of any version of a type into a typed struct.
 //!
-//! Fields are matched by name, then by alias.
-//! A field that the writer did not know takes its default; a field that the reader does not know is
-//! ignored; numbers are widened. [`can_read`] is the table of what may become what.
+//! Fields are matched by name, then by alias. A field that the writer did not have takes its
+//! default. A field that the reader does not have is ignored. Numbers are widened. [`can_read`]
+//! lists the allowed conversions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::{FieldValue, Record};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The writer did not know the field and the reader has no default for it.
+    /// The writer did not have the field, and the reader has no default for it.
     #[error("{record} has no field {field}, and there is no default for it")]
     Missing {
         /// The writer's record type.
@@ -22,7 +22,7 @@ pub enum ReadError {
         /// The reader's field.
         field: Box<str>,
     },
-    /// The writer's type cannot become the reader's.
+    /// The writer's type cannot be converted to the reader's.
     #[error("{record}.{field} is of type {found}, which cannot be read as {wanted}")]
     Type {
         /// The writer's record type.
@@ -41,36 +41,36 @@ pub enum ReadError {
         record: Box<str>,
         /// The reader's field.
         field: Box<str>,
-        /// Why; another [`ReadError::Field`] where the field is a record.
+        /// The reason; another [`ReadError::Field`] if the field is a record.
         reason: Box<Self>,
     },
-    /// A value cannot be held by the reader's type, for instance a variant it does not know.
+    /// The reader's type cannot hold a value, for example an unknown variant.
     #[error("{found} cannot be read as {wanted}")]
     Value {
         /// The value, as text.
         found: Box<str>,
-        /// What the reader wanted.
+        /// The expected value.
         wanted: Box<str>,
     },
 }
 
-/// How the fields of a reader's schema are taken from those of a writer's.
+/// Maps the fields of a writer's schema to a reader's.
 ///
-/// Made once for each pair of schemas; a consumer of many records keeps it.
+/// Made once for each pair of schemas. A consumer of many records keeps it.
 #[derive(Debug, Clone)]
 pub struct Projection {
     reader: Fingerprint,
     writer: Fingerprint,
-    /// One a field of the reader.
+    /// One for each field of the reader.
     sources: Vec<Source>,
 }
 
-/// Where a reader's field comes from.
+/// The source of a reader's field.
 #[derive(Debug, Clone)]
 struct Source {
     /// The position in the writer's schema.
     position: Option<usize>,
-    /// For a record, and for optionals and lists of it.
+    /// For a record, and for optionals and lists of records.
     nested: Option<Box<Projection>>,
 }
 
@@ -80,7 +80,7 @@ impl Projection {
     /// # Errors
     ///
     /// [`ReadError::Type`] when a field's type cannot be read. Missing fields are an error only
-    /// when a record is read, because their default is the reader's affair.
+    /// when a record is read, because the reader defines their defaults.
     pub fn new(reader: &Schema, writer: &Schema) -> Result<Self, ReadError> {
         let sources = reader.fields().iter().map(|field| {
             let position = writer.position(field.name()).or_else(|| {
@@ -109,7 +109,8 @@ impl Projection {
         })
     }
 
-    /// Reads one record of the writer's type; a record of another type is matched anew.
+    /// Reads one record of the writer's type. For a record of another type, the fields are matched
+    /// again.
     ///
     /// # Errors
     ///
@@ -122,7 +123,7 @@ impl Projection {
         self.read_matched(record)
     }
 
-    /// As [`Self::read`], of a record that is known to be of the writer's type.
+    /// As [`Self::read`], for a record that is known to have the writer's type.
     pub(super) fn read_matched<R: Record>(&self, record: RecordFields<'_>) -> Result<R, ReadError> {
         R::read_fields(&mut FieldSource {
             record,
@@ -133,7 +134,7 @@ impl Projection {
     }
 }
 
-/// Reads one record, matching its fields anew; see [`Projection`] for many.
+/// Reads one record, and matches its fields each time; see [`Projection`] for many records.
 ///
 /// # Errors
 ///
@@ -142,7 +143,7 @@ pub fn read<R: Record>(record: RecordFields<'_>) -> Result<R, ReadError> {
     Projection::new(R::schema(), record.schema())?.read_matched(record)
 }
 
-/// Hands out the values of one record in the order of the reader's fields.
+/// Returns the values of one record in the order of the reader's fields.
 #[derive(Debug)]
 pub struct FieldSource<'a> {
     record: RecordFields<'a>,
@@ -168,8 +169,8 @@ impl FieldSource<'_> {
         }
     }
 
-    /// The value of the next field of the reader's schema, or `default` when the writer did not
-    /// know the field.
+    /// The value of the next field of the reader's schema, or `default` if the writer did not have
+    /// the field.
     ///
     /// # Errors
     ///
@@ -178,7 +179,7 @@ impl FieldSource<'_> {
         Ok(self.written()?.unwrap_or_else(default))
     }
 
-    /// The next field's value as it was written.
+    /// Returns the next field's value as it was written.
     fn written<T: FieldValue>(&mut self) -> Result<Option<T>, ReadError> {
         let at = self.next;
         self.next = at.saturating_add(1);
@@ -216,9 +217,10 @@ pub fn can_read(writer: &FieldType, reader: &FieldType) -> bool {
     project(writer, reader).is_ok()
 }
 
-/// How a reader's type is taken from a writer's: a projection if there is a record in it.
+/// Returns the mapping from a writer's type to a reader's: a projection if there is a record
+/// inside.
 ///
-/// The error is that of a nested record, or nothing if it is the types themselves.
+/// The error comes from a nested record; it is `None` if the types themselves do not match.
 fn project(
     writer: &FieldType,
     reader: &FieldType,

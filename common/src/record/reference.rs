@@ -1,4 +1,4 @@
-//! Borrowed views of records and values: what filters and sinks read, without copies.
+//! Borrowed views of records and values. Filters and sinks read them without copies.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Returns the kind of the value, for messages.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -189,7 +189,7 @@ impl<'a> ListRef<'a> {
         self.item_type
     }
 
-    /// How many items it has.
+    /// Returns the number of its items.
     pub fn len(&self) -> usize {
         match self.items {
             Items::Columnar { from, to, .. } => to.saturating_sub(from),
@@ -273,7 +273,7 @@ impl<'a> RecordFields<'a> {
     /// The value of the field at this position.
     #[inline]
     pub fn get(&self, position: usize) -> Option<ValueRef<'a>> {
-        // What needs no type is taken at once: most fields are numbers and text.
+        // Values that need no type are returned at once: most fields are numbers and text.
         if let Fields::Columnar {
             columns,
             strings,
@@ -350,7 +350,7 @@ impl<'a> RecordRef<'a> {
         self.fields.schema
     }
 
-    /// When the record was logged, in nanoseconds since the Unix epoch, if somebody said so.
+    /// Returns the logging time, in nanoseconds since the Unix epoch, if it is known.
     pub fn timestamp(&self) -> Option<i64> {
         (self.timestamp != super::NO_TIMESTAMP).then_some(self.timestamp)
     }

@@ -1,4 +1,4 @@
-//! A record as plain bytes, in the order of its schema: what travels through a queue.
+//! A record as plain bytes, in the order of its schema: the form in a queue.
 //!
 //! A row never leaves the process, so it has no version and no padding:
 //!
@@ -94,27 +94,27 @@ impl<'a> RowWriter<'a> {
         }
     }
 
-    /// Says that an optional's value follows.
+    /// Marks that an optional's value follows.
     pub fn some(&mut self) {
         self.u8(1);
     }
 
-    /// Says that an optional has no value.
+    /// Marks that an optional has no value.
     pub fn none(&mut self) {
         self.u8(0);
     }
 
-    /// Says that `len` values of a list follow.
+    /// Marks that `len` values of a list follow.
     pub fn list(&mut self, len: usize) {
         self.length(len);
     }
 
-    /// Whether something was too large for a row (2 GiB); the row is then useless.
+    /// Whether a value was too large for a row (2 GiB). The row is then useless.
     pub fn is_too_large(&self) -> bool {
         self.too_large
     }
 
-    /// The low bytes of an integer, as many as its type has.
+    /// Appends the low bytes of an integer, as many as its type has.
     pub(super) fn integer(&mut self, bytes: [u8; 8], field_type: &FieldType) {
         let width = field_type.integer_bits().unwrap_or(64) / 8;
         let width = usize::try_from(width).unwrap_or(8);
@@ -184,7 +184,8 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// Where an integer field is in the rows of one type: for who sorts rows before they are columns.
+/// The position of an integer field in the rows of one type. For sorting rows before they become
+/// columns.
 #[derive(Debug, Clone)]
 pub struct RowNumber {
     /// The fields before it.
@@ -193,7 +194,7 @@ pub struct RowNumber {
 }
 
 impl RowNumber {
-    /// The first integer field with one of these names, if the type has one.
+    /// Finds the first integer field with one of these names, if the type has one.
     pub fn find(schema: &Schema, names: &[&str]) -> Option<Self> {
         let fields = schema.fields();
         let at = fields.iter().position(|field| {
@@ -209,8 +210,8 @@ impl RowNumber {
         })
     }
 
-    /// The field's bits in this row, narrower and signed numbers sign-extended; nothing when the
-    /// row does not follow its schema.
+    /// Returns the field's bits in this row, sign-extended for narrower signed numbers; `None` if
+    /// the row does not follow its schema.
     pub fn read(&self, row: &[u8]) -> Option<u64> {
         let mut row = RowReader::new(row);
         for field in &self.before {
@@ -232,7 +233,7 @@ impl RowNumber {
     }
 }
 
-/// Passes over one value; schemas bound the depth.
+/// Skips one value. Schemas limit the depth.
 fn skip(field_type: &FieldType, row: &mut RowReader<'_>) -> Result<(), RowEnds> {
     let bytes = match field_type {
         FieldType::String => match row.u32()? {

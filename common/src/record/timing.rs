@@ -1,7 +1,6 @@
-//! How long operations take, in less detail than one record a call with its place in a trace, or in
-//! more.
+//! The times of operations, with fewer or more details than Kieker's record of an execution.
 //!
-//! Kieker itself has no such types; the first one is that of KoPeMe
+//! Kieker itself has no such types. The first one is KoPeMe's
 //! (`de.dagere.kopeme.kieker.record.DurationRecord`), field by field.
 
 use std::collections::BTreeMap;
@@ -30,8 +29,8 @@ pub struct DurationRecord {
 
 /// One execution of an asynchronous operation, with its place in a trace.
 ///
-/// The fields of Kieker's `OperationExecutionRecord`, and what that has no field for.
-/// A record of Baler's own.
+/// It has the fields of Kieker's `OperationExecutionRecord`, and additional ones. It is Baler's own
+/// type.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "baler.AsyncOperationExecutionRecord", rename_all = "camelCase")]
 pub struct AsyncOperationExecutionRecord {
@@ -46,7 +45,7 @@ pub struct AsyncOperationExecutionRecord {
     /// First polled at, in nanoseconds since the Unix epoch.
     #[record(unix_nanos, default = -1)]
     pub tin: i64,
-    /// Ended at, in nanoseconds since the Unix epoch; from `tin` on it is the total time.
+    /// Ended at, in nanoseconds since the Unix epoch; the time since `tin` is the total time.
     #[record(unix_nanos, default = -1)]
     pub tout: i64,
     /// The host.
@@ -58,9 +57,9 @@ pub struct AsyncOperationExecutionRecord {
     /// Execution stack size: how many calls of the trace were open when it began.
     #[record(default = -1)]
     pub ess: i32,
-    /// How long it was being polled, in nanoseconds: it waited for the rest of the total time.
+    /// The time inside its polls, in nanoseconds. For the rest of the total time it waited.
     pub busy: u64,
-    /// How often it was polled.
+    /// The number of its polls.
     pub polls: u32,
     /// Whether its future was dropped before it was done.
     pub cancelled: bool,
@@ -68,13 +67,12 @@ pub struct AsyncOperationExecutionRecord {
     pub panicked: bool,
 }
 
-/// Executions of an operation, added up: what one thread did in a stretch of time.
+/// The totals of an operation's executions by one thread in a period of time.
 ///
-/// Records of one operation are added up by [`merge`](Self::merge); nothing is lost by it but the
-/// division into threads and stretches.
-/// It has no fields `tin` and `tout`, by which consumers know the record of a single execution.
-/// A record of Baler's own: the writers of the paper by Knoche and of KoPeMe emit a sum in a record
-/// for one execution, without saying of how many.
+/// [`merge`](Self::merge) adds records of one operation. It loses only the division into threads
+/// and periods. The type has no fields `tin` and `tout`, by which consumers recognise the record of
+/// a single execution. It is Baler's own type. The writers of Knoche's paper and of KoPeMe emit a
+/// sum in the record of one execution, without the number of executions.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "baler.AggregatedDurationRecord", rename_all = "camelCase")]
 pub struct AggregatedDurationRecord {
@@ -82,50 +80,50 @@ pub struct AggregatedDurationRecord {
     pub operation_signature: String,
     /// The host.
     pub hostname: String,
-    /// When the first execution began, in nanoseconds since the Unix epoch.
+    /// The start of the first execution, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
     pub since: i64,
-    /// When the last execution ended, in nanoseconds since the Unix epoch.
+    /// The end of the last execution, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
     pub until: i64,
-    /// How many executions ended.
+    /// The number of finished executions.
     pub count: u64,
-    /// How long all of them took, in nanoseconds.
+    /// The total time of all executions, in nanoseconds.
     pub sum: u64,
-    /// How long the shortest took, in nanoseconds.
+    /// The shortest time, in nanoseconds.
     pub min: u64,
-    /// How long the longest took, in nanoseconds.
+    /// The longest time, in nanoseconds.
     pub max: u64,
-    /// Buckets of [`LogLinear`] that are not empty, ascending; none without a histogram.
+    /// Non-empty buckets of [`LogLinear`], ascending; empty without a histogram.
     #[record(default)]
     pub buckets: Vec<u32>,
-    /// How many executions took a time in each of them.
+    /// The number of executions in each of these buckets.
     #[record(default)]
     pub bucket_counts: Vec<u64>,
 }
 
-/// A record does not add up with another one.
+/// Two records cannot be merged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AggregateError {
-    /// They are of two operations.
+    /// They belong to two operations.
     #[error("the records are of two operations")]
     OtherOperation,
-    /// There are not as many buckets as counts, or they are not in order.
+    /// The numbers of buckets and counts differ, or the buckets are not in order.
     #[error("the buckets of a record are out of order or without their counts")]
     Buckets,
 }
 
 impl AggregatedDurationRecord {
-    /// Adds another record of the same operation; of two hosts the first one stays.
+    /// Adds another record of the same operation. The hostname of this record stays.
     ///
-    /// The outcome is the same in whatever order records are added up.
-    /// A histogram stays complete only if all records have one: what has none is missing in it, and
-    /// [`bucketed`](Self::bucketed) is below [`count`](Self::count) then.
+    /// The order of merging does not matter for the totals. The histogram is complete only if all
+    /// records have one. Executions of a record without one are missing in it;
+    /// [`bucketed`](Self::bucketed) is then below [`count`](Self::count).
     ///
     /// # Errors
     ///
-    /// [`AggregateError`]; this record is as it was then.
+    /// [`AggregateError`]; this record then stays as it was.
     pub fn merge(&mut self, other: &Self) -> Result<(), AggregateError> {
         if self.operation_signature != other.operation_signature {
             return Err(AggregateError::OtherOperation);
@@ -151,14 +149,14 @@ impl AggregatedDurationRecord {
         Ok(())
     }
 
-    /// How many executions are in the histogram.
+    /// Returns the number of executions in the histogram.
     pub fn bucketed(&self) -> u64 {
         let counts = self.bucket_counts.iter();
         counts.fold(0, |sum, count| sum.saturating_add(*count))
     }
 
-    /// How long so large a part of the executions took at most, in nanoseconds, exact to a bucket;
-    /// `None` without a histogram.
+    /// Returns a time that this part of the executions did not exceed, in nanoseconds, exact to a
+    /// bucket. `None` without a histogram.
     ///
     /// `part` is from 0 to 1, such as 0.99 for the 99th percentile.
     pub fn quantile(&self, part: f64) -> Option<u64> {
@@ -196,24 +194,25 @@ const fn as_f64(count: u64) -> f64 {
     count as f64
 }
 
-/// Buckets of a histogram for values from 0 to 2^64 - 1: below 32 one a value, above that 16 of equal
-/// width for each power of two, so that a bucket is at most 1/16 as wide as its values are large.
+/// Buckets of a histogram for values from 0 to 2^64 - 1. Below 32 each value has a bucket. Above,
+/// each power of two has 16 buckets of equal width. So the width of a bucket is at most 1/16 of its
+/// values.
 ///
-/// The numbers are part of what [`AggregatedDurationRecord`] means
-/// and stay as they are: bucket `b` below 32 holds the value `b`; with `e = b / 16 - 1` and
-/// `m = b % 16 + 16` every other one holds `m << e` up to `((m + 1) << e) - 1`.
-/// It is the layout of HdrHistogram with a fixed precision.
+/// The numbers are part of the meaning of [`AggregatedDurationRecord`] and do not change. Bucket
+/// `b` below 32 holds the value `b`. With `e = b / 16 - 1` and `m = b % 16 + 16`, every other
+/// bucket holds `m << e` up to `((m + 1) << e) - 1`. It is the layout of HdrHistogram with a fixed
+/// precision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LogLinear;
 
-/// The buckets of a power of two, as bits.
+/// The number of buckets of a power of two, in bits.
 const BITS: u32 = 4;
 
 impl LogLinear {
-    /// How many buckets there are.
+    /// The number of buckets.
     pub const BUCKETS: usize = 976;
 
-    /// The number of the bucket that holds a value, below [`BUCKETS`](Self::BUCKETS).
+    /// Returns the number of the bucket for a value, below [`BUCKETS`](Self::BUCKETS).
     #[inline]
     pub const fn bucket_of(value: u64) -> u32 {
         let magnitude = (value | (1 << BITS)).ilog2().wrapping_sub(BITS);

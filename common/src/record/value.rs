@@ -6,8 +6,8 @@ use super::schema::FieldType;
 
 /// An owned value of one field.
 ///
-/// Integers of every width share two variants; the [`FieldType`] of the field has the width.
-/// Equality is equality of bits: a NaN equals itself, `0.0` differs from `-0.0`.
+/// Integers of every width share two variants; the [`FieldType`] of the field defines the width.
+/// Equality compares bits: a NaN equals itself, and `0.0` differs from `-0.0`.
 #[derive(Debug, Clone)]
 pub enum Value {
     /// Nothing: the absent value of an optional field.
@@ -37,7 +37,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// Whether the value is one of this type: right kind, integer in range, variant known.
+    /// Whether the value has this type: right kind, integer in range, variant known.
     pub fn fits(&self, field_type: &FieldType) -> bool {
         match (self, field_type) {
             (Self::Null, FieldType::Optional(_)) => true,
@@ -73,7 +73,7 @@ impl Value {
         }
     }
 
-    /// What kind of value it is, for messages.
+    /// Returns the kind of the value, for messages.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",

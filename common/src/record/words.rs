@@ -1,25 +1,26 @@
-//! A record of a flat type as 64-bit words: what a thread writes straight into its queue.
+//! A record of a flat type as 64-bit words. A thread writes this form straight into its queue.
 //!
-//! A type is flat when each of its fields has one width. Its rows are the fields by descending width,
-//! each aligned to its own. Of a string that is not interned they say where its text lies among the
-//! words, padded with zeros to whole ones: behind the row, or where a row before has put the same:
+//! A type is flat if each of its fields has one width. A row contains the fields by descending
+//! width, each aligned to its own width. A string that is not interned has only the position of its
+//! text in the row. The text, padded with zeros to whole words, follows the row, unless an earlier
+//! row already has the same text:
 //!
 //! ```text
 //! u64 a | u32 b, u16 length of s, u16 place of s | u16 c, bool d, 0 ...     s s s s s s s s | s s s 0 0 0 0 0
 //! ```
 //!
-//! Where a field lies is known to the compiler and takes it a shift at most, so that a record goes
-//! from its fields to the queue without memory between them. Like the rows of bytes
-//! ([`RowWriter`](super::RowWriter)), these never leave the process.
+//! The compiler knows the position of each field, which takes at most a shift. So a record goes
+//! from its fields to the queue without a buffer in between. Like the rows of bytes
+//! ([`RowWriter`](super::RowWriter)), these rows never leave the process.
 
 use super::FieldValue;
 use super::row::INTERNED;
 use super::schema::{FieldType, Schema};
 
-/// Types with more fields than this are written as bytes: the compiler would unroll too much.
+/// Types with more fields are written as bytes: the compiler would unroll too much.
 const MAX_FLAT_FIELDS: usize = 32;
 
-/// How a field lies in a row of words.
+/// The layout of a field in a row of words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Width {
@@ -33,14 +34,14 @@ pub enum Width {
     Four,
     /// Eight bytes.
     Eight,
-    /// The length of a text and where it lies, in four bytes.
+    /// The length and the position of a text, in four bytes.
     Text,
     /// The number of an [`Interned`](super::Interned) string, in four bytes.
     Interned,
 }
 
 impl Width {
-    /// How many bytes; 0 if that varies.
+    /// Returns the number of bytes; 0 if it varies.
     pub const fn bytes(self) -> usize {
         match self {
             Self::Varies => 0,
@@ -51,7 +52,7 @@ impl Width {
         }
     }
 
-    /// As many of the lowest bits.
+    /// Returns a mask of the field's bits.
     pub(super) const fn mask(self) -> u64 {
         match self.bytes() {
             0 => 0,
@@ -63,7 +64,7 @@ impl Width {
         matches!(self, Self::Text)
     }
 
-    /// The width of fields of this type; of strings that of [`Width::Text`].
+    /// Returns the width of fields of this type; [`Width::Text`] for strings.
     pub(super) const fn of(field_type: &FieldType) -> Self {
         match field_type {
             FieldType::Bool | FieldType::I8 | FieldType::U8 => Self::One,
@@ -80,7 +81,7 @@ impl Width {
     }
 }
 
-/// Whether a type with such fields is flat.
+/// Whether a type with these fields is flat.
 pub const fn is_flat(widths: &[Width]) -> bool {
     let mut rest = widths;
     while let Some((width, others)) = rest.split_first() {
@@ -92,7 +93,7 @@ pub const fn is_flat(widths: &[Width]) -> bool {
     widths.len() <= MAX_FLAT_FIELDS
 }
 
-/// How many words the fields of a flat type take; 0 of one that is not.
+/// Returns the words of a flat type's fields; 0 if the type is not flat.
 pub const fn fixed_words(widths: &[Width]) -> usize {
     let (mut bytes, mut rest) = (0, widths);
     while let (true, Some((width, others))) = (is_flat(widths), rest.split_first()) {
@@ -102,7 +103,7 @@ pub const fn fixed_words(widths: &[Width]) -> usize {
     bytes.div_ceil(8)
 }
 
-/// How many of the first `fields` fields are texts.
+/// Returns how many of the first `fields` fields are texts.
 pub const fn texts(widths: &[Width], fields: usize) -> usize {
     let (mut texts, mut at, mut rest) = (0, 0, widths);
     while let (true, Some((width, others))) = (at < fields, rest.split_first()) {
@@ -115,13 +116,13 @@ pub const fn texts(widths: &[Width], fields: usize) -> usize {
     texts
 }
 
-/// At which byte a field of a flat type lies: the wider ones first, among those of one width the last
-/// one first.
+/// Returns the byte position of a field of a flat type. Wider fields come first. Among fields of
+/// one width, the last one comes first.
 ///
-/// In the other order neighbours of a `struct` would be neighbours in a word, and compilers read them
-/// with one load. The fields of a record were most often written a moment ago and one by one, and a
-/// processor that reads two such writes at once waits until both have left its store buffer: half of
-/// what `emit` took.
+/// In the other order, neighbours in a `struct` would be neighbours in a word, and compilers would
+/// read them with one load. But the fields of a record were usually written just before, one by
+/// one. A processor that reads two such writes at once waits until both have left its store buffer.
+/// That took half of the time of `emit`.
 pub const fn offset(widths: &[Width], field: usize) -> usize {
     let own = match widths.split_at_checked(field) {
         Some((_, [own, ..])) => own.bytes(),
@@ -141,11 +142,11 @@ pub const fn offset(widths: &[Width], field: usize) -> usize {
 
 /// Takes a record as words; see [`Record::write_words`](super::Record::write_words).
 pub trait WordSink {
-    /// What came of it.
+    /// The result.
     type Output;
 
-    /// Takes the texts, in the order of their fields, and then all fields: of the texts these say
-    /// nothing before they are [placed](WordText::place).
+    /// Takes the texts, in the order of their fields, and then all fields. The fields of texts are
+    /// empty until the texts are [placed](WordText::place).
     fn put<const WORDS: usize, const TEXTS: usize>(
         self,
         texts: [WordText<'_>; TEXTS],
@@ -157,7 +158,7 @@ pub trait WordSink {
 #[derive(Debug, Clone, Copy)]
 pub struct WordText<'a> {
     text: &'a str,
-    /// At which byte of the row its field lies.
+    /// The byte position of its field in the row.
     offset: usize,
 }
 
@@ -168,8 +169,8 @@ impl<'a> WordText<'a> {
         self.text
     }
 
-    /// Says in the fields that the text lies at this word; `false` if that is too far away or the text
-    /// too long for a row of words.
+    /// Stores in the fields that the text begins at this word. Returns `false` if that is too far
+    /// away, or the text is too long for a row of words.
     #[inline(always)]
     pub fn place(&self, words: &mut [u64], at: usize) -> bool {
         let fits = self.text.len() <= LONGEST_TEXT && at <= FARTHEST_TEXT;
@@ -181,16 +182,16 @@ impl<'a> WordText<'a> {
     }
 }
 
-/// Where the place of a text begins in its field; its length is below.
+/// The bit at which the position of a text begins in its field; its length is below.
 const PLACE_FROM: u32 = 16;
 
-/// How many bytes a text may have that is in a row of words.
+/// The most bytes of a text in a row of words.
 const LONGEST_TEXT: usize = 0xffff;
 
 /// The last word at which a text may begin; the bit above marks interned strings.
 const FARTHEST_TEXT: usize = 0x7fff;
 
-/// Where the text of a field lies that says this, and how many bytes it has.
+/// Returns the position and the bytes of a text, from its field.
 #[inline]
 pub(super) fn text_place(tag: u32) -> (usize, u32) {
     let place = usize::try_from(tag >> PLACE_FROM).unwrap_or(usize::MAX);
@@ -206,7 +207,7 @@ impl<const WORDS: usize> WordFields<WORDS> {
     #[inline(always)]
     pub fn set<const OFFSET: usize, F: FieldValue>(&mut self, field: &F) {
         if let (false, Some(word)) = (F::WIDTH.is_text(), self.0.get_mut(OFFSET / 8)) {
-            // A field that was written by hand must not spoil its neighbours.
+            // A hand-written field must not overwrite its neighbours.
             let bits = field.bits() & F::WIDTH.mask();
             *word |= bits << (OFFSET % 8 * 8);
         }
@@ -218,7 +219,7 @@ impl<const WORDS: usize> WordFields<WORDS> {
 pub struct WordTexts<'a, const TEXTS: usize>(pub [WordText<'a>; TEXTS]);
 
 impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
-    /// All empty.
+    /// Creates empty texts.
     #[expect(clippy::new_without_default, reason = "for generated code alone")]
     #[inline(always)]
     pub const fn new() -> Self {
@@ -230,7 +231,7 @@ impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
         )
     }
 
-    /// Sets the text of this number, if the field at this byte is one.
+    /// Sets the text with this number, if the field at this byte is one.
     #[inline(always)]
     pub fn set<const OFFSET: usize, const TEXT: usize, F: FieldValue>(&mut self, field: &'a F) {
         if let (true, Some(text)) = (F::WIDTH.is_text(), self.0.get_mut(TEXT)) {
@@ -242,13 +243,13 @@ impl<'a, const TEXTS: usize> WordTexts<'a, TEXTS> {
     }
 }
 
-/// How many words a text of `bytes` bytes takes.
+/// Returns how many words a text of `bytes` bytes takes.
 #[inline]
 pub const fn text_words(bytes: usize) -> usize {
     bytes.div_ceil(8)
 }
 
-/// The words of a text, the last one padded with zeros.
+/// Returns the words of a text; the last one is padded with zeros.
 #[inline]
 pub fn words_of_text(text: &str) -> impl Iterator<Item = u64> {
     let bytes = text.as_bytes();
@@ -259,11 +260,11 @@ pub fn words_of_text(text: &str) -> impl Iterator<Item = u64> {
     whole.chain(last)
 }
 
-/// The last word of a text that does not end with a whole one.
+/// Returns the last word of a text that ends within a word.
 #[inline]
 fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     if let Some(last) = bytes.last_chunk::<8>() {
-        // Some of them for a second time, instead of one by one.
+        // Read some of the bytes twice, instead of one by one.
         return u64::from_le_bytes(*last) >> ((8 - rest.len()) * 8);
     }
     if let (Some(first), Some(last)) = (rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
@@ -277,24 +278,24 @@ fn last_word(bytes: &[u8], rest: &[u8]) -> u64 {
     word
 }
 
-/// Words that somebody else owns: a thread's queue.
+/// Words of another owner: a thread's queue.
 pub trait Words {
-    /// A word as it is kept.
+    /// The stored form of a word.
     type Word;
 
-    /// All of them.
+    /// Returns all words.
     fn all(&self) -> &[Self::Word];
 
-    /// What a word says.
+    /// Returns the value of a word.
     fn value(word: &Self::Word) -> u64;
 
-    /// The word there; `None` behind the last one.
+    /// Returns the word at this position; `None` after the last one.
     #[inline(always)]
     fn word(&self, at: usize) -> Option<u64> {
         self.all().get(at).map(Self::value)
     }
 
-    /// The next `N` words from there on; `None` if there are fewer.
+    /// Returns the next `N` words from this position; `None` if there are fewer.
     #[inline(always)]
     fn words<const N: usize>(&self, at: usize) -> Option<[u64; N]> {
         let words = self.all().get(at..)?.first_chunk::<N>()?;
@@ -319,24 +320,24 @@ impl Words for [u64] {
 /// Rows of one type among [`Words`], in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WordRows<'a> {
-    /// Where each begins.
+    /// The start of each row.
     pub starts: &'a [u32],
-    /// Where the last one ends.
+    /// The end of the last row.
     pub end: usize,
-    /// How many words of each are before its fields.
+    /// The number of words of each row before its fields.
     pub head: usize,
-    /// Which of a row's words says when it was logged.
+    /// The position of the logging time in a row.
     pub time: usize,
 }
 
-/// Where the fields of a flat type lie.
+/// The positions of a flat type's fields.
 #[derive(Debug, Clone)]
 pub struct WordLayout {
     fields: Box<[Place]>,
     words: usize,
 }
 
-/// Where a field lies.
+/// The position of a field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Place {
     pub(super) word: usize,
@@ -345,7 +346,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// The field's bits in the row that begins there, narrower ones with others above them.
+    /// Returns the field's bits in the row at this position. Above a narrower field there are other
+    /// bits.
     #[inline(always)]
     pub(super) fn bits(self, words: &(impl Words + ?Sized), row: usize) -> u64 {
         words.word(row.wrapping_add(self.word)).unwrap_or(0) >> self.shift
@@ -353,7 +355,7 @@ impl Place {
 }
 
 impl WordLayout {
-    /// The layout of a type, if it is flat.
+    /// Returns the layout of a type, if it is flat.
     pub fn of(schema: &Schema) -> Option<Self> {
         let fields = schema.fields().iter();
         let widths: Vec<_> = fields.map(|field| Width::of(field.field_type())).collect();
@@ -371,8 +373,8 @@ impl WordLayout {
         })
     }
 
-    /// Whether a Rust type with fields of these widths writes rows of this schema's layout: not if
-    /// one of them was written by hand and is wrong.
+    /// Whether a Rust type with fields of these widths writes rows in this schema's layout. A wrong
+    /// hand-written field may prevent that.
     pub fn is_of(schema: &Schema, widths: &[Width]) -> bool {
         let fields = schema.fields();
         is_flat(widths)
@@ -386,18 +388,18 @@ impl WordLayout {
             })
     }
 
-    /// How many words there are before the texts.
+    /// Returns the number of words before the texts.
     pub(super) fn words(&self) -> usize {
         self.words
     }
 
-    /// Where each field lies, in their order.
+    /// Returns the position of each field, in their order.
     pub(super) fn fields(&self) -> &[Place] {
         &self.fields
     }
 
-    /// Appends a row as bytes, as a `RowWriter` would have written it; whether it followed the
-    /// layout. It begins with its fields there.
+    /// Appends a row as bytes, as a `RowWriter` would have written it. `row` is the position of its
+    /// fields. Returns whether the row followed the layout.
     pub fn write_row<W: Words + ?Sized>(&self, words: &W, row: usize, out: &mut Vec<u8>) -> bool {
         for place in &self.fields {
             let bits = place.bits(words, row);

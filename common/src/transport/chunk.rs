@@ -1,4 +1,4 @@
-//! A chunk on its way, and its identity.
+//! An encoded chunk, and its identity.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,30 +10,31 @@ use bytes::Bytes;
 /// Cloning it shares the bytes: retry, spool and writer hold the same memory.
 #[derive(Debug, Clone)]
 pub struct Chunk {
-    /// The owner's number for this chunk; confirmations name it. Strictly increasing per writer.
+    /// The owner's number of this chunk; confirmations contain it. Strictly increasing for each
+    /// writer.
     pub ticket: u64,
-    /// What a medium may carry beside the bytes.
+    /// Data that a medium may carry beside the bytes.
     pub meta: ChunkMeta,
-    /// The container, complete.
+    /// The complete container.
     pub bytes: Bytes,
 }
 
-/// What is known of a chunk without decoding it.
+/// The information about a chunk that is known without decoding it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChunkMeta {
-    /// Which container it is.
+    /// The kind of its container.
     pub container: ContainerKind,
-    /// How many records are in it.
+    /// The number of its records.
     pub records: u32,
-    /// Its identity. Media must carry it beside a container that has no room for it
-    /// ([`ContainerKind::carries_identity`]), and may carry it beside any.
+    /// Its identity. Media must carry it if the container cannot hold it
+    /// ([`ContainerKind::carries_identity`]), and may always carry it.
     pub identity: ChunkIdentity,
 }
 
-/// Which container a chunk is.
+/// The kind of a chunk's container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ContainerKind {
-    /// One of another crate, whose magic tells which.
+    /// A container of another crate, recognised by its magic.
     Added,
     /// Kieker's KIKA/DFLT.
     Kieker,
@@ -42,7 +43,7 @@ pub enum ContainerKind {
 }
 
 impl ContainerKind {
-    /// Whether the container itself says which chunk it is. Media carry the identity of all others.
+    /// Whether the container itself holds the chunk's identity. For all others, media carry it.
     pub const fn carries_identity(self) -> bool {
         matches!(self, Self::Native)
     }
@@ -69,23 +70,23 @@ impl fmt::Display for ContainerKind {
     }
 }
 
-/// The name of a chunk. No two chunks have the same; a chunk that is sent again keeps it.
+/// The name of a chunk. No two chunks have the same name; a chunk that is sent again keeps it.
 ///
-/// With the position of a record in its chunk it names a record.
+/// Together with the position of a record in its chunk it names a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ChunkIdentity {
-    /// The producer that made it.
+    /// The producer of the chunk.
     pub producer: ProducerId,
-    /// In which life of the producer.
+    /// The life of the producer.
     pub epoch: Epoch,
-    /// In which of the producer's lanes.
+    /// The lane of the producer.
     pub lane: u32,
     /// Its number in the lane, dense from 0 in each epoch.
     pub sequence: u64,
 }
 
 impl ChunkIdentity {
-    /// How many bytes [`ChunkIdentity::to_bytes`] yields.
+    /// The number of bytes that [`ChunkIdentity::to_bytes`] returns.
     pub const BYTES: usize = 40;
 
     /// The identity as little-endian bytes: producer 16, epoch start 8, epoch random 4, lane 4,
@@ -136,12 +137,12 @@ impl fmt::Display for ChunkIdentity {
     }
 }
 
-/// The text is no identity: producer, epoch, lane and sequence, as they are displayed.
+/// The text is not an identity: producer, epoch, lane and sequence, in their displayed form.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no identity: write producer/epoch-random/lane/sequence")]
 pub struct ParseIdentityError;
 
-/// Reads what [`Display`](fmt::Display) shows.
+/// Reads the output of [`Display`](fmt::Display).
 impl FromStr for ChunkIdentity {
     type Err = ParseIdentityError;
 
@@ -160,8 +161,8 @@ impl FromStr for ChunkIdentity {
     }
 }
 
-/// A producer: an application instance, for all its lives.
-// Bytes rather than a u128 keep chunks, and what hands them back, below 128 bytes.
+/// A producer: an application instance, over all its lives.
+// Bytes rather than a u128 keep chunks, and the errors that return them, below 128 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProducerId([u8; 16]);
 
@@ -202,12 +203,12 @@ impl FromStr for ProducerId {
 pub struct Epoch {
     /// When it began, in nanoseconds since the Unix epoch; later lives compare greater.
     pub start_unix_ns: u64,
-    /// Tells lives apart that began in the same nanosecond.
+    /// Distinguishes lives that began in the same nanosecond.
     pub random: u32,
 }
 
-/// Reads what [`Display`](fmt::Display) shows: the start in nanoseconds, a hyphen, the random part in
-/// hexadecimal.
+/// Reads the output of [`Display`](fmt::Display): the start in nanoseconds, a hyphen, the random
+/// part in hexadecimal.
 impl FromStr for Epoch {
     type Err = ParseIdentityError;
 

@@ -1,16 +1,16 @@
-//! Why a medium failed, whether trying again can help, and how often.
+//! Errors of a medium, their classes, and the policy of retries.
 
 use std::error::Error;
 use std::time::Duration;
 
-/// Whether trying again can help.
+/// Whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryClass {
-    /// Given up after trying again.
+    /// Given up after retries.
     Exhausted,
-    /// Trying again cannot help: too large, not authorised, unknown topic.
+    /// A retry cannot help: too large, not authorised, unknown topic.
     Final,
-    /// Trying again may help: connection lost, queue full.
+    /// A retry may help: connection lost, queue full.
     Retry,
 }
 
@@ -18,13 +18,13 @@ pub enum RetryClass {
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} {endpoint}: {message}")]
 pub struct TransportError {
-    /// What was tried, as a verb: `connect to`, `write to`.
+    /// The failed operation, as a verb: `connect to`, `write to`.
     pub operation: &'static str,
-    /// Where, without credentials.
+    /// The endpoint, without credentials.
     pub endpoint: Box<str>,
-    /// What happened.
+    /// The message.
     pub message: Box<str>,
-    /// Whether trying again can help.
+    /// Whether a retry can help.
     pub class: RetryClass,
     /// The client library's or the operating system's error.
     #[source]
@@ -66,40 +66,40 @@ impl TransportError {
         }
     }
 
-    /// The same once more, without its source: an end stays broken however often it is asked.
+    /// Returns a copy without its source. A broken end can report its error again and again.
     #[must_use]
     pub fn again(&self) -> Self {
         let (endpoint, message) = (self.endpoint.clone(), self.message.clone());
         Self::new(self.operation, endpoint, self.class, message)
     }
 
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub fn is_retryable(&self) -> bool {
         self.class == RetryClass::Retry
     }
 }
 
-/// The source of a [`TransportError`] about data that was read and is wrong. The medium is well.
+/// The source of a [`TransportError`] about wrong data that was read. The medium itself works.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct WrongData(pub Box<str>);
 
-/// Why an end of a connector is broken; can be reported any number of times.
+/// Why an end of a connector is broken. It can be reported any number of times.
 ///
-/// A [`TransportError`] without its endpoint and source: threads and callbacks of a connector find
-/// out what went wrong, its two ends know where.
+/// It is a [`TransportError`] without its endpoint and source. A connector's threads and callbacks
+/// detect the problem; only its two ends know the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
-    /// What was tried: `connect to`, `write to`.
+    /// The failed operation: `connect to`, `write to`.
     pub operation: &'static str,
-    /// What went wrong.
+    /// The message.
     pub message: Box<str>,
-    /// Whether trying again may help.
+    /// Whether a retry may help.
     pub class: RetryClass,
 }
 
 impl Failure {
-    /// One that may pass.
+    /// Returns a failure that may pass.
     pub fn retry(operation: &'static str, message: impl Into<Box<str>>) -> Self {
         Self {
             operation,
@@ -108,12 +108,12 @@ impl Failure {
         }
     }
 
-    /// An error of the operating system, which may pass.
+    /// Returns a failure for an error of the operating system, which may pass.
     pub fn of_io(operation: &'static str, error: &std::io::Error) -> Self {
         Self::retry(operation, error.to_string())
     }
 
-    /// One that stays until somebody changes the configuration.
+    /// Returns a failure that stays until the configuration changes.
     pub fn last(operation: &'static str, message: impl Into<Box<str>>) -> Self {
         Self {
             class: RetryClass::Final,
@@ -127,25 +127,25 @@ impl Failure {
     }
 }
 
-/// How often and how long to try again, and with which pauses.
+/// How often and how long to retry, and with which pauses.
 ///
-/// Pauses grow exponentially with full jitter: the n-th one is drawn evenly from 0 to
-/// `min_delay * 2^n`, at most `max_delay`, so that a thousand producers that lost the same broker
-/// do not come back in step (Brooker, "Exponential Backoff And Jitter").
+/// Pauses grow exponentially with full jitter. The n-th pause is random between 0 and
+/// `min_delay * 2^n`, at most `max_delay`. So a thousand producers that lost the same broker do not
+/// come back at the same time (Brooker, "Exponential Backoff And Jitter").
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// The upper end of the first pause. Default 100 ms, that of Kafka's `retry.backoff.ms`.
+    /// The upper end of the first pause. Default 100 ms, as Kafka's `retry.backoff.ms`.
     pub min_delay: Duration,
-    /// The upper end of every pause. Default 2 s, so that a medium that is back is used within
-    /// 5 s; librdkafka's `reconnect.backoff.max.ms` is 10 s.
+    /// The upper end of every pause. Default 2 s, so that a recovered medium is used within 5 s;
+    /// librdkafka's `reconnect.backoff.max.ms` is 10 s.
     pub max_delay: Duration,
-    /// How many failures a chunk survives; `None`, the default, is without limit.
+    /// How many failures a chunk survives; `None`, the default, means no limit.
     pub max_attempts: Option<u32>,
-    /// How long a chunk is kept at all; `None`, the default, is for ever.
-    /// (Kafka's `delivery.timeout.ms`.)
+    /// How long a chunk is kept; `None`, the default, means for ever. (Kafka's
+    /// `delivery.timeout.ms`.)
     pub max_elapsed: Option<Duration>,
-    /// Where the pauses' random numbers start. Each process should have its own.
+    /// The seed of the pauses' random numbers. Each process should have its own.
     pub seed: u64,
 }
 
@@ -162,7 +162,8 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The pause after `failures` earlier failures in a row; `draw` numbers the pauses ever drawn.
+    /// Returns the pause after `failures` earlier failures in a row. `draw` counts all pauses so
+    /// far.
     ///
     /// The same policy and arguments yield the same pause.
     pub fn delay(&self, failures: u32, draw: u64) -> Duration {

@@ -1,4 +1,4 @@
-//! Media that are named by URI: the description that a connector gives of itself, and their list.
+//! Media that are named by URI: their descriptions by the connectors, and their list.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -6,39 +6,39 @@ use std::net::SocketAddr;
 use super::uri::{Uri, UriError};
 use super::{ChunkReader, ChunkWriter, Readership, TransportError};
 
-/// What a connector offers to programs that open media by URI: a constant of its crate.
+/// The description of a connector for programs that open media by URI: a constant of its crate.
 ///
-/// Its functions only read settings. Nothing is opened before [`ChunkWriter::reopen`] and
-/// [`ReaderFactory::open`].
+/// Its functions only read settings. [`ChunkWriter::reopen`] and [`ReaderFactory::open`] open the
+/// medium.
 #[derive(Debug, Clone, Copy)]
 pub struct Medium {
     /// The schemes of its URIs.
     pub schemes: &'static [&'static str],
     /// Makes the sending end.
     pub writer: fn(Uri) -> Result<Box<dyn ChunkWriter>, UriError>,
-    /// Makes the receiving end. `true`: a source that would end waits for more.
+    /// Makes the receiving end. `true`: a source with an end waits for more.
     pub receiver: fn(Uri, bool) -> Result<ReaderFactory, UriError>,
-    /// Makes a receiving end that takes nothing from others; media without one have no function.
+    /// Makes a receiving end that takes nothing from other readers; `None` if the medium has none.
     pub browser: Option<BrowserSettings>,
 }
 
-/// Reads the settings of a receiving end that takes nothing from others.
+/// Reads the settings of a receiving end that takes nothing from other readers.
 pub type BrowserSettings = fn(Uri, Browse) -> Result<ReaderFactory, UriError>;
 
-/// Which chunks a reader sees that takes nothing from others.
+/// The chunks that a browsing reader sees. Such a reader takes nothing from other readers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Browse {
-    /// Those that come from now on.
+    /// Chunks that arrive from now on.
     FromNow,
-    /// Those that the medium still has, and then those that come.
+    /// Chunks that the medium still has, and then new ones.
     FromOldest,
-    /// The chunks that the medium has now. Where the medium knows their end, the reader ends there.
+    /// Chunks that the medium has now. If the medium knows their end, the reader ends there.
     UntilNow,
 }
 
-/// Opens readers of a medium. Its settings are correct, and nothing is opened yet.
+/// Opens readers of a medium. Its settings are correct, but nothing is open yet.
 pub struct ReaderFactory {
-    /// Which processes read the medium beside this one.
+    /// The other processes that read the medium.
     pub readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
     pub only_looks: bool,
@@ -46,7 +46,7 @@ pub struct ReaderFactory {
 }
 
 impl ReaderFactory {
-    /// A receiving end that `open` opens, as often as it is called.
+    /// Creates a receiving end. Each call of `open` opens a reader.
     pub fn new<R: Into<OpenReader>>(
         readership: Readership,
         open: impl Fn() -> Result<R, TransportError> + Send + 'static,
@@ -58,7 +58,8 @@ impl ReaderFactory {
         }
     }
 
-    /// A receiving end whose readers only look: what they take is given back, whatever is settled.
+    /// Creates a receiving end whose readers only look: their chunks are given back, whatever the
+    /// verdict.
     pub fn browser<R: Into<OpenReader>>(
         open: impl Fn() -> Result<R, TransportError> + Send + 'static,
     ) -> Self {
@@ -68,7 +69,7 @@ impl ReaderFactory {
         }
     }
 
-    /// Opens a reader. With [`Readership::Shared`] there can be several at a time.
+    /// Opens a reader. With [`Readership::Shared`] there can be several at the same time.
     ///
     /// # Errors
     ///
@@ -87,13 +88,13 @@ impl fmt::Debug for ReaderFactory {
     }
 }
 
-/// A reader, opened.
+/// An open reader.
 pub struct OpenReader {
     /// The reader.
     pub reader: Box<dyn ChunkReader>,
-    /// The address on which it waits for senders, if it does.
+    /// The address on which it listens for senders, if it does.
     pub listens_on: Option<SocketAddr>,
-    /// A warning for the operator, such as that any peer can connect.
+    /// A warning for the operator, for example that any peer can connect.
     pub warning: Option<Box<str>>,
 }
 
@@ -116,7 +117,7 @@ impl fmt::Debug for OpenReader {
     }
 }
 
-/// The media that a program knows.
+/// The media known to a program.
 ///
 /// ```
 /// use baler_common::transport::uri::Uri;
@@ -148,7 +149,7 @@ impl fmt::Debug for OpenReader {
 #[derive(Debug, Clone, Default)]
 pub struct Media {
     known: Vec<Medium>,
-    /// Schemes that are missing, and why.
+    /// Missing schemes, and the reasons.
     absent: Vec<(&'static str, Box<str>)>,
 }
 
@@ -160,7 +161,7 @@ impl Media {
         self
     }
 
-    /// Names schemes that this build lacks; `why` says what brings them.
+    /// Names schemes that this build lacks; `why` explains how to get them.
     #[must_use]
     pub fn without(mut self, schemes: &[&'static str], why: &str) -> Self {
         let absent = schemes.iter().map(|scheme| (*scheme, why.into()));
@@ -168,19 +169,19 @@ impl Media {
         self
     }
 
-    /// Whether a text begins with a scheme that is known, be it absent from this build.
+    /// Whether a text begins with a known scheme, even one that is absent from this build.
     pub fn is_named_by(&self, text: &str) -> bool {
         let absent = self.absent.iter().map(|(scheme, _)| *scheme);
         let scheme = text.split_once(':').map(|(scheme, _)| scheme);
         scheme.is_some_and(|scheme| self.schemes().chain(absent).any(|known| known == scheme))
     }
 
-    /// The medium of a URI.
+    /// Returns the medium of a URI.
     ///
     /// # Errors
     ///
-    /// No medium has its scheme. The error says why this build lacks it, or else names the
-    /// schemes that there are and the nearest of them.
+    /// No medium has its scheme. The error explains why this build lacks it, or names the existing
+    /// schemes and the nearest one.
     pub fn of(&self, uri: &Uri) -> Result<&Medium, UriError> {
         let scheme = uri.scheme();
         let known = self.known.iter().find(|it| it.schemes.contains(&scheme));
@@ -201,8 +202,8 @@ impl Media {
         (self.of(&uri)?.writer)(uri)
     }
 
-    /// Makes the receiving end of the medium that a URI names. `follow`: a source that would end
-    /// waits for more.
+    /// Makes the receiving end of the medium that a URI names. `follow`: a source with an end waits
+    /// for more.
     ///
     /// # Errors
     ///

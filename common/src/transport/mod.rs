@@ -5,12 +5,11 @@
 //!           <- confirmations                   settle <- done
 //! ```
 //!
-//! Both ends are small, synchronous and object-safe: an application must not be forced into an
-//! async runtime, and a connector whose client is asynchronous keeps its runtime to itself.
-//! Every call can fail, and says whether it is worth trying again ([`RetryClass`]): whoever owns
-//! the writer owns the policy.
-//! Retry, metering and fault injection wrap a writer or reader; they are not code inside one.
-//! [`Outbox`] is that policy for go-back-N, without a thread or a clock.
+//! Both ends are small, synchronous and object-safe. An application must not be forced into an
+//! async runtime, and a connector with an asynchronous client keeps its runtime to itself. Every
+//! call can fail, and its error says whether a retry can help ([`RetryClass`]). The owner of the
+//! writer owns the policy. Retry, metering and fault injection wrap a writer or reader; they are
+//! not inside one. [`Outbox`] is the policy for go-back-N, without a thread or a clock.
 
 mod chunk;
 mod error;

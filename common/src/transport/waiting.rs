@@ -1,4 +1,4 @@
-//! Since when a medium owes progress.
+//! Since when a medium should have made progress.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -6,15 +6,15 @@ use std::time::Instant;
 use super::error::TransportError;
 use super::reader::Received;
 
-/// Since when nothing moved at a medium although something should, and why.
+/// Since when nothing has moved at a medium although something should, and why.
 ///
-/// Only a chunk that moves ends a wait, not a connection: a medium that can be opened again and
-/// again, and takes or hands out nothing, is as good as one that is away. The patience with a
-/// medium counts from [`since`](Self::since).
+/// Only a chunk that moves ends a wait, not a connection. A medium that can be opened again and
+/// again, but takes or delivers nothing, counts as away. A timeout for the medium counts from
+/// [`since`](Self::since).
 ///
 /// The owner of a [`ChunkWriter`](super::ChunkWriter) or [`ChunkReader`](super::ChunkReader) keeps
-/// one. It holds a point in time rather than an age, so that a copy goes on ageing while the owner
-/// is blocked.
+/// one. It holds a point in time and not an age, so the age of a copy grows even while the owner is
+/// blocked.
 #[derive(Debug, Clone, Default)]
 pub struct Waiting {
     since: Option<Instant>,
@@ -23,15 +23,15 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Begins a wait, or goes on with it. `what` names the cause, where it is known.
+    /// Begins or continues a wait. `what` is the cause, if it is known.
     pub fn go_on(&mut self, now: Instant, what: Option<&'static str>) {
         self.since.get_or_insert(now);
         self.what = what;
     }
 
-    /// Notes what a reader returned. `waits_for` is what it
-    /// [waits for](super::ChunkReader::waits_for) then, or nothing while its owner has no room for
-    /// more; neither that nor the time is asked for after a chunk.
+    /// Records the result of a reader. `waits_for` returns what the reader [waits
+    /// for](super::ChunkReader::waits_for), or `None` while its owner has no room for more. After a
+    /// chunk, neither `waits_for` nor the time is requested.
     pub fn received(
         &mut self,
         received: &Result<Received, TransportError>,
@@ -53,34 +53,34 @@ impl Waiting {
         }
     }
 
-    /// Notes what went wrong. It is the reason of the wait that goes on, or of the next one.
+    /// Records an error. It is the reason of the current wait, or of the next one.
     pub fn failed(&mut self, error: Arc<TransportError>) {
         self.error = Some(error);
     }
 
-    /// Something moved, or nothing needs to: the wait is over.
+    /// Something moved, or nothing needs to move: the wait is over.
     pub fn end(&mut self) {
         *self = Self::default();
     }
 
-    /// The same wait, begun no earlier than at this time.
+    /// Returns the same wait, but begun no earlier than at this time.
     #[must_use]
     pub fn not_before(mut self, time: Instant) -> Self {
         self.since = self.since.map(|since| since.max(time));
         self
     }
 
-    /// When the wait began; `None` while nobody waits.
+    /// Returns when the wait began; `None` if there is no wait.
     pub fn since(&self) -> Option<Instant> {
         self.since
     }
 
-    /// What is waited for, where that is known.
+    /// Returns the cause of the wait, if it is known.
     pub fn what(&self) -> Option<&'static str> {
         self.what
     }
 
-    /// What went wrong last during this wait.
+    /// Returns the last error during this wait.
     pub fn error(&self) -> Option<&Arc<TransportError>> {
         self.error.as_ref()
     }

@@ -1,4 +1,4 @@
-//! What was offered and is not yet confirmed.
+//! Chunks that were offered and are not yet confirmed.
 
 use std::collections::VecDeque;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -8,27 +8,27 @@ use super::chunk::Chunk;
 use super::uri::{Uri, UriError, set};
 use super::writer::Capability;
 
-/// How much may be offered and not yet confirmed: the settings that a medium's [`Window`] has.
+/// The limits of a medium's [`Window`]: the chunks that may be in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowLimits {
-    /// In chunks.
+    /// The most chunks.
     pub chunks: NonZeroU32,
-    /// In bytes; one chunk is always taken.
+    /// The most bytes; one chunk is always accepted.
     pub bytes: NonZeroU32,
 }
 
 impl WindowLimits {
-    /// So many chunks and 64 MiB.
+    /// This number of chunks and 64 MiB.
     pub const fn new(chunks: NonZeroU32) -> Self {
         let bytes = NonZeroU32::MIN.saturating_add((64 << 20) - 1);
         Self { chunks, bytes }
     }
 
-    /// Takes the settings `window_chunks` and `window` out of a URI, where they are given.
+    /// Takes the settings `window_chunks` and `window` from a URI, if they are given.
     ///
     /// # Errors
     ///
-    /// One is no number above 0, or no size.
+    /// One is not a number above 0, or not a size.
     #[cfg(feature = "uri")]
     pub fn take(&mut self, uri: &mut Uri) -> Result<(), UriError> {
         set(&mut self.chunks, uri.take_number("window_chunks")?);
@@ -36,7 +36,7 @@ impl WindowLimits {
         Ok(())
     }
 
-    /// Puts them into what a writer says of itself.
+    /// Applies them to a writer's capability.
     pub fn apply(self, capability: &mut Capability) {
         let wide = |value: NonZeroU32| NonZeroUsize::try_from(value).unwrap_or(NonZeroUsize::MAX);
         capability.window_chunks = wide(self.chunks);
@@ -44,19 +44,19 @@ impl WindowLimits {
     }
 }
 
-/// Tickets and bytes of what a writer took and has not confirmed, in the order of the offers.
+/// Tickets and bytes of the chunks in flight, in the order of the offers.
 #[derive(Debug, Default)]
 pub struct Window {
     unconfirmed: VecDeque<(u64, usize)>,
     bytes: usize,
-    /// A chunk was taken after one with a higher ticket, as one is that is offered again while others
-    /// are in flight. Until then tickets ascend.
+    /// Whether a chunk was taken after one with a higher ticket. This happens when it is offered
+    /// again while others are in flight. Until then tickets ascend.
     unordered: bool,
 }
 
 impl Window {
-    /// Counts a chunk as taken, if the capability's window has room for it; whether it has. An
-    /// empty window has room for every chunk.
+    /// Counts a chunk as taken, if the capability's window has room for it; returns whether it has.
+    /// An empty window has room for every chunk.
     pub fn take(&mut self, chunk: &Chunk, capability: &Capability) -> bool {
         let bytes = chunk.bytes.len();
         let full = self.unconfirmed.len() >= capability.window_chunks.get()
@@ -71,15 +71,15 @@ impl Window {
         !full
     }
 
-    /// Takes out the chunk that was offered first; yields its ticket.
+    /// Removes the chunk that was offered first; returns its ticket.
     pub fn remove_oldest(&mut self) -> Option<u64> {
         let (ticket, bytes) = self.unconfirmed.pop_front()?;
         self.bytes = self.bytes.saturating_sub(bytes);
         Some(ticket)
     }
 
-    /// Where the chunk with a ticket is: a binary search, unless a chunk was offered again among
-    /// others.
+    /// Returns the position of the chunk with a ticket. This is a binary search, unless a chunk was
+    /// offered again while others were in flight.
     fn place(&self, ticket: u64) -> Option<usize> {
         if self.unordered {
             return self.unconfirmed.iter().position(|(it, _)| *it == ticket);
@@ -89,8 +89,8 @@ impl Window {
             .ok()
     }
 
-    /// Takes out the chunk with a ticket; whether it was there. The nearer it is to the oldest or the
-    /// newest one, the less it costs.
+    /// Removes the chunk with a ticket; returns whether it was there. Near the oldest or the newest
+    /// chunk this is cheap.
     pub fn remove(&mut self, ticket: u64) -> bool {
         let place = self.place(ticket);
         let removed = place.and_then(|place| self.unconfirmed.remove(place));
@@ -100,18 +100,18 @@ impl Window {
         removed.is_some()
     }
 
-    /// The bytes of the chunk with a ticket.
+    /// Returns the bytes of the chunk with a ticket.
     pub fn bytes_of(&self, ticket: u64) -> Option<usize> {
         let place = self.place(ticket)?;
         self.unconfirmed.get(place).map(|(_, bytes)| *bytes)
     }
 
-    /// Tickets, in the order of the offers.
+    /// Returns the tickets, in the order of the offers.
     pub fn tickets(&self) -> impl Iterator<Item = u64> + '_ {
         self.unconfirmed.iter().map(|(ticket, _)| *ticket)
     }
 
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn len(&self) -> usize {
         self.unconfirmed.len()
     }

@@ -1,4 +1,4 @@
-//! The sending end of a connector: what its medium can do, and how it wakes its owner.
+//! The sending end of a connector: its medium's capability, and notifications of its owner.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -11,67 +11,67 @@ use super::error::TransportError;
 
 /// The sending end of a connector. One call carries one complete, self-contained chunk.
 ///
-/// # What an implementer promises
+/// # Requirements
 ///
-/// 1. [`offer`](Self::offer) never blocks. It takes the chunk whole or hands it back.
+/// 1. [`offer`](Self::offer) never blocks. It takes the whole chunk or returns it.
 /// 2. A chunk that was taken is answered exactly once, by its ticket, or stays unconfirmed until
-///    the writer breaks. Confirmations of one lane come in the order of its offers where
+///    the writer breaks. Confirmations of one lane come in the order of its offers if
 ///    [`Capability::order`] is `PerLane`.
-/// 3. `Confirmed` means what [`Capability::durability`] says, never less.
-/// 4. After [`RejectReason::Broken`], or an error of
-///    [`delivery_reports`](Self::delivery_reports), everything unconfirmed is in doubt: it may or may
-///    not arrive. The owner calls [`reopen`](Self::reopen) and offers it again, in order
-///    (go-back-N); the writer has forgotten it.
-/// 5. The writer calls the one [`Notify`] when a window opens, a confirmation is there, or the writer
-///    broke; spurious calls are fine. It must not be called while a lock is held that `offer`
-///    or `confirmations` takes.
-/// 6. Nothing waits in a second unbounded queue: what was taken and not confirmed is bounded by
-///    the capability's window, the client library's own queues included.
+/// 3. `Confirmed` means what [`Capability::durability`] promises, never less.
+/// 4. After [`RejectReason::Broken`], or an error of [`delivery_reports`](Self::delivery_reports),
+///    all unconfirmed chunks are in doubt: they may or may not arrive. The writer has forgotten
+///    them. The owner calls [`reopen`](Self::reopen) and offers them again, in order (go-back-N).
+/// 5. The writer calls the one [`Notify`] when a window opens, a confirmation arrives, or the
+///    writer breaks. Spurious calls are allowed. It must not call it while it holds a lock that
+///    `offer` or `delivery_reports` takes.
+/// 6. There is no second unbounded queue. The capability's window limits the chunks in flight,
+///    including the client library's own queues.
 ///
-/// # Why this shape
+/// # Design
 ///
-/// The collector owns retry and drop policy, so it must learn of failures and get chunks back.
-/// Accepting and confirming are apart because media confirm late and in batches; waiting for each
-/// chunk would cost a round trip each (lapin: 22 us of CPU a message instead of 4).
-/// The trait is synchronous and object-safe, so that neither the collector nor the application
-/// knows a runtime.
+/// The collector owns the policies of retries and drops, so it must learn of failures and get
+/// chunks back. Accepting and confirming are separate because media confirm late and in batches.
+/// Waiting for each chunk would cost one round trip each (lapin: 22 us of CPU a message instead of
+/// 4). The trait is synchronous and object-safe, so that neither the collector nor the application
+/// needs a runtime.
 ///
-/// A writer around a writer forwards every method, also those that have a default. The outbox counts
-/// what is in flight as well; a writer must not rely on it.
+/// A writer that wraps a writer forwards every method, including the ones with a default. The
+/// outbox also counts the chunks in flight, but a writer must not rely on it.
 pub trait ChunkWriter: Send {
-    /// What the medium can do; constant while the writer is open, may change in `reopen`.
+    /// Returns the capability of the medium. It is constant while the writer is open; `reopen` may
+    /// change it.
     fn capability(&self) -> &Capability;
 
     /// Offers a chunk. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`Rejected`] hands the chunk back with the reason.
+    /// [`Rejected`] returns the chunk with the reason.
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected>;
 
-    /// Appends what became known of chunks since the last call. Never blocks.
+    /// Appends all reports on chunks since the last call. Never blocks.
     ///
     /// # Errors
     ///
-    /// The writer broke; see point 4 above. What was appended before still counts.
+    /// The writer broke; see point 4 above. Reports that were appended before still count.
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError>;
 
-    /// Sets the receiver of notifications that something changed; replaces the one before.
+    /// Sets the receiver of notifications about changes; replaces the previous one.
     fn set_notify(&mut self, notify: Arc<dyn Notify>);
 
-    /// Says whether the owner waits for confirmations, as it does until this is called.
+    /// Sets whether the owner waits for confirmations. By default it does.
     ///
-    /// While it does not, a writer need not notify of chunks that the medium took, nor learn of them
-    /// before the next [`offer`](Self::offer) or [`delivery_reports`](Self::delivery_reports): a wake-up for
-    /// each message can cost more than the message. It still notifies of everything else: a refusal within
-    /// a second, a window that was full, a connection that broke.
-    /// An owner that waits again gets everything that it missed.
+    /// If it does not wait, a writer need not notify of chunks that the medium took. It need not
+    /// even learn of them before the next [`offer`](Self::offer) or
+    /// [`delivery_reports`](Self::delivery_reports): a wake-up for each message can cost more than
+    /// the message. It still notifies of everything else: a refusal within a second, a window that
+    /// was full, a connection that broke. An owner that waits again gets everything that it missed.
     fn set_awaited(&mut self, awaited: bool) {
-        // Notifying of everything is right for every owner.
+        // Notifying of everything is correct for every owner.
         let _ = awaited;
     }
 
-    /// Connects again and forgets what was unconfirmed. May block until `by`.
+    /// Connects again and forgets all unconfirmed chunks. May block until `by`.
     ///
     /// A writer starts closed: the owner calls this before the first offer.
     ///
@@ -80,7 +80,7 @@ pub trait ChunkWriter: Send {
     /// The medium cannot be reached; the owner tries again later unless the class is final.
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError>;
 
-    /// What the writer knows of its medium beyond chunks and errors. Cheap; never blocks.
+    /// Returns the writer's figures of its medium beyond chunks and errors. Cheap; never blocks.
     fn stats(&self) -> WriterStats {
         WriterStats::default()
     }
@@ -89,33 +89,33 @@ pub trait ChunkWriter: Send {
     fn close(self: Box<Self>, by: Instant) -> CloseReport;
 }
 
-/// What a writer knows of its medium beyond chunks and errors.
+/// A writer's figures of its medium beyond chunks and errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterStats {
     /// Whether the medium asks to wait, as RabbitMQ does with `connection.blocked`.
     pub blocked: bool,
-    /// For how long the medium held the writer back because of a quota, all in all (Kafka's
-    /// `throttle_time_ms`, KIP-219); several brokers that do so at a time all count.
+    /// The total time for which a quota of the medium held the writer back (Kafka's
+    /// `throttle_time_ms`, KIP-219). Times of several brokers add up.
     pub throttled: Duration,
-    /// What waits on local disk, if a spool is in between.
+    /// The backlog on local disk, if there is a spool.
     pub spool: SpoolStats,
 }
 
-/// What a spool did and holds. A chunk counts once a life of the process.
+/// The figures of a spool. A chunk counts once in a life of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpoolStats {
     /// Chunks put on disk in this life.
     pub spooled_chunks: u64,
-    /// Records in them.
+    /// The number of their records.
     pub spooled_records: u64,
-    /// Chunks sent on from disk and confirmed by the medium in this life, those of earlier lives
-    /// included.
+    /// Chunks that were sent on from disk and confirmed by the medium in this life, including
+    /// chunks of earlier lives.
     pub replayed_chunks: u64,
-    /// Records in them.
+    /// The number of their records.
     pub replayed_records: u64,
-    /// Chunks on disk now, those of earlier lives included.
+    /// Chunks on disk now, including chunks of earlier lives.
     pub waiting_chunks: u64,
     /// Their bytes.
     pub waiting_bytes: u64,
@@ -126,20 +126,20 @@ pub struct SpoolStats {
 pub struct DeliveryReport {
     /// The chunk's ticket.
     pub ticket: u64,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
-/// What became of an offered chunk.
+/// The outcome of an offered chunk.
 #[derive(Debug)]
 pub enum Outcome {
-    /// The medium has it, as durably as the capability says.
+    /// The medium has it, with the durability of the capability.
     Confirmed,
-    /// The medium is away; the chunk was put on local disk, from where it is sent on later, in this
-    /// life of the process or the next. Its own counts are in [`WriterStats::spool`].
+    /// The medium is away, and the chunk was stored on local disk. It is sent on later, in this
+    /// life of the process or the next. The spool's figures are in [`WriterStats::spool`].
     Spooled,
-    /// The medium refused this chunk; its class says whether to offer it again. Other chunks are
-    /// not concerned.
+    /// The medium refused this chunk; the error's class says whether to offer it again. Other
+    /// chunks are not affected.
     Refused(TransportError),
 }
 
@@ -148,7 +148,7 @@ pub enum Outcome {
 pub struct Rejected {
     /// The chunk, unchanged.
     pub chunk: Chunk,
-    /// Why.
+    /// The reason.
     pub reason: RejectReason,
 }
 
@@ -180,7 +180,7 @@ pub enum RejectReason {
     Broken(Box<TransportError>),
     /// The window is full: wait for a notification.
     Full,
-    /// The medium never takes so large a chunk: split it.
+    /// The medium never takes such a large chunk: split it.
     TooLarge {
         /// The largest chunk it takes, in bytes.
         max_chunk_bytes: usize,
@@ -190,11 +190,11 @@ pub enum RejectReason {
 /// How a writer ended.
 #[derive(Debug, Default)]
 pub struct CloseReport {
-    /// What became known while closing.
+    /// Reports that arrived while closing.
     pub delivery_reports: Vec<DeliveryReport>,
-    /// Tickets taken and never confirmed, in order: they may or may not have arrived.
+    /// Tickets that were taken and never confirmed, in order: they may or may not have arrived.
     pub unconfirmed: Vec<u64>,
-    /// What went wrong, if anything did.
+    /// The error, if any.
     pub error: Option<TransportError>,
 }
 
@@ -204,8 +204,8 @@ pub trait Notify: Send + Sync {
     fn notify(&self);
 }
 
-/// The [`Notify`] that `set_notify` of a [`ChunkWriter`](super::ChunkWriter) sets and the writer's
-/// threads call.
+/// Holds the [`Notify`] that `set_notify` of a [`ChunkWriter`](super::ChunkWriter) sets. The
+/// writer's threads call it.
 #[derive(Default)]
 pub struct NotifyCell {
     notify: Mutex<Option<Arc<dyn Notify>>>,
@@ -213,13 +213,13 @@ pub struct NotifyCell {
 }
 
 impl NotifyCell {
-    /// Sets what to notify; replaces the one before.
+    /// Sets the receiver of notifications; replaces the previous one.
     pub fn set(&self, notify: Arc<dyn Notify>) {
         *self.notify.lock().unwrap_or_else(PoisonError::into_inner) = Some(notify);
     }
 
-    /// Notes what `set_awaited` of a [`ChunkWriter`](super::ChunkWriter) says. An owner that begins
-    /// to wait is notified at once, since a confirmation may be there already.
+    /// Stores the value of `set_awaited` of a [`ChunkWriter`](super::ChunkWriter). An owner that
+    /// begins to wait is notified at once, because a confirmation may be there already.
     pub fn set_awaited(&self, awaited: bool) {
         let was_unawaited = self.is_unawaited.swap(!awaited, Ordering::SeqCst);
         if awaited && was_unawaited {
@@ -227,8 +227,8 @@ impl NotifyCell {
         }
     }
 
-    /// Whether the owner waits for confirmations. A writer asks this after it has put the
-    /// confirmation where [`delivery_reports`](super::ChunkWriter::delivery_reports) finds it.
+    /// Whether the owner waits for confirmations. A writer asks this after it has stored the
+    /// confirmation for [`delivery_reports`](super::ChunkWriter::delivery_reports).
     pub fn is_awaited(&self) -> bool {
         !self.is_unawaited.load(Ordering::SeqCst)
     }
@@ -252,7 +252,7 @@ impl fmt::Debug for NotifyCell {
     }
 }
 
-/// What a writer's medium can do.
+/// The capability of a writer's medium.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capability {
@@ -260,21 +260,21 @@ pub struct Capability {
     pub medium: &'static str,
     /// The largest chunk the medium takes, in bytes.
     pub max_chunk_bytes: NonZeroUsize,
-    /// How many chunks may be offered and not yet confirmed.
+    /// The most chunks in flight.
     pub window_chunks: NonZeroUsize,
-    /// How many bytes may be offered and not yet confirmed. A single chunk up to
-    /// `max_chunk_bytes` is taken even if it alone exceeds this.
+    /// The most bytes in flight. A single chunk up to `max_chunk_bytes` is taken even if it alone
+    /// exceeds this.
     pub window_bytes: NonZeroUsize,
     /// The order in which a reader gets the chunks of one lane.
     pub order: Order,
-    /// What a confirmation means.
+    /// The meaning of a confirmation.
     pub durability: Durability,
-    /// Whether what was written can be read again by a reader of the same crate.
+    /// Whether a reader of the same crate can read written chunks again.
     pub readable: bool,
 }
 
 impl Capability {
-    /// A medium with ample limits: 16 MiB chunks, 64 chunks and 64 MiB in flight.
+    /// Returns a medium with ample limits: 16 MiB chunks, 64 chunks and 64 MiB in flight.
     pub fn new(medium: &'static str, order: Order, durability: Durability) -> Self {
         let nonzero = |value: usize| NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN);
         Self {
@@ -292,20 +292,20 @@ impl Capability {
 /// The order in which a reader gets the chunks of one lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// As they were offered; a chunk sent again may appear again later.
+    /// In the order of the offers; a chunk that is sent again may appear again later.
     PerLane,
-    /// None is promised.
+    /// No order is promised.
     Unordered,
 }
 
-/// What a confirmation means.
+/// The meaning of a confirmation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Durability {
     /// Nothing: the chunk is discarded or merely handed to the operating system.
     None,
     /// Another process has the chunk in memory, or has processed it.
     Received,
-    /// The chunk survives a crash of the process that holds it, not of the machine.
+    /// The chunk survives a crash of the process that holds it, but not of the machine.
     Process,
     /// The chunk was forced to stable storage.
     Disk,

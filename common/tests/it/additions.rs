@@ -1,4 +1,4 @@
-//! A crate outside of Baler adds a container and a compression.
+//! A crate outside Baler adds a container and a compression.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ fn numbers_of_own_compressions_are_not_given_away() {
 }
 
 /// Four bytes before a native chunk; or, with the magic of the native one, a container that must
-/// never be asked.
+/// never be used.
 #[derive(Debug, Clone)]
 struct Wrapped([u8; 4]);
 

@@ -1,4 +1,4 @@
-//! A crate outside of Baler adds a format of bodies: here lines of JSON.
+//! A crate outside Baler adds a body format: here lines of JSON.
 
 use std::sync::Arc;
 

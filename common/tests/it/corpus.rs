@@ -19,7 +19,7 @@ fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
         .collect()
 }
 
-/// Hands every input of the target to `body`; the number of a failing one is its file's name.
+/// Passes every input of the target to `body`; a failure's number is its file's name.
 fn replay(target: &str, body: fn(&[u8])) {
     let inputs = inputs(target);
     for (path, bytes) in &inputs {
@@ -49,7 +49,7 @@ fn memory_that_a_decoder_keeps_shows_nothing_of_what_was_in_it() {
     let chunks: Vec<_> = chunks.collect();
     let mut kept = ChunkDecoder::default();
     let mut decoded = 0;
-    // Both ways, so that each comes behind larger ones and smaller ones.
+    // In both orders, so that each comes after larger ones and smaller ones.
     for chunk in chunks.iter().chain(chunks.iter().rev()) {
         let expected = ChunkDecoder::default().decode(chunk);
         let found = kept.decode(chunk);
@@ -59,7 +59,7 @@ fn memory_that_a_decoder_keeps_shows_nothing_of_what_was_in_it() {
     assert!(decoded > 50, "{decoded} chunks of the corpus are taken");
 }
 
-/// What no input leads to, fuzzing finds late.
+/// Fuzzing finds code late if no input leads to it.
 #[test]
 fn the_corpus_of_columns_has_every_encoding() {
     let inputs = inputs("columns");

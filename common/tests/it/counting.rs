@@ -3,8 +3,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// An allocator that counts the bytes in use and the most that ever were. A test binary that
-/// measures makes it its global allocator.
+/// An allocator that counts the bytes in use and their maximum. A test binary that measures makes
+/// it its global allocator.
 pub(crate) struct Counting;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);

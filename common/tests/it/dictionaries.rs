@@ -1,4 +1,4 @@
-//! Chunks that were compressed with a dictionary, and readers that have it or not.
+//! Chunks that were compressed with a dictionary, and readers with and without it.
 #![expect(
     clippy::disallowed_methods,
     reason = "dictionaries and golden chunks are files, and UPDATE_GOLDEN is how one is made"

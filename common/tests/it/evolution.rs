@@ -148,7 +148,7 @@ fn record_that_cannot_be_read_does_not_stop_the_next() {
         builder.push(&old_order(old::Status::Paid)).unwrap();
         builder.take().read().next().unwrap().unwrap()
     };
-    // The new type's variant `Unknown` means nothing to a reader that knows Settled alone.
+    // A reader that knows only `Settled` does not understand the new type's variant `Unknown`.
     builder.push(&order).unwrap();
     order.status = new::Status::Unknown;
     builder.push(&order).unwrap();
@@ -259,7 +259,7 @@ fn leaves() -> Vec<FieldType> {
 
 #[test]
 fn table_of_what_can_be_read_holds_for_every_pair() {
-    // One row a writer: the readers that take it, besides itself.
+    // One row a writer: the readers that accept it, besides itself.
     let table = [
         ("bool", ""),
         ("i8", "i16 i32 i64 f32 f64"),

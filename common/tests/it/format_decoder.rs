@@ -86,7 +86,7 @@ fn value_json(kind: &FieldType, value: &Value) -> Json {
     }
 }
 
-/// What the other decoder makes of the chunks, line by line.
+/// Returns the other decoder's output for the chunks, line by line.
 fn decode_by_document(chunks: &[Vec<u8>]) -> Vec<Json> {
     let crate_folder = Path::new(env!("CARGO_MANIFEST_DIR"));
     let folder = tempfile::tempdir().unwrap();
@@ -127,7 +127,7 @@ fn same_by_document(chunks: &[Vec<u8>]) {
     assert_eq!(found.len(), expected.len());
 }
 
-/// zstd, which RFC 8878 describes and Python before 3.14 has not, is left out.
+/// Chunks with zstd (RFC 8878) are left out, because Python before 3.14 does not support it.
 fn can_be_read(chunk: &[u8]) -> bool {
     let summary = ChunkDecoder::default().summarize(chunk);
     summary.is_ok_and(|summary| summary.compression.name() != "zstd")

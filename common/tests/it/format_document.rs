@@ -1,4 +1,4 @@
-//! FORMAT.md says what the encoder does: its worked example and its tables are read and compared.
+//! FORMAT.md agrees with the encoder: its worked example and its tables are read and compared.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What the fuzz targets of `common/fuzz` do with their bytes; `corpus` replays it on stable.
+//! The bodies of the fuzz targets of `common/fuzz`; `corpus` replays them on stable.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,8 +11,8 @@ use baler_common::record::{
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-/// Decodes the bytes as they are, and once more with length and checksums of a native chunk made
-/// right; whatever is taken must survive being encoded again.
+/// Decodes the bytes as they are, and once more with corrected length and checksums of a native
+/// chunk. An accepted chunk must survive being encoded again.
 pub(crate) fn container(bytes: &[u8]) {
     let mut decoder = ChunkDecoder::new(small_limits());
     decode(&mut decoder, bytes);
@@ -32,15 +32,15 @@ fn small_limits() -> Limits {
     limits
 }
 
-/// Makes a chunk around the bytes, in which everything is in order but what the columns, or the
-/// strings, say: so that every input gets as far as these.
+/// Makes a chunk around the bytes. Everything in it is correct except the columns or the strings,
+/// so that every input reaches their decoders.
 pub(crate) fn columns(bytes: &[u8]) {
     if let Some(chunk) = chunk_of_columns(bytes) {
         decode(&mut ChunkDecoder::new(small_limits()), &chunk);
     }
 }
 
-/// The encodings of the columns that [`columns`] makes of the bytes; none if it is refused.
+/// Returns the encodings of the columns that [`columns`] makes of the bytes; none if it is refused.
 pub(crate) fn encodings(bytes: &[u8]) -> Vec<Box<str>> {
     let chunk = chunk_of_columns(bytes).unwrap();
     let decoded = ChunkDecoder::default().decode_with_layout(&chunk);
@@ -49,7 +49,7 @@ pub(crate) fn encodings(bytes: &[u8]) -> Vec<Box<str>> {
     columns.map(|column| column.encoding).collect()
 }
 
-/// The chunk that [`columns`] makes of the bytes, and the one that [`container`] makes right.
+/// Returns the chunk that [`columns`] makes of the bytes, and the one that [`container`] corrects.
 pub(crate) fn chunks(bytes: &[u8]) -> impl Iterator<Item = Vec<u8>> {
     chunk_of_columns(bytes).into_iter().chain(sealed(bytes))
 }
@@ -118,7 +118,7 @@ fn fields_body(source: &mut Source<'_>, [records, _, strings]: [u64; 3]) -> Vec<
     body
 }
 
-/// So many strings without a byte.
+/// This number of empty strings.
 fn empty_strings(count: u64, body: &mut Vec<u8>) {
     if count > 0 {
         // Plain; the lengths are constant.
@@ -172,7 +172,7 @@ fn decode(decoder: &mut ChunkDecoder, chunk: &[u8]) {
     survives(&decoded.batch, &header, Compression::None);
 }
 
-/// The bytes with the length and the checksums that they would have as a native chunk.
+/// Returns the bytes with the length and the checksums of a native chunk.
 pub(crate) fn sealed(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut chunk = bytes.to_vec();
     let total = u32::try_from(chunk.len()).ok()?;
@@ -250,7 +250,7 @@ static KIEKER: LazyLock<Catalog> = LazyLock::new(Catalog::kieker);
 /// A type whose rows follow from one another.
 const CALL: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
 
-/// What some strings are made of.
+/// The parts of some strings.
 const WORDS: [&str; 8] = [
     "public ",
     "org.",
@@ -291,7 +291,7 @@ impl Source<'_> {
         out.extend(payload);
     }
 
-    /// Small numbers are more likely than large ones, as in life.
+    /// Small numbers are more likely than large ones, as in practice.
     fn number(&mut self) -> u64 {
         let bytes = self.byte() % 12;
         match bytes {

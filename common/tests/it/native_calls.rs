@@ -28,7 +28,7 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// The call by a clock that moves by so many nanoseconds where this one moves by one.
+    /// Returns the call by a clock that moves by `step` nanoseconds where this one moves by one.
     pub(crate) fn by_clock(self, step: i64) -> Self {
         let start = 1_700_000_000_000_000_000;
         let time = |time: i64| start + (time - start) * step;
@@ -102,7 +102,7 @@ fn batch(calls: &[Call]) -> RecordBatch {
     builder.take()
 }
 
-/// How many bytes each row takes in the columns that nesting tells.
+/// Returns how many bytes each row takes in the columns that nesting determines.
 fn survives(calls: &[Call]) -> f64 {
     let batch = batch(calls);
     let chunk = encode(&batch, &header(1, 0), Compression::None);
@@ -123,7 +123,7 @@ fn what_follows_from_nesting_takes_few_bits() {
     assert!(calls.len() > 1_000, "{}", calls.len());
     for chunk in calls.chunks(1_000) {
         let bytes = survives(chunk);
-        // Where a chunk cuts traces has to be told, which is more of a short one.
+        // The chunk must contain where it cuts traces, which is a larger part of a short chunk.
         let most = if chunk.len() < 1_000 { 1.7 } else { 1.5 };
         assert!(bytes < most, "{bytes} of {}", chunk.len());
     }
@@ -202,8 +202,8 @@ fn wild() -> impl Strategy<Value = Vec<Call>> {
     vec(call, 1..60)
 }
 
-/// Calls whose depth falls by callers alone, as it does where calls nest, and whose order indices are
-/// any: as where chunks cut traces, and stranger.
+/// Calls whose depth only falls by callers, as for nested calls, with arbitrary order indices: as
+/// if chunks cut traces, and stranger.
 fn nested_in_any_order() -> impl Strategy<Value = Vec<Call>> {
     let step = prop_oneof![4 => Just(0_i64), 4 => 1_i64..4, 1 => 4_i64..9];
     let call = (

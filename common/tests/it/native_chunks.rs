@@ -76,7 +76,7 @@ pub(crate) fn varied(chunks: usize) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// Makes length and checksums right again, so that what is broken is met behind them.
+/// Corrects length and checksums, so that a decoder reaches the errors after them.
 pub(crate) fn reseal(chunk: &mut [u8]) {
     let total = u32::try_from(chunk.len()).unwrap();
     let Some((content, checksum)) = chunk.split_last_chunk_mut::<4>() else {

@@ -1,4 +1,4 @@
-//! Broken native chunks: every flip and every truncation is told, and nothing else happens.
+//! Broken native chunks: every flip and every truncation is reported, without other effects.
 
 use baler_common::container::{ChunkDecoder, DecodeErrorKind};
 
@@ -55,7 +55,7 @@ fn bytes_behind_a_chunk_are_refused() {
     }
 }
 
-/// The checksums protect against accidents, not against whoever can compute them.
+/// The checksums protect against accidents, not against an attacker who can compute them.
 #[test]
 fn flips_under_a_right_checksum_yield_an_error_or_records_that_can_be_read() {
     let mut decoder = ChunkDecoder::default();

@@ -1,8 +1,8 @@
-//! Native chunks that were written once and are kept: they stay readable, and the encoder of today
-//! does not need notably more bytes for their records.
+//! Native chunks that were written once and are kept. They stay readable, and today's encoder does
+//! not need notably more bytes for their records.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p baler-common --all-features golden` writes those that are
-//! missing; one that exists is never overwritten.
+//! `UPDATE_GOLDEN=1 cargo test -p baler-common --all-features golden` writes missing chunks; an
+//! existing one is never overwritten.
 #![expect(
     clippy::disallowed_methods,
     reason = "golden chunks are files, and UPDATE_GOLDEN is how they are made"
@@ -281,7 +281,7 @@ fn every_string() -> Vec<DynamicRecord> {
     (1..).zip(texts).map(record).collect()
 }
 
-/// So many strings to a record that short words are spelled again and again.
+/// With this number of strings for each record, short words are spelled again and again.
 fn spelled_words() -> Vec<DynamicRecord> {
     let schema = schema("Strings", vec![Field::new("text", FieldType::String)]);
     let pick = |from: [&'static str; 3], number: usize| from.into_iter().nth(number % 3).unwrap();
@@ -296,7 +296,7 @@ fn spelled_words() -> Vec<DynamicRecord> {
         .collect()
 }
 
-/// Text in which a compressor finds something, and numbers in which it does not.
+/// Text that a compressor can shorten, and numbers that it cannot.
 #[cfg(feature = "zstd")]
 fn text_and_noise() -> Vec<DynamicRecord> {
     let fields = vec![
@@ -432,7 +432,8 @@ fn golden_chunks_are_read_and_still_as_small() {
         assert_eq!(decoded.summary.header, Some(golden.header), "{name}");
         let compression = golden.compression.name();
         assert_eq!(decoded.summary.compression.name(), compression, "{name}");
-        // The encoder may choose other encodings than it did, but none that takes notably more.
+        // The encoder may choose other encodings than before, but none that takes notably more
+        // bytes.
         let is_plain = golden.compression == Compression::None;
         assert!(
             !is_plain || encoded.len() <= chunk.len() + chunk.len() / 10,

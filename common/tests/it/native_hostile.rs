@@ -1,4 +1,4 @@
-//! Native chunks made by hand to do harm, or by versions to come.
+//! Native chunks made by hand to do harm, or by later versions.
 
 use baler_common::container::{ChunkDecoder, DecodeErrorKind as Kind, Limits};
 use baler_common::record::{RecordBatch, SchemaError};

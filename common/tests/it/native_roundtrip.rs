@@ -202,7 +202,7 @@ fn interned_strings_are_written_as_all_others_are() {
         .collect();
     let mut builder = BatchBuilder::new();
     let mut serializer = NativeSerializer::new(Compression::None).unwrap();
-    // What was seen in one chunk is known in the next ones.
+    // Strings of one chunk are known in the next ones.
     for size in [7, 40, 300, 40, 7] {
         for (interned, other) in texts.iter().take(size).zip(texts.iter().rev()) {
             let interned = Interned::leaked(interned);
@@ -215,7 +215,7 @@ fn interned_strings_are_written_as_all_others_are() {
         serializer.serialize(&batch, &header, &mut chunk).unwrap();
         let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
         assert_eq!(decoded.batch, batch);
-        // Strings that were read have no number to be known by.
+        // Decoded strings have no number by which they could be recognised.
         assert_eq!(encode(&decoded.batch, &header, Compression::None), chunk);
     }
 }

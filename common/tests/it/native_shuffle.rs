@@ -1,4 +1,4 @@
-//! Chunks stand for themselves: any decoder decodes any of them, in any order.
+//! Chunks are self-contained: any decoder decodes any of them, in any order.
 
 use std::collections::HashMap;
 

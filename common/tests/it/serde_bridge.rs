@@ -1,4 +1,4 @@
-//! Types of serde's world become records and come back.
+//! serde types become records and come back.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Debug;
@@ -129,7 +129,7 @@ fn struct_becomes_a_record_with_its_fields() {
     });
 }
 
-/// What no schema holds.
+/// A type that no schema can hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Odd {
     map: BTreeMap<i32, Vec<Line>>,
@@ -313,7 +313,7 @@ fn type_that_refuses_made_up_values_hides_only_itself() {
     impl TryFrom<u16> for Even {
         type Error = &'static str;
         fn try_from(value: u16) -> Result<Self, Self::Error> {
-            // None of the values that tracing makes up.
+            // None of the sample values of tracing.
             match value {
                 100.. if value % 2 == 0 => Ok(Self(value)),
                 _ => Err("odd or small"),
@@ -562,7 +562,7 @@ fn bytes_stay_bytes() {
         data: bytes_as_bytes::Blob,
     }
 
-    /// What `serde_bytes` does.
+    /// The same as `serde_bytes`.
     mod bytes_as_bytes {
         use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 

@@ -1,4 +1,4 @@
-//! The encoding of opaque fields: exact, and safe to read whatever is in it.
+//! The encoding of opaque fields: exact, and safe to read with any content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::serde_bridge::round_trip;
 
 type Map = BTreeMap<u8, Vec<f32>>;
 
-/// What an opaque field with these bytes is read as.
+/// Reads an opaque field with these bytes.
 fn read<T: DeserializeOwned>(encoded: &[u8]) -> Result<T, SerdeError> {
     let schema = SerdeType::<Map>::trace("t").unwrap().schema().clone();
     let opaque = Value::Record(vec![Value::Bytes(Bytes::copy_from_slice(encoded))]);

@@ -1,4 +1,4 @@
-//! What the fuzz targets `stream` and `irl` do with their bytes; `corpus` replays it on stable.
+//! The bodies of the fuzz targets `stream` and `irl`; `corpus` replays them on stable.
 
 use baler_common::container::{ChunkDecoder, KiekerStream, KiekerStreamEncoder, StreamStep};
 #[cfg(feature = "irl")]

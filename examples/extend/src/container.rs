@@ -1,5 +1,5 @@
-//! A container: the word `LINE`, and lines of JSON. It has no room for an identity, which media carry
-//! beside it.
+//! A container: the word `LINE`, and lines of JSON. It cannot hold an identity; media carry it
+//! beside the container.
 
 use baler::container::{
     ChunkDeserializer, ChunkHeader, ChunkSerializer, ChunkSummary, DecodeError, DecodedChunk,

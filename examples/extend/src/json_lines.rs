@@ -1,5 +1,5 @@
-//! A format of bodies: lines of JSON. A line with an object describes a type, and each line with an
-//! array is a record of the type before it: timestamp, then fields.
+//! A body format: lines of JSON. A line with an object describes a type. Each line with an array is
+//! a record of the type before it: timestamp, then fields.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 /// The format, for writers and readers.
 pub const JSON_LINES: &dyn BodyFormat = &JsonLines;
 
-/// The types of fields that it holds.
+/// The supported types of fields.
 const TYPES: [baler::record::FieldType; 6] = [Bool, F64, I32, I64, String, U64];
 
 #[derive(Debug)]

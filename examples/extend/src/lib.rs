@@ -1,4 +1,4 @@
-//! What Baler does not have: a body format, a container and a medium from another crate.
+//! Additions to Baler from another crate: a body format, a container and a medium.
 //!
 //! | addition | what | the sender names it | the consumer names it |
 //! |---|---|---|---|

@@ -1,4 +1,4 @@
-//! A medium: the folder of `file:`, in which each chunk is compressed as a whole, whatever its container.
+//! A medium: a folder as for `file:`, but each chunk is compressed as a whole, in any container.
 //! `lz4+file:FOLDER` has the settings of `file:`.
 
 use std::{num::NonZeroUsize, sync::Arc, time::Instant};
@@ -12,7 +12,7 @@ pub const LZ4_FILE: Medium = Medium {
     writer: |uri| {
         let writer = baler::media().writer(inner(uri)?)?;
         let mut capability = writer.capability().clone();
-        // What does not compress grows by less than a tenth.
+        // Incompressible data grows by less than a tenth.
         let bytes = capability.max_chunk_bytes.get() / 10 * 9;
         capability.max_chunk_bytes = NonZeroUsize::new(bytes).unwrap_or(NonZeroUsize::MIN);
         Ok(Box::new(Lz4Writer { writer, capability }))
@@ -25,7 +25,7 @@ pub const LZ4_FILE: Medium = Medium {
     browser: None,
 };
 
-/// The URI of the folder without this medium.
+/// Returns the URI of the folder without this medium.
 fn inner(uri: Uri) -> Result<Uri, UriError> {
     Uri::parse(uri.to_string().trim_start_matches("lz4+"))
 }
@@ -120,7 +120,7 @@ impl ChunkReader for Lz4Reader {
     }
 }
 
-/// The chunk, if it has at most this many bytes.
+/// Returns the chunk, if it has at most this many bytes.
 fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
     let (size, _) = lz4_flex::block::uncompressed_size(bytes).ok()?;
     (size <= limit).then(|| lz4_flex::decompress_size_prepended(bytes).ok())?

@@ -1,4 +1,4 @@
-//! The contract of media, and records that travel by each addition.
+//! The contract of media, and records that pass through each addition.
 
 use std::error::Error;
 use std::path::Path;
@@ -50,7 +50,7 @@ struct Order {
     item: String,
 }
 
-/// The orders that a consumer gets of those that are sent by this container.
+/// Sends orders in this container, and returns the orders that a consumer gets.
 fn consumed(
     folder: &Path,
     is_native: bool,

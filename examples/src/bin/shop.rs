@@ -1,7 +1,7 @@
-//! A web shop: its calls are recorded by probes, its orders are records of its own.
+//! A web shop. Probes record its calls, and it has its own record type for orders.
 //!
-//! `shop URI [ADDRESS]`, for instance `shop amqp://localhost/?queue=shop 127.0.0.1:8080`, takes orders
-//! by `POST /orders` with `{"item": "tea", "count": 2}` until it is interrupted.
+//! `shop URI [ADDRESS]`, for example `shop amqp://localhost/?queue=shop 127.0.0.1:8080`, takes
+//! orders by `POST /orders` with `{"item": "tea", "count": 2}` until it is interrupted.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use baler::{Controller, Record, emit, probe};
 use serde::Deserialize;
 use tokio::net::TcpListener;
 
-/// What a customer sends.
+/// A customer's request.
 #[derive(Deserialize)]
 struct Wanted {
     item: String,

@@ -1,8 +1,9 @@
 //! Writes all records of a queue or topic into Parquet files.
 //!
-//! `to_parquet URI FOLDER [IDLE_SECONDS]`. Start it several times with the same queue, or the same
-//! `group.id` of Kafka: they share the chunks. A chunk is acknowledged when its records are on disk, so
-//! one that is killed loses nothing. It ends by a signal, or after this number of seconds without a chunk.
+//! `to_parquet URI FOLDER [IDLE_SECONDS]`. If you start it several times with the same queue, or
+//! the same `group.id` of Kafka, the processes share the chunks. A chunk is acknowledged when its
+//! records are on disk, so a killed process loses nothing. It ends by a signal, or after this number
+//! of seconds without a chunk.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -28,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
     }
     let mut settings = ParquetSettings::default();
-    // Each record keeps its identity, by which duplicates are found.
+    // Each record keeps its identity, to find duplicates.
     settings.identity = true;
     let mut config: ConsumerConfig = uri.parse()?;
     // All chunks of an open file are in work until it ends.

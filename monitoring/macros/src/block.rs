@@ -1,7 +1,7 @@
-//! Blocks of functions: an impl block, a trait, a module written in place.
+//! Blocks of functions: an impl block, a trait, an inline module.
 //!
-//! Each function in them is written anew as if the attribute stood on it, before any other attribute
-//! of the block sees it; everything else stays as it was.
+//! Each function in them is expanded as if it had the attribute itself, before any other attribute
+//! of the block sees it. Everything else stays as it was.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -12,7 +12,7 @@ use crate::expand;
 use crate::function::{Function, naked};
 use crate::options::Options;
 
-/// Parses a block, if one comes; the stream stays where it was otherwise.
+/// Parses a block, if one follows; otherwise the stream does not advance.
 pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Option<Item>> {
     let ahead = input.fork();
     ahead.call(Attribute::parse_outer)?;
@@ -25,7 +25,7 @@ pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Option<Item>> {
     }
 }
 
-/// Writes a block anew, with a probe in each of its functions.
+/// Expands a block, with a probe in each of its functions.
 pub(crate) fn expand(mut block: Item, options: &Options) -> syn::Result<TokenStream> {
     if let Some(name) = &options.name {
         return Err(syn::Error::new(
@@ -82,8 +82,8 @@ fn expand_item(item: TokenStream, options: &Options) -> syn::Result<TokenStream>
         let rest: TokenStream = input.parse()?;
         let item = quote!(#(#attributes)* #rest);
         match own {
-            // It was put there on purpose: what comes says why it cannot be measured, or is another
-            // kind of block with options of its own.
+            // It was put there on purpose. The expansion reports why the item cannot be measured,
+            // or the item is another kind of block with its own options.
             Some(own) if own.skip.is_none() => crate::expand_tokens(&own.within(options), item),
             _ => Ok(item),
         }
@@ -91,7 +91,7 @@ fn expand_item(item: TokenStream, options: &Options) -> syn::Result<TokenStream>
     parse.parse2(item)
 }
 
-/// Whether a function comes that can be measured, and is not a test.
+/// Whether a function follows that can be measured and is not a test.
 fn is_measurable(input: ParseStream<'_>) -> syn::Result<bool> {
     let ahead = input.fork();
     let attributes = ahead.call(Attribute::parse_outer)?;
@@ -116,7 +116,7 @@ fn is_measurable_block(item: &Item) -> bool {
     !is_elsewhere(attributes) && !attributes.iter().any(is_probe)
 }
 
-/// Whether attributes say that what they stand on is a test, or has a probe under a condition.
+/// Whether attributes mark an item as a test, or give it a probe under a condition.
 fn is_elsewhere(attributes: &[Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let last = attribute.path().segments.last();
@@ -134,7 +134,7 @@ fn is_probe(attribute: &Attribute) -> bool {
     last.is_some_and(|last| last.ident == "probe")
 }
 
-/// Takes a function's own probe off its attributes, for it is what would be written otherwise.
+/// Removes a function's own probe from its attributes, because the expansion replaces it.
 fn take_own(attributes: &mut Vec<Attribute>) -> syn::Result<Option<Options>> {
     let Some(at) = attributes.iter().position(is_probe) else {
         return Ok(None);

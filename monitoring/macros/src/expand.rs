@@ -1,4 +1,4 @@
-//! The function with its probe.
+//! Expands a function with its probe.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
@@ -9,7 +9,7 @@ use syn::{FnArg, Ident, PatIdent, Path, ReturnType, Type, TypeInfer};
 use super::function::{Function, argument_types, modifiers_and_return, operation_name};
 use super::options::{Kind, Options};
 
-/// Writes the function anew, with its probe around the body.
+/// Expands the function, with its probe around the body.
 pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     if !cfg!(feature = "enable") {
         return function.to_token_stream();
@@ -28,7 +28,7 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     } else {
         guarded_body(options, function)
     };
-    // The locals below are invisible to the body, whatever names it uses.
+    // The body cannot see the locals below, whatever names it uses.
     let span = Span::mixed_site();
     quote_spanned! {span=>
         #(#attributes)*
@@ -39,8 +39,8 @@ pub(crate) fn expand(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// The body as a closure, which is called without a guard while nothing is recorded: a guard would
-/// have to be kept over the body, and be looked at after it.
+/// The body as a closure, which is called without a guard while nothing is recorded. Otherwise a
+/// guard would live during the body, and be checked after it.
 fn closure_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
@@ -64,7 +64,7 @@ fn closure_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// A guard in front of the body: it sees every way out of it.
+/// A guard in front of the body. It notices every way out of the body.
 fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
@@ -104,7 +104,7 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// The guard of a call, with that of its full record beside it; none if it is not the call's turn.
+/// The guard of a call, and the guard of its full record; no guard if it is not the call's turn.
 fn guards(options: &Options) -> TokenStream {
     let span = Span::mixed_site();
     let in_turn = |turns: TokenStream, of: u32, guard: TokenStream| {
@@ -128,7 +128,7 @@ fn guards(options: &Options) -> TokenStream {
     }
 }
 
-/// The guard of a block: what `enter!` with options becomes.
+/// The guard of a block: the expansion of `enter!` with options.
 pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
@@ -138,7 +138,7 @@ pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream 
         let guards = guards(options);
         return quote_spanned!(span=> { #site #statics #guards });
     }
-    // Nothing, of the type that is used as with the feature.
+    // Nothing, but of the same type as with the feature.
     let guard = match options.kind {
         Kind::Events => quote_spanned!(span=> __BALER_SITE.enter_events()),
         _ => quote_spanned!(span=> __BALER_SITE.enter()),
@@ -150,12 +150,12 @@ pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream 
     quote_spanned!(span=> { #site #guard })
 }
 
-/// Has a closure around the body capture the arguments that it names, the last one first, for what
-/// is captured first is dropped first: so they are dropped in the order in which the function would
-/// drop them, behind the locals of the body.
+/// Makes a closure around the body capture the arguments that it uses, the last one first. Captured
+/// variables are dropped in the order of their capture. So the arguments are dropped in the same
+/// order as in the function, after the locals of the body.
 ///
-/// An argument that the body does not name stays with the function, whose compiler goes on to say
-/// that it is unused, unless its own name says that this is meant.
+/// An argument that the body does not use stays with the function. So the compiler still reports
+/// that it is unused, unless its name shows that this is intended.
 fn in_order_of_drop(function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let mut names = Names(Vec::new());
@@ -174,7 +174,7 @@ fn in_order_of_drop(function: &Function) -> TokenStream {
     quote_spanned!(span=> let _ = (#(&#names,)*);)
 }
 
-/// The names that a pattern binds.
+/// The names bound by a pattern.
 struct Names(Vec<Ident>);
 
 impl<'ast> Visit<'ast> for Names {
@@ -184,7 +184,7 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// Whether a name stands anywhere in these tokens.
+/// Whether a name occurs anywhere in these tokens.
 fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
     tokens.clone().into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == *name,
@@ -193,7 +193,7 @@ fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
     })
 }
 
-/// Shows a probe what the body returned.
+/// Passes the body's result to a probe.
 fn look_at(options: &Options, probe: &TokenStream) -> TokenStream {
     let span = Span::mixed_site();
     if options.sample.is_some() {
@@ -207,7 +207,7 @@ fn look_at(options: &Options, probe: &TokenStream) -> TokenStream {
     }
 }
 
-/// What a closure around the body returns, as far as it can be written.
+/// Returns the return type of a closure around the body, as far as it can be written.
 fn closure_output(output: &ReturnType) -> TokenStream {
     let ReturnType::Type(arrow, written) = output else {
         return TokenStream::new();
@@ -231,11 +231,11 @@ fn main_guard(options: &Options) -> TokenStream {
     }
 }
 
-/// The body becomes a future of its own, and every poll of it takes place in the call's trace.
+/// The body becomes a future of its own. Every poll of it takes place in the call's trace.
 ///
-/// A wrapper type around the future would need a pin projection, hence unsafe code or another
-/// crate; a pinned local needs neither and holds the body once.
-/// Only the arguments are held twice, as the compiler does not reuse the place they came from.
+/// A wrapper type around the future would need a pin projection, and so unsafe code or another
+/// crate. A pinned local needs neither and holds the body once. Only the arguments are stored
+/// twice, because the compiler does not reuse their original place.
 fn async_body(options: &Options, function: &Function) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
@@ -304,7 +304,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
-/// What a thread has for itself beside a call site.
+/// The thread-local state beside a call site.
 fn statics(options: &Options, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
     let turns = |name: TokenStream| {
@@ -327,10 +327,10 @@ fn statics(options: &Options, krate: &Path) -> TokenStream {
     quote_spanned!(span=> #sample #full #cell)
 }
 
-/// The call site of a function, and what a thread has for itself beside it.
+/// The call site of a function, and the thread-local state beside it.
 ///
-/// `here` is a function inside the probed one, so its type name holds the path of module, type and
-/// function: a macro that sees one method cannot know it.
+/// `here` is a function inside the probed one, so its type name contains the path of module, type
+/// and function. A macro that sees only one method cannot know that path.
 fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
     let statics = statics(options, krate);
@@ -351,17 +351,16 @@ fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> Tok
     }
 }
 
-/// A call site with a signature of its own. Items are not hygienic: the name may be a constant of any
-/// name.
+/// A call site with an explicit signature. Items are not hygienic: the name may be a constant of
+/// any name.
 fn named_site(name: &TokenStream, krate: &Path) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
         static __BALER_SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
     }
 }
 
-/// Tells the compiler what the body's future returns; without it `?` and `return` in the body
-/// could not be typed.
-/// The idea is that of `#[instrument]` in tracing-attributes.
+/// Gives the compiler the output type of the body's future. Without it `?` and `return` in the body
+/// could not be typed. The idea comes from `#[instrument]` in tracing-attributes.
 fn output_hint(output: &ReturnType, krate: &Path) -> TokenStream {
     let ReturnType::Type(_, written) = output else {
         return TokenStream::new();
@@ -378,7 +377,7 @@ fn output_hint(output: &ReturnType, krate: &Path) -> TokenStream {
     }
 }
 
-/// Replaces `impl Trait` by `_`, for it cannot be the type of a local.
+/// Replaces `impl Trait` by `_`, because it cannot be the type of a local.
 struct InferImplTrait;
 
 impl VisitMut for InferImplTrait {

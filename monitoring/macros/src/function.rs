@@ -1,10 +1,10 @@
-//! The function a probe is put on, what it cannot be put on, and its signature in Kieker's text form.
+//! A probed function, its restrictions, and its signature in Kieker's text form.
 //!
-//! Kieker's own is AspectJ's, `public static void bookstore.Catalog.getBook(boolean)`; its tools
-//! take it apart at the first `(`, at the last blank before it, and at the last `.` before it
-//! (`ClassOperationSignaturePair.splitOperationSignatureStr`).
-//! A type is therefore written without blanks, commas and parentheses: generic arguments, lifetimes
-//! and references are left out, so `&mut HashMap<K, V>` is `HashMap`.
+//! Kieker uses the form of AspectJ, `public static void bookstore.Catalog.getBook(boolean)`. Its
+//! tools split it at the first `(`, at the last blank before it, and at the last `.` before it
+//! (`ClassOperationSignaturePair.splitOperationSignatureStr`). A type is therefore written without
+//! blanks, commas and parentheses. Generic arguments, lifetimes and references are left out, so
+//! `&mut HashMap<K, V>` is `HashMap`.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, quote};
@@ -15,7 +15,7 @@ use syn::{Attribute, FnArg, Path, ReturnType, Signature, Token, Type, TypeParamB
 
 /// A function or method with a body.
 ///
-/// The body stays a list of tokens: it is neither understood nor changed.
+/// The body stays a list of tokens: it is neither parsed nor changed.
 pub(crate) struct Function {
     pub(crate) attributes: Vec<Attribute>,
     pub(crate) visibility: Visibility,
@@ -56,10 +56,10 @@ impl Parse for Function {
 }
 
 impl Function {
-    /// Whether the body may be that of a closure.
+    /// Whether the body may become the body of a closure.
     ///
-    /// Not one that awaits; nor one that asks who called the function, that may use what some
-    /// processors alone have, that takes any number of arguments, or whose type only functions have.
+    /// It must not await. The function must not ask for its caller, use features of some processors
+    /// only, take any number of arguments, or have a type that only functions have.
     pub(crate) fn can_be_a_closure(&self) -> bool {
         let attributes = ["track_caller", "target_feature"];
         let is_of_functions = |attribute: &Attribute| {
@@ -81,7 +81,7 @@ impl Function {
 }
 
 impl ToTokens for Function {
-    /// The function as it was written.
+    /// Writes the function as it was.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self {
             attributes,
@@ -100,7 +100,7 @@ impl ToTokens for Function {
     }
 }
 
-/// The item in place of a function, if the first token shows it.
+/// Returns the kind of the item that is not a function, if the first token shows it.
 fn other_item(input: ParseStream<'_>) -> Option<&'static str> {
     if input.peek(Token![struct]) || input.peek(Token![enum]) || input.peek(Token![union]) {
         Some("a type: put it on its impl block")
@@ -113,7 +113,7 @@ fn other_item(input: ParseStream<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether a block `extern "C" { … }` comes.
+/// Whether a block `extern "C" { … }` follows.
 fn is_foreign(input: ParseStream<'_>) -> bool {
     let ahead = input.fork();
     ahead.parse::<Option<Token![unsafe]>>().is_ok()
@@ -138,7 +138,7 @@ fn check(attributes: &[Attribute], signature: &Signature) -> syn::Result<()> {
     Ok(())
 }
 
-/// The attribute that says that a function holds no code but its own.
+/// Returns the attribute of a naked function, if there is one.
 pub(crate) fn naked(attributes: &[Attribute]) -> Option<&Attribute> {
     attributes.iter().find(|attribute| {
         attribute.path().is_ident("naked")
@@ -149,14 +149,14 @@ pub(crate) fn naked(attributes: &[Attribute]) -> Option<&Attribute> {
     })
 }
 
-/// What stands before the operation's full name: `public Result`.
+/// Returns the text before the operation's full name: `public Result`.
 pub(crate) fn modifiers_and_return(visibility: &Visibility, signature: &Signature) -> String {
     let returned = match &signature.output {
         ReturnType::Default => "void".to_owned(),
         ReturnType::Type(_, returned) => type_text(returned),
     };
-    // Functions that are visible in their module alone have no modifier, as Java methods that are
-    // visible in their package alone.
+    // A function that is visible only in its module has no modifier, like a Java method that is
+    // visible only in its package.
     match visibility {
         Visibility::Public(_) => format!("public {returned}"),
         _ => returned,
@@ -181,7 +181,7 @@ pub(crate) fn argument_types(signature: &Signature) -> String {
     types.join(", ")
 }
 
-/// Whether the function returns a type that is named like a result: `Result`, `io::Result`, `HttpResult`.
+/// Whether the name of the returned type looks like a result: `Result`, `io::Result`, `HttpResult`.
 pub(crate) fn returns_result(signature: &Signature) -> bool {
     match &signature.output {
         ReturnType::Type(_, returned) => type_text(returned).ends_with("Result"),

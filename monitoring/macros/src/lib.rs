@@ -1,10 +1,10 @@
 //! The `#[probe]` attribute, re-exported as `baler_monitoring::probe`.
 //!
-//! tokens -> `options`, `block` and `function` (what was written) -> `signature` (Kieker's text form)
-//! -> `expand` (the function with its probe).
+//! tokens -> `options`, `block` and `function` (parsing) -> `signature` (Kieker's text form) ->
+//! `expand` (the function with its probe).
 //!
-//! The expansion names nothing but `baler_monitoring::__private`; without the feature `enable` the
-//! function is checked and then handed back as it was written.
+//! The expansion names only `baler_monitoring::__private`. Without the feature `enable` the
+//! function is checked and then returned unchanged.
 
 mod block;
 mod expand;
@@ -13,8 +13,8 @@ mod options;
 
 use proc_macro::TokenStream;
 
-/// Records each call of a function or method, by default as one `OperationExecutionRecord`, logged when
-/// the call ends: by its last expression, by `return` or `?`, by a panic that unwinds.
+/// Records each call of a function or method, by default as one `OperationExecutionRecord` at the
+/// end of the call: after its last expression, a `return` or `?`, or a panic that unwinds.
 ///
 /// ```
 /// use baler_monitoring::probe;
@@ -40,21 +40,23 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// While monitoring is off a call costs one relaxed load; without the feature `enable` of
-/// `baler-monitoring` the function stays as it was written.
+/// While monitoring is off a call costs one relaxed load. Without the feature `enable` of
+/// `baler-monitoring` the function is unchanged.
 ///
 /// # Options
 ///
-/// - `name = "…"`: the operation's signature, in place of the one below.
-/// - `record = kind`: what is recorded of a call, see below; by default `operation`.
-/// - `full = 1/1000`: beside a duration or aggregation, an operation's record of one call in 1,000.
-/// - `sample = 1/100`: one call in 100 is recorded, as any kind of record; for the others it is as if
-///   the probe were deactivated.
-/// - `histogram`: of an aggregation, see below.
-/// - `err`: an error that is returned fails the operation, see *Events*.
-/// - `busy`: of an asynchronous function also how long it was polled, see *Asynchronous functions*.
+/// - `name = "…"`: the operation's signature; replaces the one below.
+/// - `record = kind`: the kind of records, see below; by default `operation`.
+/// - `full = 1/1000`: in addition to a duration or aggregation, an operation's record of one call
+///   in 1,000.
+/// - `sample = 1/100`: one call in 100 is recorded, as any kind of record; for the others the probe
+///   acts as if it were deactivated.
+/// - `histogram`: for an aggregation, see below.
+/// - `err`: a returned error fails the operation, see *Events*.
+/// - `busy`: for an asynchronous function, also records the time of its polls, see *Asynchronous
+///   functions*.
 /// - `skip`: no probe; for single functions, impl blocks and modules within a probed block.
-/// - `crate = path`: where `baler_monitoring` is, for crates that re-export it.
+/// - `crate = path`: the path of `baler_monitoring`, for crates that re-export it.
 ///
 /// # Records
 ///
@@ -82,46 +84,45 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// `full` and `sample` count the calls of each thread by itself, from a random one on, so that no
-/// thread has to tell another; what calls itself may be recorded at any depth.
-/// Calls that are not recorded in full have no place in a trace, and what they call is nested in the
-/// next call above that has one.
+/// `full` and `sample` count the calls of each thread separately, from a random one on, so that no
+/// threads have to communicate. A recursive function may be recorded at any depth. Calls that are
+/// not recorded in full have no place in a trace. Their inner calls are nested in the next call
+/// above that has one.
 ///
-/// An aggregation is told at every `aggregation_interval` of the controller (1 s), at a flush and at the
-/// shutdown.
-/// There is a record for each thread and site that was called since the last time; the cell of a
-/// thread that sleeps is told as well, and that of one that has ended goes on with the next one, so
-/// that the counts add up to the calls exactly.
-/// With `histogram` the record also counts durations by the buckets of `LogLinear` (in
-/// `baler_common::record::timing`), 16 for each power of two.
-/// A call counts on the thread where it ends and under the controller where it began.
+/// An aggregation is recorded at every `aggregation_interval` of the controller (1 s), at a flush
+/// and at the shutdown. There is a record for each thread and site that was called since the last
+/// time. The cell of a sleeping thread is recorded as well, and the next thread continues the cell
+/// of an ended one. So the counts add up to the calls exactly. With `histogram` the record also
+/// counts durations by the buckets of `LogLinear` (in `baler_common::record::timing`), 16 for each
+/// power of two. A call counts on the thread where it ends and under the controller where it began.
 ///
 /// # Events
 ///
-/// With `record = events` an event is told when the call begins and another one when it ends, by
-/// Kieker's rules: the outermost call begins a trace, whose `TraceMetadata` hold trace id, thread,
-/// session, host, parent trace and parent event, and the trace's events are numbered from 0 without
-/// gaps (`orderIndex`).
-/// A trace from nowhere is its own parent, with the event -1.
+/// With `record = events` one event is recorded when the call begins and another one when it ends,
+/// by Kieker's rules. The outermost call begins a trace. Its `TraceMetadata` holds trace id,
+/// thread, session, host, parent trace and parent event. The trace's events are numbered from 0
+/// without gaps (`orderIndex`). A trace without a parent is its own parent, with the event -1.
 ///
-/// - Events have traces of their own, apart from those of executions, as in Kieker (`TraceRegistry`
-///   beside `ControlFlowRegistry`).
-/// - The last event is an `AfterOperationFailedEvent` when a panic leaves the call (its cause is
-///   `panic: ` and what the panic said, if that was a text), when the future of an asynchronous call is dropped before it is done (`cancelled`), and
-///   with `err` when the function returns an `Err`, whose text (`Display`) is the cause.
-///   Where the body of a function cannot be a closure (`#[track_caller]`, `#[target_feature]`, `-> !`),
-///   and of a block, the cause is `panic` alone: what a panic says is handed to whoever catches it, not
-///   to what is dropped on its way. The probe lets it go on as it was, and no hook hears of it twice.
-///   On a block `err` holds for functions whose result is called `…Result`; where the attribute stands
-///   on a function itself, it must return a `Result`.
-/// - What runs at once cannot be one sequence: a call in another thread or task, or one that begins
-///   while another call of its caller is still open (`join!`), begins a trace that names its parent.
+/// - Events have traces of their own, separate from the traces of executions, as in Kieker
+///   (`TraceRegistry` beside `ControlFlowRegistry`).
+/// - The last event is an `AfterOperationFailedEvent` in three cases. A panic leaves the call: the
+///   cause is `panic: ` and the panic's message, if it is a text. The future of an asynchronous
+///   call is dropped before it is done: the cause is `cancelled`. With `err`, the function returns
+///   an `Err`: the cause is its text (`Display`). If the body of a function cannot be a closure
+///   (`#[track_caller]`, `#[target_feature]`, `-> !`), and for a block, the cause is only `panic`:
+///   only the code that catches a panic gets its message, not the values that are dropped on its
+///   way. The probe lets the panic continue unchanged, and no hook gets it twice. On a block `err`
+///   applies to functions whose result type is called `…Result`. If the attribute is on a function
+///   itself, the function must return a `Result`.
+/// - Concurrent calls cannot be one sequence. A call in another thread or task, or a call that
+///   begins while another call of its caller is still open (`join!`), begins a trace that names its
+///   parent.
 ///
 /// # Blocks
 ///
-/// On an impl block, on a trait or on a module that is written in place (`mod name { … }`) it puts a
-/// probe with the same options into each function with a body, in nested impl blocks, traits and
-/// modules too:
+/// On an impl block, on a trait or on an inline module (`mod name { … }`) it puts a probe with the
+/// same options into each function with a body, including functions in nested impl blocks, traits
+/// and modules:
 ///
 /// ```
 /// # use baler_monitoring::probe;
@@ -144,48 +145,47 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// - A function with an attribute of its own goes by the options of that one alone (but for `crate`),
-///   and `#[probe(skip)]` leaves it out; the name `probe` need not be in scope there.
-/// - Left alone are `const fn`, naked functions, declarations, tests (`#[test]`, `#[cfg(test)]`), what
-///   has its probe in a `cfg_attr`, and modules in files of their own.
-/// - What macros write within the block is not seen: put the attribute into the macro.
-/// - An attribute of the block that stands *below* `#[probe]`, such as `#[async_trait]`, sees the
-///   functions with their probes in them, so that asynchronous ones are measured whole.
+/// - A function with its own attribute uses only the options of that attribute (except `crate`),
+///   and `#[probe(skip)]` leaves it out. The name `probe` need not be in scope there.
+/// - Not probed are `const fn`, naked functions, declarations, tests (`#[test]`, `#[cfg(test)]`),
+///   functions with a probe in a `cfg_attr`, and modules in files of their own.
+/// - Code that macros write within the block is not probed: put the attribute into the macro.
+/// - An attribute of the block *below* `#[probe]`, such as `#[async_trait]`, sees the functions
+///   with their probes, so that asynchronous ones are measured as a whole.
 ///
 /// # Signature
 ///
-/// `public Result shop.till.Till.order(str, u32)`, the form of Kieker, so that its tools and patterns
+/// `public Result shop.till.Till.order(str, u32)`, in Kieker's form, so that its tools and patterns
 /// work:
 ///
-/// - `public` for `pub`, and no modifier else;
+/// - `public` for `pub`, and no modifier otherwise;
 /// - the types of the result and of the arguments as written, without generic arguments, references
 ///   and lifetimes; slices and arrays are `u8[]`, no result is `void`, a tuple is `tuple`;
-/// - module, type and name of the function, found at its first recorded call.
-///   A provided method of a trait belongs to the trait, and so does a method of an implementation for
-///   a type without a name, such as a tuple, a slice or any type at all.
+/// - module, type and name of the function, found at its first recorded call. A provided method of
+///   a trait belongs to the trait. So does a method of an implementation for a type without a name,
+///   such as a tuple, a slice or a generic type.
 ///
 /// # Trace
 ///
-/// Calls of probed functions on the same thread nest; see `baler_monitoring::TraceContext` for trace id,
-/// eoi and ess, and for traces that go on in other threads and tasks.
+/// Calls of probed functions on the same thread nest. See `baler_monitoring::TraceContext` for
+/// trace id, eoi and ess, and for traces that continue in other threads and tasks.
 ///
 /// # Asynchronous functions
 ///
 /// A call begins with the first poll and ends when the body is done; the time between polls counts.
-/// Its trace follows it from thread to thread.
-/// A call whose future is dropped earlier ends there and is recorded as well.
-/// Kieker's record has no mark for that, nor for a panic: such a record looks like any other.
-/// With `busy` the record is an `AsyncOperationExecutionRecord` (in `baler_common::record::timing`)
-/// instead: the fields of Kieker's, and the time inside the polls, their number, and whether the call
-/// was cancelled or ended by a panic.
-/// It costs two more clock reads a poll; a function that is not `async` is busy all the time and keeps
-/// its ordinary record.
-/// What the destructors of a cancelled body call is recorded in the trace of whoever dropped it.
+/// Its trace follows it from thread to thread. A call whose future is dropped earlier ends there
+/// and is recorded as well. Kieker's record has no mark for this, nor for a panic: such a record
+/// looks like any other. With `busy` the record is an `AsyncOperationExecutionRecord` (in
+/// `baler_common::record::timing`) instead. It has Kieker's fields, the time inside the polls,
+/// their number, and whether the call was cancelled or ended by a panic. It costs two more clock
+/// reads a poll. A function that is not `async` is busy all the time and keeps its ordinary record.
+/// Calls by the destructors of a cancelled body are recorded in the trace of the thread or task
+/// that dropped it.
 ///
-/// A function that is not `async` but *returns* a future ends when it returns, before the future has run.
-/// This is so for `fn f() -> impl Future`, for `fn f() -> Pin<Box<dyn Future>>` and for methods in an
-/// `#[async_trait]`, which become the latter before this attribute sees them.
-/// Put the probe on an `async fn` that does the work, and call that:
+/// A function that is not `async` but *returns* a future ends when it returns, before the future
+/// has run. This applies to `fn f() -> impl Future`, to `fn f() -> Pin<Box<dyn Future>>` and to
+/// methods in an `#[async_trait]`, which become the latter before this attribute sees them. Put the
+/// probe on an `async fn` that does the work, and call it:
 ///
 /// ```
 /// # use baler_monitoring::probe;
@@ -199,27 +199,28 @@ use proc_macro::TokenStream;
 /// }
 /// ```
 ///
-/// # What becomes of the function
+/// # Expansion
 ///
-/// The body of a function that is not `async` becomes a closure, if each of its calls makes one record
-/// of the kinds `operation`, `duration` and `aggregated`: while nothing is recorded the function is
-/// then as fast as without a probe, but for the load, and it does the same: arguments are dropped in
-/// the same order, borrows and types are those of the function.
-/// In a backtrace a closure shows as `{{closure}}` below the function's name, unless it is inlined.
-/// With `#[track_caller]` or `#[target_feature]` it stays a body with a guard in front of it, and so
-/// it does with any other record.
+/// The body of a function that is not `async` becomes a closure, if each of its calls makes one
+/// record of the kinds `operation`, `duration` and `aggregated`. While nothing is recorded the
+/// function is then as fast as without a probe, except for the load. Its behaviour is the same:
+/// arguments are dropped in the same order, and borrows and types are those of the function. In a
+/// backtrace a closure shows as `{{closure}}` below the function's name, unless it is inlined. With
+/// `#[track_caller]` or `#[target_feature]`, and with any other record, it stays a body with a
+/// guard in front of it.
 ///
-/// # What cannot be measured
+/// # Restrictions
 ///
-/// `const fn` (there is no clock at compile time), naked functions (they hold no code but their own),
-/// declarations without a body, and items that hold no functions; the compiler says so.
-/// A function that never returns and never unwinds (it aborts or exits the process) leaves no record.
+/// A probe is not possible on `const fn` (there is no clock at compile time), naked functions (they
+/// hold only their own code), declarations without a body, and items without functions. The
+/// compiler reports that. A function that never returns and never unwinds (it aborts or exits the
+/// process) makes no record.
 #[proc_macro_attribute]
 pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
     write_anew(options, item, None)
 }
 
-/// `#[probe]` as the crate `baler` exports it: what it writes names that crate.
+/// `#[probe]` as the crate `baler` exports it: its expansion names that crate.
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_probe(options: TokenStream, item: TokenStream) -> TokenStream {
@@ -227,7 +228,7 @@ pub fn facade_probe(options: TokenStream, item: TokenStream) -> TokenStream {
     write_anew(options, item, Some(krate))
 }
 
-/// Writes an item anew. `krate` is what it names, unless the options say otherwise.
+/// Expands an item. `krate` is the crate in the expansion, unless the options name another one.
 fn write_anew(options: TokenStream, item: TokenStream, krate: Option<syn::Path>) -> TokenStream {
     let original = item.clone();
     let expansion = syn::parse::<options::Options>(options).and_then(|mut options| {
@@ -264,7 +265,7 @@ pub fn enter_with_options(input: TokenStream) -> TokenStream {
         .into()
 }
 
-/// Writes a function or a block of functions anew.
+/// Expands a function or a block of functions.
 fn expand_tokens(
     options: &options::Options,
     item: proc_macro2::TokenStream,

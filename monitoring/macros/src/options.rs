@@ -1,4 +1,4 @@
-//! What stands in the parentheses of `#[probe(…)]`.
+//! The options in the parentheses of `#[probe(…)]`.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
@@ -14,7 +14,7 @@ const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample 
 /// All kinds of records, for messages.
 const KINDS: &str = "`operation`, `duration`, `aggregated` and `events`";
 
-/// What is recorded of a call.
+/// The kind of a call's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Operation,
@@ -26,21 +26,21 @@ pub(crate) enum Kind {
 /// The options of one probe.
 #[derive(Clone)]
 pub(crate) struct Options {
-    /// The operation signature in place of the one made from the function.
+    /// The operation signature; replaces the one made from the function.
     pub(crate) name: Option<LitStr>,
-    /// The crate that is called, for those who re-export it.
+    /// The path of the called crate, for crates that re-export it.
     pub(crate) krate: Option<Path>,
     pub(crate) kind: Kind,
-    /// A full record of one in this number of calls as well.
+    /// Additionally, a full record of one in this number of calls.
     pub(crate) full: Option<u32>,
     /// Only one in this number of calls is recorded.
     pub(crate) sample: Option<u32>,
     pub(crate) histogram: bool,
-    /// How long asynchronous calls were polled as well.
+    /// Additionally, the time of asynchronous calls' polls.
     pub(crate) busy: bool,
-    /// An error that is returned fails the operation.
+    /// A returned error fails the operation.
     pub(crate) err: bool,
-    /// Leave out what this stands on.
+    /// Leave this item out.
     pub(crate) skip: Option<Span>,
 }
 
@@ -50,7 +50,7 @@ impl Options {
         self.kind != Kind::Events && self.full.is_none() && self.sample.is_none()
     }
 
-    /// What a probe without any has.
+    /// Returns the options of a probe without any.
     pub(crate) const fn none() -> Self {
         Self {
             name: None,
@@ -70,13 +70,13 @@ impl Options {
         matches!(self.kind, Kind::Operation | Kind::Events) || self.full.is_some()
     }
 
-    /// Those of a function in a block with these options: its own, but for where the crate is.
+    /// Returns the options of a function within a block: its own, except the crate's path.
     pub(crate) fn within(mut self, block: &Self) -> Self {
         self.krate = self.krate.or_else(|| block.krate.clone());
         self
     }
 
-    /// Those of a function without its own in a block with these options.
+    /// Returns the options of a function without its own, in a block with these options.
     pub(crate) fn of_block(&self, function: &Function) -> Self {
         Self {
             // Other functions of the block may return something else.
@@ -85,7 +85,7 @@ impl Options {
         }
     }
 
-    /// Where the crate is.
+    /// Returns the crate's path.
     pub(crate) fn crate_path(&self) -> Path {
         let default = || syn::parse_quote!(::baler_monitoring);
         self.krate.clone().unwrap_or_else(default)
@@ -121,7 +121,7 @@ impl Options {
         })
     }
 
-    /// Parses all options, and says which are given.
+    /// Parses all options, and returns which ones are given.
     fn parse_all(input: ParseStream<'_>) -> syn::Result<(Self, Vec<Ident>)> {
         let mut options = Self::none();
         let mut given: Vec<Ident> = Vec::new();
@@ -143,7 +143,7 @@ impl Options {
         Ok((options, given))
     }
 
-    /// Refuses options that say nothing together.
+    /// Refuses options that have no meaning together.
     fn check(&self, given: &[Ident]) -> syn::Result<()> {
         let refuse = |option: &str, reason: &str| match given.iter().find(|it| *it == option) {
             Some(key) => Err(syn::Error::new(key.span(), reason)),
@@ -254,7 +254,7 @@ fn one_in(key: &Ident, input: ParseStream<'_>) -> syn::Result<u32> {
     }
 }
 
-/// A setting given twice is an error that points at both.
+/// Returns the error for a setting given twice; it points at both.
 fn twice(key: &Ident, first: &Ident) -> syn::Error {
     let mut error = syn::Error::new(key.span(), format!("`{key}` is given twice"));
     error.combine(syn::Error::new(

@@ -1,4 +1,4 @@
-//! What `#[probe]` refuses, and the words it finds for it.
+//! The errors of `#[probe]`, and their texts.
 
 #![cfg(test)]
 

@@ -1,12 +1,12 @@
-//! A monitored application that is built without the feature `enable`: every kind of probe is there,
-//! compiles, and leaves the program as it was.
+//! A monitored application that is built without the feature `enable`. It has every kind of probe,
+//! compiles, and behaves as without probes.
 
 use baler_common::record::Record;
 use baler_monitoring::{
     Attached, Controller, Guard, TraceContext, TraceParent, emit, enter, in_trace, probe,
 };
 
-/// A record of the application's own.
+/// The application's own record.
 #[derive(Debug, Record)]
 #[record(name = "off.Beat")]
 pub struct Beat {
@@ -14,12 +14,12 @@ pub struct Beat {
     pub text: String,
 }
 
-/// A record by each way that there is; whether one was taken.
+/// Emits a record in every possible way; returns whether one was accepted.
 pub fn emitted(controller: &Controller, beat: &Beat) -> bool {
     emit(beat) | controller.emit(beat)
 }
 
-/// Of every kind.
+/// Probed functions of every kind.
 pub mod probed {
     use super::*;
 
@@ -90,7 +90,7 @@ pub mod whole {
     }
 }
 
-/// Nothing is left of a guard or a context.
+/// Guards and contexts have no size.
 pub const SIZES: [usize; 3] = [
     size_of::<Guard>(),
     size_of::<Attached>(),

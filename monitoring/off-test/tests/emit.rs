@@ -1,4 +1,4 @@
-//! What an application emits goes nowhere, and costs nothing; a controller is nothing but a name.
+//! Emitted records go nowhere and cost nothing, and a controller is empty.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -33,7 +33,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Nobody may ask it for anything.
+/// No code may call it.
 struct Untouchable(Capability);
 
 impl ChunkWriter for Untouchable {
@@ -66,7 +66,7 @@ fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count)
 }
 
-/// One test: another one beside it would allocate and have a thread.
+/// One test: a second one beside it would allocate and have a thread.
 #[test]
 fn a_controller_starts_no_thread_and_what_is_emitted_costs_nothing() {
     let threads_before = threads();
@@ -89,7 +89,7 @@ fn a_controller_starts_no_thread_and_what_is_emitted_costs_nothing() {
     controller.enable();
     assert!(!controller.is_enabled());
     assert!(!emitted(&controller, &beat));
-    // However little time there is.
+    // It returns even without any time.
     controller.flush(Duration::ZERO).unwrap();
     let stats = controller.stats();
     assert_eq!((stats.emitted, stats.dropped.total()), (0, 0));
@@ -101,7 +101,7 @@ fn a_controller_starts_no_thread_and_what_is_emitted_costs_nothing() {
     assert_no_collector_is_linked();
 }
 
-/// The linker leaves out what nobody calls: the name of its thread is that of the collector's code.
+/// The linker leaves out unused functions. The name of the collector's thread belongs to its code.
 fn assert_no_collector_is_linked() {
     let program = std::fs::read(std::env::current_exe().unwrap()).unwrap();
     let name = ["baler", "collector"].join("-");

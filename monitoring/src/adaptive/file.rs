@@ -1,4 +1,4 @@
-//! The file of patterns: seen when it changes, and what an operator should hear of it.
+//! The file of patterns: detects changes, and makes the news about it for an operator.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -8,31 +8,31 @@ use std::sync::Arc;
 
 use baler_common::pattern::LineError;
 
-/// A larger file is not read: it is no list of patterns.
+/// A larger file is not read: it cannot be a list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
 
 /// A file and its last known state.
 #[derive(Debug)]
 pub(super) struct PatternFile {
     path: Arc<Path>,
-    /// What is in force.
+    /// The text in force.
     text: Option<String>,
-    /// What was found and may still be being written.
+    /// A new text, which may not be complete yet.
     candidate: Option<String>,
-    /// Why it could not be read, if that was reported.
+    /// The last reported reason why it could not be read.
     reported: Option<(ErrorKind, String)>,
 }
 
-/// What a check of the file found.
+/// The result of a check of the file.
 #[derive(Debug)]
 pub(super) enum FileChange {
     /// Nothing new.
     Same,
-    /// Something new that is to be looked at again before it counts.
+    /// A new text, which counts only if the next check finds the same.
     Settling,
     /// A new text, in force from now on.
     Changed(String),
-    /// A reason why it cannot be read that was not there before.
+    /// A new reason why it cannot be read.
     Failed(io::Error),
 }
 
@@ -50,8 +50,8 @@ impl PatternFile {
         &self.path
     }
 
-    /// Looks whether there is something new; a text counts at once if `at_once`, and else when it is
-    /// found a second time.
+    /// Checks for a new text. It counts at once if `at_once`, otherwise when a second check finds
+    /// the same.
     pub(super) fn check(&mut self, at_once: bool) -> FileChange {
         match self.read() {
             Ok(text) => {
@@ -109,23 +109,23 @@ pub enum PatternNews {
     Read {
         /// The file.
         path: Arc<Path>,
-        /// How many patterns there are.
+        /// The number of patterns.
         rules: usize,
-        /// How many lines were left out.
+        /// The number of lines that were left out.
         bad_lines: usize,
     },
     /// A line of it is wrong and was left out. The first hundred of a file are reported.
     BadLine {
         /// The file.
         path: Arc<Path>,
-        /// Which, and why.
+        /// The line, and its problem.
         error: LineError,
     },
-    /// It cannot be read; the patterns stay as they are. Told once until the reason changes.
+    /// It cannot be read; the patterns stay as they are. Reported once until the reason changes.
     Unreadable {
         /// The file.
         path: Arc<Path>,
-        /// Why.
+        /// The error.
         error: Arc<io::Error>,
     },
 }

@@ -5,9 +5,8 @@
 //! file, watched ───────────┴> Switch (the list of patterns) ─> every call site's state, samplers
 //! ```
 //!
-//! A change is worked out for each call site once, by whoever makes it; the sites then look at
-//! nothing but their own state.
-//! The collector's thread looks after the file, [`Upkeep`].
+//! The thread that makes a change applies it to each call site once. A call then reads only the
+//! state of its own site. [`Upkeep`] watches the file, on the collector's thread.
 
 mod file;
 mod upkeep;

@@ -1,4 +1,4 @@
-//! The patterns of a controller, their settings, and the collector's thread as it looks after them.
+//! The patterns of a controller, their settings, and their upkeep on the collector's thread.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use baler_common::pattern::{Dialect, ListFull, PatternList, Rule};
 
 use super::file::{FileChange, PatternFile, PatternNews};
 
-/// No file is looked at more often.
+/// The shortest time between two checks of a file.
 const SHORTEST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a file that changed is given to be complete.
+/// How long a changed file must stay the same before it counts as complete.
 const SETTLING: Duration = Duration::from_millis(100);
 
 /// At most this number of bad lines of a file is reported.
@@ -38,7 +38,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Reads the file, so that its patterns are in force before the first probe; news about it wait
+    /// Reads the file, so that its patterns are in force before the first probe. News about it wait
     /// for the collector.
     pub(crate) fn start(self) -> (Arc<Switch>, Upkeep) {
         let switch = Arc::new(Switch::new(self.dialect, self.patterns));
@@ -68,12 +68,12 @@ pub(crate) struct Upkeep {
     check_at: Option<Instant>,
 }
 
-/// What came of a tick.
+/// The result of a tick.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Tick {
-    /// Whether the states of the call sites have to be set anew.
+    /// Whether the states of the call sites must be set again.
     pub(crate) is_changed: bool,
-    /// When to come again at the latest.
+    /// When to call again at the latest.
     pub(crate) next: Option<Instant>,
 }
 
@@ -102,7 +102,7 @@ impl Upkeep {
         }
     }
 
-    /// The news since the last call.
+    /// Returns the news since the last call.
     pub(crate) fn take_news(&mut self) -> Vec<PatternNews> {
         std::mem::take(&mut self.news)
     }
@@ -144,7 +144,7 @@ impl Upkeep {
     }
 }
 
-/// The patterns of a controller, as they are now.
+/// The current patterns of a controller.
 #[derive(Debug)]
 pub(crate) struct Switch {
     dialect: Dialect,
@@ -159,16 +159,16 @@ impl Switch {
         }
     }
 
-    /// How patterns are written.
+    /// The dialect of the patterns.
     pub(crate) const fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Adds a rule behind the others.
+    /// Adds a rule at the end of the list.
     ///
     /// # Errors
     ///
-    /// When the list is full; it is then as before.
+    /// The list is full; it stays as it was.
     pub(crate) fn push(&self, rule: Rule) -> Result<(), ListFull> {
         let mut current = self.lock();
         let mut list = PatternList::clone(&current);

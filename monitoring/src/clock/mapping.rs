@@ -1,4 +1,4 @@
-//! From the processor's counter to nanoseconds since the Unix epoch.
+//! Converts the processor's counter to nanoseconds since the Unix epoch.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -6,30 +6,31 @@ use std::time::{Duration, Instant};
 
 use super::{system_unix_ns, ticks};
 
-/// How long an anchor holds.
+/// How long an anchor is used.
 const ANCHOR: Duration = Duration::from_secs(1);
 
-/// Over how long a time the counter's rate is measured: long enough that the error of a reading
-/// does not count, short enough to follow the rate that the wall clock is given.
+/// The time over which the counter's rate is measured. It is long enough to make the error of a
+/// reading negligible, and short enough to follow the adjusted rate of the wall clock.
 const RATE: Duration = Duration::from_secs(16);
 
-/// The shortest time over which the rate is measured: one reading is 100 ns off at most, hence the
-/// rate by one in 20,000 for this first moment.
+/// The shortest time over which the rate is measured. One reading is at most 100 ns off, so this
+/// first rate is off by at most one in 20,000.
 const LEAST_RATE: Duration = Duration::from_millis(2);
 
-/// How often a reading is taken to find one that no preemption has blurred.
+/// The number of attempts to get a reading without a preemption in between.
 const ATTEMPTS: usize = 4;
 
-/// At most this number of ticks apart, two readings need no further attempt.
+/// A reading that took at most this number of ticks needs no further attempt.
 const SHARP_TICKS: u64 = 1_000;
 
 /// A rate is given in 2^-32 nanoseconds.
 const SHIFT: u32 = 32;
 
-/// The multiplier that was found last, by any collector; 0 if none was yet.
+/// The multiplier that a collector found last; 0 if there is none yet.
 static MULTIPLIER: AtomicU64 = AtomicU64::new(0);
 
-/// Converts ticks to nanoseconds for the application's threads, as exactly as the collector knows the rate.
+/// Converts ticks to nanoseconds for the application's threads, as exactly as the collector knows
+/// the rate.
 #[inline]
 pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     let multiplier = match MULTIPLIER.load(Ordering::Relaxed) {
@@ -39,14 +40,14 @@ pub(crate) fn nanoseconds(ticks: u64) -> u64 {
     scaled(ticks, multiplier)
 }
 
-/// Ticks in nanoseconds. The product of two words never overflows.
+/// Converts ticks to nanoseconds. The product of two words never overflows.
 #[inline(always)]
 fn scaled(ticks: u64, multiplier: u64) -> u64 {
     let shifted = u128::from(ticks).wrapping_mul(u128::from(multiplier)) >> SHIFT;
     u64::try_from(shifted).unwrap_or(u64::MAX)
 }
 
-/// The same for one tick.
+/// Returns the nanoseconds of one tick.
 #[expect(
     clippy::cast_precision_loss,
     reason = "the rate is not known as well as that"
@@ -59,7 +60,7 @@ pub(crate) fn nanoseconds_a_tick() -> f64 {
     multiplier as f64 / (1_u64 << SHIFT) as f64
 }
 
-/// Where a thread is faster than the collector's first round.
+/// For a thread that needs the rate before the collector's first round.
 #[cold]
 fn measure() -> u64 {
     let mut mapping = TickMapping::new();
@@ -69,16 +70,15 @@ fn measure() -> u64 {
 
 /// Maps ticks to nanoseconds by an anchor, a multiplier and a shift, for the collector.
 ///
-/// It is anchored anew every second, so that it follows a wall clock that is set, also back; both
-/// ends of a call are mapped by one anchor and one rate, so that no duration is negative or holds a
-/// jump.
+/// It gets a new anchor every second, so it follows a wall clock that is set, even back. Both ends
+/// of a call use the same anchor and rate, so no duration is negative or contains a jump.
 #[derive(Debug)]
 pub(crate) struct TickMapping {
     anchor_ticks: u64,
     anchor_unix_ns: i64,
     /// Nanoseconds a tick, shifted.
     multiplier: u64,
-    /// Where the rate is measured from, and where from when that is too long ago.
+    /// The reading from which the rate is measured, and its successor when that one is too old.
     from: Reading,
     later: Reading,
     anchored: Instant,
@@ -95,8 +95,8 @@ struct Reading {
 }
 
 impl TickMapping {
-    /// A mapping that is exact once [`refresh`](Self::refresh) was called; the longer after, the
-    /// more.
+    /// Creates a mapping. It is exact after [`refresh`](Self::refresh), and becomes more exact with
+    /// each later one.
     pub(crate) fn new() -> Self {
         let reading = Reading::take();
         Self {
@@ -109,15 +109,15 @@ impl TickMapping {
         }
     }
 
-    /// Anchors anew if the anchor is old. To be called before ticks are mapped, seldom enough that
-    /// reading three clocks does not count; the first time it may wait for two milliseconds.
+    /// Renews the anchor if it is old. Call it before ticks are mapped, but rarely enough that the
+    /// cost of reading three clocks does not matter. The first call may wait for two milliseconds.
     pub(crate) fn refresh(&mut self, now: Instant) {
         let age = now.saturating_duration_since(self.anchored);
         let is_young = self.anchored.saturating_duration_since(self.from.monotonic) < ANCHOR;
         if self.multiplier != 0 && age < ANCHOR && !(is_young && age >= LEAST_RATE) {
             return;
         }
-        // Not parked: the collector would miss who wakes it meanwhile.
+        // Do not park here: the collector would miss wake-ups.
         while self.multiplier == 0 && self.from.monotonic.elapsed() < LEAST_RATE {
             thread::yield_now();
         }
@@ -129,7 +129,7 @@ impl TickMapping {
         let before = self.unix_ns(reading.ticks);
         match reading.rate_since(&self.from) {
             Some(rate) if is_first || is_near(rate, self.multiplier) => self.multiplier = rate,
-            // The counter or the clock jumped, by a suspended machine for example.
+            // The counter or the clock jumped, for example because the machine was suspended.
             _ => {
                 self.from = reading;
                 self.later = reading;
@@ -151,8 +151,8 @@ impl TickMapping {
         self.anchor_unix_ns = if is_first {
             reading.unix_ns
         } else {
-            // As long as the reading does not contradict it, so that times do not jitter by the
-            // error of a measurement.
+            // Keep the extrapolated time unless the reading contradicts it, so that times do not
+            // jitter by the measurement error.
             before.clamp(
                 reading.unix_ns.saturating_sub(blur),
                 reading.unix_ns.saturating_add(blur),
@@ -162,7 +162,7 @@ impl TickMapping {
         self.anchored = reading.monotonic;
     }
 
-    /// The time at which the counter showed this.
+    /// Returns the time at which the counter showed this number.
     #[inline]
     pub(crate) fn unix_ns(&self, ticks: u64) -> i64 {
         let distance = self.nanoseconds(ticks.abs_diff(self.anchor_ticks));
@@ -181,7 +181,7 @@ impl TickMapping {
 }
 
 impl Reading {
-    /// The sharpest of a few.
+    /// Returns the sharpest of a few readings.
     fn take() -> Self {
         let mut best = Self::once();
         for _ in 1..ATTEMPTS {
@@ -210,7 +210,7 @@ impl Reading {
         }
     }
 
-    /// Nanoseconds a tick since then, shifted.
+    /// The nanoseconds of a tick since then, shifted.
     fn rate_since(&self, earlier: &Self) -> Option<u64> {
         let time = self.monotonic.checked_duration_since(earlier.monotonic)?;
         let ticks = self.ticks.checked_sub(earlier.ticks)?;
@@ -219,7 +219,7 @@ impl Reading {
     }
 }
 
-/// Whether two rates differ by what clocks do, and not by a jump.
+/// Whether two rates differ only by normal clock drift, and not by a jump.
 fn is_near(one: u64, other: u64) -> bool {
     one.abs_diff(other) <= other / 500
 }

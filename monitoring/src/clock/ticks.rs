@@ -1,7 +1,7 @@
-//! The processor's own counter: the cheapest clock there is.
+//! The processor's own counter: the cheapest clock.
 //!
-//! A reading costs less than half of what one of the operating system's clock does, which itself
-//! reads the counter and converts it; here the collector converts.
+//! A reading costs less than half of a reading of the operating system's clock, which itself reads
+//! the counter and converts it. Here the collector converts.
 
 #![cfg_attr(
     all(
@@ -17,7 +17,7 @@
 
 use std::sync::LazyLock;
 
-/// What the counter is called.
+/// The name of the counter.
 pub(crate) const NAME: &str = if cfg!(target_arch = "aarch64") {
     "cntvct"
 } else {
@@ -25,13 +25,13 @@ pub(crate) const NAME: &str = if cfg!(target_arch = "aarch64") {
 };
 
 /// Whether the counter is a clock: it runs at one rate, never stops, and is the same on all
-/// processors. Found out once.
+/// processors. Checked once.
 pub(crate) fn is_available() -> bool {
     static IS_AVAILABLE: LazyLock<bool> = LazyLock::new(find_out);
     *IS_AVAILABLE
 }
 
-/// The counter; 0 where it is not used.
+/// Reads the counter; 0 where it is not used.
 #[inline(always)]
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 pub(crate) fn read() -> u64 {
@@ -41,13 +41,13 @@ pub(crate) fn read() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// The counter; 0 where it is not used.
+/// Reads the counter; 0 where it is not used.
 #[inline(always)]
 #[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri)))]
 pub(crate) fn read() -> u64 {
     let ticks;
     // SAFETY: reads the virtual counter and touches neither memory nor flags. Linux lets programs
-    // read it; where it cannot, its own clocks do without it, and `find_out` says so.
+    // read it. If Linux cannot, its own clocks do not use it, and `find_out` returns `false`.
     unsafe {
         std::arch::asm!(
             "mrs {}, cntvct_el0",
@@ -58,7 +58,7 @@ pub(crate) fn read() -> u64 {
     ticks
 }
 
-/// The counter; 0 where it is not used.
+/// Reads the counter; 0 where it is not used.
 #[inline]
 #[cfg(not(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
@@ -69,7 +69,7 @@ pub(crate) fn read() -> u64 {
     0
 }
 
-/// What Linux takes its own time from.
+/// The source of Linux's own time.
 #[cfg(all(
     any(target_arch = "x86_64", target_arch = "aarch64"),
     target_os = "linux",
@@ -80,8 +80,8 @@ fn is_clock_source(name: &str) -> bool {
     std::fs::read_to_string(SOURCE).is_ok_and(|source| source.trim() == name)
 }
 
-/// Asks Linux whether its own clocks rest on the counter: it checks at boot and goes on checking
-/// that all processors agree, and takes another source when they do not.
+/// Asks Linux whether its own clocks use the counter. Linux checks at boot and later that all
+/// processors agree, and takes another source if they do not.
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 fn find_out() -> bool {
     is_clock_source("tsc")
@@ -92,7 +92,7 @@ fn find_out() -> bool {
         })
 }
 
-/// Asks Linux whether its own clocks rest on the counter, which by the architecture runs at one rate,
+/// Asks Linux whether its own clocks use the counter. By the architecture it runs at one rate,
 /// never stops and is one for all processors (Arm Architecture Reference Manual, "The Generic
 /// Timer").
 #[cfg(all(target_arch = "aarch64", target_os = "linux", not(miri)))]

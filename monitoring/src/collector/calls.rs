@@ -1,4 +1,4 @@
-//! Makes records of calls, of which a thread writes only what differs from call to call.
+//! Turns rows of calls into records. A row holds only the values that differ from call to call.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use crate::probe::{self, CallTotals, KIND_BITS, no_session};
 use crate::queue::{CALL_WORDS, KIND, KIND_DURATION, QueueRow, QueueSet};
 use crate::trace::eoi_and_ess;
 
-/// What a call takes in a batch, in bytes: its row and its timestamp.
+/// The size of a call in a batch, in bytes: its row and its timestamp.
 const CALL_BYTES: usize = 52;
 
 /// Calls of one kind, column by column.
@@ -29,7 +29,7 @@ struct CallColumns {
 }
 
 impl CallColumns {
-    /// Replaces what there was by these calls. Durations have no trace and no position.
+    /// Replaces the columns by the columns of these calls. Durations have no trace and no position.
     fn fill(&mut self, calls: &[[u64; CALL_WORDS]], converter: &mut CallConverter) {
         self.signatures.clear();
         let signatures = calls.iter().map(|[header, ..]| header >> KIND_BITS);
@@ -58,21 +58,21 @@ impl CallColumns {
     }
 }
 
-/// Makes records of calls and of calls that were added up.
+/// Makes records of single calls and of aggregated calls.
 #[derive(Debug)]
 pub(super) struct CallConverter {
-    /// From ticks to nanoseconds, once it is needed.
+    /// Converts ticks to nanoseconds; created when it is first needed.
     mapping: Option<TickMapping>,
     hostname: Interned,
     session: Interned,
-    /// By the number of the call site.
+    /// Indexed by the number of the call site.
     signatures: Vec<Option<Interned>>,
     /// The calls that go to the batch next.
     calls: Vec<[u64; CALL_WORDS]>,
     columns: CallColumns,
 }
 
-/// The type of the record that is made of such a call.
+/// Returns the type of the record that this call becomes.
 pub(super) fn record_type(call: [u64; CALL_WORDS]) -> &'static Arc<Schema> {
     if is_duration(call) {
         DurationRecord::schema()
@@ -81,14 +81,14 @@ pub(super) fn record_type(call: [u64; CALL_WORDS]) -> &'static Arc<Schema> {
     }
 }
 
-/// Whether it is a duration; else it is an operation execution.
+/// Whether the call becomes a duration record; otherwise it becomes an operation execution.
 #[inline]
 pub(super) fn is_duration([header, ..]: [u64; CALL_WORDS]) -> bool {
     header & KIND == KIND_DURATION
 }
 
 impl CallConverter {
-    /// For queues with this key, whose calls are made on this machine.
+    /// Creates a converter for the queues with this key. `hostname` goes into their records.
     pub(super) fn new(key: u64, hostname: Interned) -> Self {
         Self {
             mapping: is_in_ticks(key).then(TickMapping::new),
@@ -100,19 +100,19 @@ impl CallConverter {
         }
     }
 
-    /// Brings the clock up to date.
+    /// Refreshes the mapping from ticks to nanoseconds.
     pub(super) fn refresh(&mut self, now: Instant) {
         if let Some(mapping) = &mut self.mapping {
             mapping.refresh(now);
         }
     }
 
-    /// Forgets the calls that went to the batch.
+    /// Forgets the calls, which are in the batch now.
     pub(super) fn clear(&mut self) {
         self.calls.clear();
     }
 
-    /// How many calls there are, and their bytes, about.
+    /// Returns the number of calls and their approximate size in bytes.
     #[inline]
     pub(super) fn len(&self) -> (usize, usize) {
         let calls = self.calls.len();
@@ -125,8 +125,8 @@ impl CallConverter {
         self.calls.push(call);
     }
 
-    /// Adds the calls, which are of this [`record_type`], to a batch. Returns how many were added,
-    /// and why the next one was not.
+    /// Adds the calls, which are all of this [`record_type`], to a batch. Returns the number of
+    /// added calls, and the error of the next one.
     pub(super) fn append_to(
         &mut self,
         batch: &mut BatchBuilder,
@@ -159,7 +159,7 @@ impl CallConverter {
         added
     }
 
-    /// Queues records of all calls that were added up for these queues since the last time.
+    /// Queues a record of each call site's totals since the last time.
     pub(super) fn queue_aggregates(&mut self, set: &QueueSet) {
         let mut fields = Vec::new();
         probe::take_all(set.key(), |site, content| {
@@ -173,7 +173,7 @@ impl CallConverter {
         });
     }
 
-    /// Writes the record of calls that were added up at the site with this number; its timestamp.
+    /// Writes the record of a call site's totals and returns its timestamp.
     fn write_aggregate(&mut self, site: usize, content: &CallTotals, fields: &mut Vec<u8>) -> i64 {
         let signature = self.signature(u64::try_from(site).unwrap_or(u64::MAX));
         let mapping = self.mapping.as_ref();
@@ -205,7 +205,7 @@ impl CallConverter {
         tout
     }
 
-    /// The signature at the call site with this number.
+    /// Returns the signature of the call site with this number.
     #[inline]
     fn signature(&mut self, site: u64) -> Interned {
         let at = usize::try_from(site).unwrap_or(usize::MAX);
@@ -215,7 +215,7 @@ impl CallConverter {
         }
     }
 
-    /// Asks the call sites.
+    /// Looks the signature up in the registry of call sites.
     #[cold]
     fn find_signature(&mut self, site: usize) -> Interned {
         // No site has this number: no probe wrote the row.
@@ -231,7 +231,7 @@ impl CallConverter {
         signature
     }
 
-    /// When a call began and ended, in nanoseconds since the Unix epoch.
+    /// Returns the start and the end of a call, in nanoseconds since the Unix epoch.
     #[inline]
     fn times(&mut self, tin: u64, tout: u64) -> (i64, i64) {
         match &self.mapping {
@@ -245,8 +245,8 @@ impl CallConverter {
         }
     }
 
-    /// The times of a call of which at least one end is not in ticks, or that began or ended under
-    /// another controller's clock.
+    /// As [`Self::times`], for a call of which at least one end is not in ticks, or that began or
+    /// ended under another controller's clock.
     #[cold]
     fn marked_times(&mut self, tin: u64, tout: u64) -> (i64, i64) {
         let [tin, tout] = [tin, tout].map(|time| {
@@ -256,7 +256,7 @@ impl CallConverter {
                 mapping.unix_ns(time)
             })
         });
-        // A clock that was set back meanwhile must not give a negative duration.
+        // The clock may have been set back meanwhile: the duration must not be negative.
         (tin, tout.max(tin))
     }
 }

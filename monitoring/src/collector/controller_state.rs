@@ -1,4 +1,4 @@
-//! What the collector shares with those who emit and those who ask.
+//! The state that the collector shares with emitting threads and with callers of the controller.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +16,11 @@ use super::ledger::Ledger;
 use crate::clock::Clock;
 use crate::queue::QueueSet;
 
-/// So many notices wait for the collector at most.
+/// At most this number of notices waits for the collector.
 #[cfg(feature = "samplers")]
 const MOST_NOTICES: usize = 100;
 
-/// What the collector shares with those who emit and those who ask.
+/// The state that the collector shares with emitting threads and with callers of the controller.
 pub(crate) struct ControllerState {
     pub(crate) queues: Arc<QueueSet>,
     pub(crate) ledger: Ledger,
@@ -30,17 +30,17 @@ pub(crate) struct ControllerState {
     pub(super) waker: Arc<Waker>,
     enabled: AtomicBool,
     orders: Mutex<Orders>,
-    /// Events of other threads of monitoring, which the collector's thread passes on.
+    /// Events from other threads of monitoring. The collector's thread passes them on.
     #[cfg(feature = "samplers")]
     notices: Mutex<Vec<Event>>,
 }
 
-/// What the collector is asked to do.
+/// Requests to the collector.
 #[derive(Debug, Default)]
 pub(super) struct Orders {
     pub(super) flushes: Vec<FlushOrder>,
     pub(super) stop: Option<Instant>,
-    /// Nobody will look at orders any more.
+    /// The collector has ended: nothing reads orders any more.
     ended: bool,
 }
 
@@ -64,21 +64,22 @@ impl ControllerState {
         }
     }
 
-    /// Whether records are taken; never in the child of a fork.
+    /// Whether records are accepted; always `false` in the child of a fork.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         self.enabled.load(Ordering::Relaxed) && !self.is_forked()
     }
 
-    /// Whether this is the child of the process that started the collector: it must not take a lock
-    /// of the controller, which a thread of its parent may have had, and has no collector.
+    /// Whether this is a forked child of the process that started the collector. A child has no
+    /// collector. It must not take a lock of the controller, which a thread of its parent may have
+    /// held.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.queues.is_forked()
     }
 
-    /// Starts or stops taking records; whether that changed anything. Nothing is taken after the
-    /// end.
+    /// Starts or stops accepting records; returns whether that changed anything. Records are not
+    /// accepted after the end.
     pub(crate) fn set_enabled(&self, enabled: bool) -> bool {
         if self.is_forked() {
             return false;
@@ -92,7 +93,7 @@ impl ControllerState {
     #[cfg(feature = "samplers")]
     pub(crate) fn post(&self, event: Event) {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        // Nobody may be left to take them.
+        // Perhaps no collector is left to take them.
         if notices.len() < MOST_NOTICES {
             notices.push(event);
         }
@@ -100,21 +101,21 @@ impl ControllerState {
         self.waker.notify();
     }
 
-    /// What was posted since the last time.
+    /// Takes the events that were posted since the last time.
     #[cfg(feature = "samplers")]
     pub(super) fn take_notices(&self) -> Vec<Event> {
         let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::take(&mut notices)
     }
 
-    /// Asks for a flush; the order is dropped when the collector is gone.
+    /// Requests a flush. The order is dropped if the collector has ended.
     pub(crate) fn order_flush(&self, order: FlushOrder) {
         if self.is_forked() {
             return;
         }
         let mut orders = self.orders();
         if !orders.ended {
-            // A writer may keep the collector from looking for as long as it likes.
+            // A writer may keep the collector from reading orders for a long time.
             orders.flushes.retain(|order| !order.is_abandoned());
             orders.flushes.push(order);
         }
@@ -122,14 +123,14 @@ impl ControllerState {
         self.waker.notify();
     }
 
-    /// Takes no more records and asks the collector to end until `by`; of several orders the
+    /// Accepts no more records and asks the collector to end until `by`. Of several orders the
     /// earliest time counts.
     pub(crate) fn order_stop(&self, by: Instant) {
         if self.is_forked() {
             return;
         }
         self.enabled.store(false, Ordering::Relaxed);
-        // First, so that the collector's last round finds everything.
+        // Close first, so that the collector's last round finds everything.
         self.queues.close();
         let mut orders = self.orders();
         orders.stop = Some(orders.stop.map_or(by, |earlier| earlier.min(by)));
@@ -143,7 +144,7 @@ impl ControllerState {
         (std::mem::take(&mut orders.flushes), orders.stop)
     }
 
-    /// The collector is gone: nobody may wait for it.
+    /// The collector has ended: callers must not wait for it.
     pub(super) fn collector_ended(&self) {
         let mut orders = self.orders();
         orders.ended = true;
@@ -167,14 +168,14 @@ impl fmt::Debug for ControllerState {
     }
 }
 
-/// Wakes the collector's thread; it costs a system call only when the thread is parked.
+/// Wakes the collector's thread. This costs a system call only when the thread is parked.
 #[derive(Debug, Default)]
 pub(crate) struct Waker {
     thread: OnceLock<Thread>,
 }
 
 impl Waker {
-    /// Says which thread is to be woken; the first call counts.
+    /// Sets the thread to wake; the first call counts.
     pub(super) fn set_thread(&self, thread: Thread) {
         self.thread.get_or_init(|| thread);
     }
@@ -182,7 +183,7 @@ impl Waker {
 
 impl Notify for Waker {
     fn notify(&self) {
-        // Before its thread is known the collector has not looked at anything yet.
+        // Without a known thread, the collector has not read anything yet.
         if let Some(thread) = self.thread.get() {
             thread.unpark();
         }

@@ -1,4 +1,4 @@
-//! The collector's way out: chunks to the outbox, and accounts of what became of them.
+//! Passes chunks to the outbox, and accounts for their fates.
 //!
 //! Next: `encoder`, which makes the bytes of a chunk, and `Outbox` in `baler_common::transport`, which hands
 //! chunks to the writer.
@@ -19,7 +19,7 @@ use crate::clock::monotonic;
 
 /// Makes chunks of batches, and drives the outbox that holds them.
 ///
-/// Records that cannot be sent are put aside; everything is entered into the ledger.
+/// Records that cannot be sent go to quarantine. The ledger accounts for every record.
 pub(super) struct Dispatch {
     pub(super) shared: Arc<ControllerState>,
     pub(super) outbox: Outbox,
@@ -29,7 +29,7 @@ pub(super) struct Dispatch {
     pub(super) hooks: Hooks,
     /// Whether every lane has its last chunk.
     pub(super) sent_last: bool,
-    /// The pieces of a chunk that was too large for the medium have tickets below this one.
+    /// All pieces of chunks that were too large for the medium have tickets below this one.
     resent_below: u64,
     pub(super) types: ChunkTypes,
     fates: Vec<Fate>,
@@ -43,7 +43,7 @@ const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
 #[derive(Debug, Default)]
 struct ReportedEvents {
     dropped: u64,
-    /// When that was looked at.
+    /// When dropped records were last reported.
     dropped_at: Option<Instant>,
     connection: Connection,
     broken: u64,
@@ -79,7 +79,7 @@ impl Dispatch {
             .is_none_or(|first| first >= below)
     }
 
-    /// Makes one chunk of these records and hands it to the outbox; its length in bytes.
+    /// Makes one chunk of these records and passes it to the outbox; returns its length in bytes.
     pub(super) fn ship(
         &mut self,
         lane: usize,
@@ -98,27 +98,28 @@ impl Dispatch {
         Ok(bytes)
     }
 
-    /// Says with an empty chunk in each lane that the epoch is over, unless one has said so.
+    /// Sends an empty chunk in each lane that marks the end of the epoch, unless a chunk has done
+    /// so.
     pub(super) fn ship_last(&mut self) {
         if !self.sent_last && self.encoder.container() == ContainerKind::Native {
             let empty = RecordBatch::default();
             for lane in self.encoder.without_last() {
-                // A serializer that fails even now has nothing to say.
+                // If the serializer fails even here, nothing more can be sent.
                 self.ship(lane, &empty, ClosedBy::Flush, true)
                     .unwrap_or_default();
             }
         }
-        // Kieker's container says nothing of epochs.
+        // Kieker's container has no mark for the end of an epoch.
         self.sent_last = true;
     }
 
-    /// The hard cap of a chunk: ours or the medium's.
+    /// The hard limit of a chunk's size: ours or the medium's, whichever is lower.
     pub(super) fn limit(&self) -> usize {
         let medium = self.outbox.capability().max_chunk_bytes.get();
         self.max_chunk_bytes.min(medium)
     }
 
-    /// Records lost so far, before the collector and by it.
+    /// Records lost so far, before they reached the collector and in it.
     fn losses(&self) -> Losses {
         let mut losses = self.shared.queues.counts().lost;
         for (code, records) in self.shared.ledger.losses().iter() {
@@ -127,9 +128,9 @@ impl Dispatch {
         losses
     }
 
-    /// Lets the outbox do what it can, and accounts for it.
+    /// Drives the outbox, and accounts for the fates of its chunks.
     ///
-    /// Returns when to call again at the latest; blocks until `by` at most.
+    /// Returns when to call again at the latest. Blocks until `by` at most.
     pub(super) fn drive(&mut self, now: Instant, by: Option<Instant>) -> Option<Instant> {
         let mut fates = std::mem::take(&mut self.fates);
         let wake_up = self.outbox.drive(now, by, &mut fates);
@@ -178,14 +179,14 @@ impl Dispatch {
         self.shared.ledger.outbox(stats);
     }
 
-    /// Tells of a panic and counts what was lost by it.
+    /// Reports a panic and counts the records that it lost.
     pub(super) fn panicked(&mut self, place: &'static str, records: u64) {
         self.shared.ledger.panicked();
         self.shared.ledger.lost(LossReason::NotEncodable, records);
         self.hooks.tell(&Event::Panicked { place, records });
     }
 
-    /// Closes the writer until `by` at most and makes the accounts final.
+    /// Closes the writer, until `by` at most, and makes the accounts final.
     pub(super) fn finish(mut self, by: Instant) {
         self.tell_dropped();
         let on_time = self.sent_last && self.outbox.is_empty();
@@ -222,7 +223,8 @@ impl Dispatch {
         }
     }
 
-    /// Sends the records of a chunk anew, in smaller ones: the medium takes less than it said.
+    /// Sends the records of a chunk again in smaller chunks, because the medium's real limit is
+    /// lower than it had said.
     fn split_chunk(&mut self, chunk: &Chunk, limit: usize) {
         let bytes = chunk.bytes.len();
         self.max_chunk_bytes = self.max_chunk_bytes.min(limit);
@@ -235,7 +237,8 @@ impl Dispatch {
                     limit,
                     chunk: chunk.bytes.clone(),
                 };
-                // If it was the epoch's last, another one will be once its pieces have their fates.
+                // If it was the epoch's last chunk, another last one follows after its pieces have
+                // their fates.
                 let header = decoded.summary.header;
                 if header.is_some_and(|header| header.last_of_epoch) {
                     self.encoder.forget_last(&chunk.meta.identity);

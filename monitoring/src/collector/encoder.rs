@@ -1,4 +1,4 @@
-//! Batches to numbered chunks.
+//! Encodes batches as numbered chunks.
 //!
 //! Next: `dispatch` pushes the chunk to the outbox, and drives the outbox.
 
@@ -11,34 +11,34 @@ use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
-/// How many ranges of lost chunks a header lists, newest kept: enough for any outage with pauses,
-/// and less than 4 KiB.
+/// The number of ranges of lost chunks that a header lists, the newest ones. They cover any outage
+/// with pauses, in less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
 /// Numbers the chunks of all lanes, and writes each in its container.
 ///
-/// A number is used up only by a chunk that is within the limits, so that numbers stay dense.
+/// Only a chunk within the limits uses up a number, so that numbers stay dense.
 pub(super) struct Encoder {
     serializer: Box<dyn ChunkSerializer>,
     lanes: Vec<LaneNumbering>,
     next_ticket: u64,
-    /// How large the chunk before was: the next one will be alike.
+    /// The size of the last chunk; the next one will be similar.
     capacity: usize,
 }
 
-/// What is known of a lane's chunks.
+/// The numbering of a lane's chunks.
 struct LaneNumbering {
-    /// That of the next chunk.
+    /// The identity of the next chunk.
     identity: ChunkIdentity,
     lost_chunks: Vec<LostChunks>,
-    /// Whether a chunk was made that says it is the epoch's last.
+    /// Whether a chunk that marks the end of the epoch was made.
     has_last: bool,
 }
 
 /// Why a batch did not become a chunk.
 #[derive(Debug)]
 pub(super) enum EncodeProblem {
-    /// It would be above the limit.
+    /// The chunk would exceed the limit.
     TooLarge {
         bytes: usize,
         limit: usize,
@@ -56,7 +56,7 @@ pub(super) enum EncodeProblem {
 }
 
 impl Encoder {
-    /// An encoder for `lanes` lanes; the first chunk of the first one has this identity.
+    /// Creates an encoder for `lanes` lanes. The first chunk of the first lane has this identity.
     pub(super) fn new(
         serializer: Box<dyn ChunkSerializer>,
         identity: ChunkIdentity,
@@ -85,7 +85,7 @@ impl Encoder {
         self.next_ticket
     }
 
-    /// The lanes that have no last chunk yet; of those that had no chunk at all only the first.
+    /// The lanes without a last chunk. Of lanes without any chunk, only the first counts.
     pub(super) fn without_last(&self) -> Vec<usize> {
         let open = |(lane, numbers): &(usize, &LaneNumbering)| {
             !numbers.has_last && (*lane == 0 || numbers.identity.sequence > 0)
@@ -94,14 +94,14 @@ impl Encoder {
         lanes.map(|(lane, _)| lane).collect()
     }
 
-    /// The chunk that said it was its lane's last did not get through as it was.
+    /// The chunk that was marked as its lane's last was not delivered as it was.
     pub(super) fn forget_last(&mut self, identity: &ChunkIdentity) {
         if let Some(numbers) = self.numbers_of(identity) {
             numbers.has_last = false;
         }
     }
 
-    /// Says in the lane's chunks to come that this one was given up.
+    /// Lists this chunk as lost in the next chunks of its lane.
     pub(super) fn list_as_lost(&mut self, identity: &ChunkIdentity) {
         if let Some(numbers) = self.numbers_of(identity) {
             numbers.list_as_lost(identity.sequence);
@@ -113,7 +113,7 @@ impl Encoder {
         self.lanes.get_mut(lane)
     }
 
-    /// Makes the next chunk of a lane of these records.
+    /// Encodes these records as the next chunk of a lane.
     pub(super) fn encode(
         &mut self,
         lane: usize,
@@ -152,7 +152,7 @@ impl Encoder {
         Ok(chunk)
     }
 
-    /// The records in a native chunk, to be looked at later; empty if that is impossible, too.
+    /// Encodes the records as a native chunk for later inspection; empty if that fails, too.
     pub(super) fn for_inspection(&self, lane: usize, batch: &RecordBatch) -> Bytes {
         let Some(numbers) = self.lanes.get(lane) else {
             return Bytes::new();
@@ -196,7 +196,7 @@ fn serialize(
     header: &ChunkHeader,
     mut out: Vec<u8>,
 ) -> Result<Vec<u8>, EncodeProblem> {
-    // A serializer keeps nothing between chunks that a panic could leave half done but memory.
+    // Between chunks a serializer keeps only reusable memory, so a panic leaves nothing half done.
     let result = catch_unwind(AssertUnwindSafe(|| {
         serializer.serialize(batch, header, &mut out)
     }));

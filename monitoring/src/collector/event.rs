@@ -1,4 +1,4 @@
-//! What an operator should hear of, beside the counters.
+//! Events that an operator should know about, in addition to the counters.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,7 +10,7 @@ use bytes::Bytes;
 
 use crate::adaptive::PatternNews;
 
-/// Something that an operator should hear of. Everything is counted as well.
+/// Something that an operator should know about. All of it is counted as well.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Event {
@@ -21,46 +21,46 @@ pub enum Event {
     },
     /// The connection broke or could not be made.
     Disconnected {
-        /// Why.
+        /// The error.
         error: Arc<TransportError>,
-        /// Whether it will be tried again.
+        /// Whether the collector will try again.
         retries: bool,
     },
-    /// Records were dropped before the collector had them: the queues were full, or a thread could
-    /// not wait. Told once a second at most.
+    /// Records were dropped before they reached the collector: the queues were full, or a thread
+    /// could not wait. Reported once a second at most.
     Dropped {
-        /// How many since the last time.
+        /// Records dropped since the last report.
         records: u64,
-        /// All of this controller's life, by reason.
+        /// All losses of this controller so far, by reason.
         losses: Losses,
     },
     /// A chunk was given up with its records.
     Lost {
         /// Its number in the lane.
         sequence: u64,
-        /// How many records were in it.
+        /// The number of its records.
         records: u32,
-        /// Why.
+        /// The reason.
         reason: LossReason,
-        /// What the medium said.
+        /// The error of the medium.
         error: Option<Arc<TransportError>>,
     },
     /// A serializer or the collector itself panicked; monitoring goes on.
     Panicked {
-        /// In what.
+        /// The code that panicked.
         place: &'static str,
-        /// How many records were lost by it.
+        /// The number of records that the panic lost.
         records: u64,
     },
-    /// The file of patterns was read, or could not be, or a line of it is wrong.
+    /// The file of patterns was read, or could not be read, or one of its lines is wrong.
     Patterns(PatternNews),
-    /// Records that cannot be sent were put aside.
+    /// Records that cannot be sent went to quarantine.
     Quarantined(Quarantined),
-    /// A sampler could not sample. Told once until it works again.
+    /// A sampler could not sample. Reported once until it works again.
     SamplerFailed {
-        /// Which.
+        /// The name of the sampler.
         sampler: &'static str,
-        /// Why.
+        /// The error.
         error: Arc<std::io::Error>,
     },
 }
@@ -69,17 +69,17 @@ pub enum Event {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Quarantined {
-    /// The type of the (first) record.
+    /// The type of the record, or of the first one.
     pub record: Box<str>,
-    /// How many records.
+    /// The number of records.
     pub records: u64,
     /// Why they cannot be sent.
     pub reason: LossReason,
-    /// How large they are: encoded if they could be, else as rows.
+    /// Their size: encoded if that was possible, otherwise as rows.
     pub size_bytes: usize,
-    /// What would have been allowed.
+    /// The limit.
     pub limit_bytes: usize,
-    /// A chunk that holds them and can be inspected; empty if no container can.
+    /// A chunk with these records for inspection; empty if no container can hold them.
     pub chunk: Bytes,
 }
 
@@ -132,10 +132,10 @@ impl fmt::Display for Quarantined {
     }
 }
 
-/// Told of events, on the collector's thread.
+/// Receives events, on the collector's thread.
 pub(crate) type EventHook = Box<dyn FnMut(&Event) + Send>;
 
-/// Takes what cannot be sent, on the collector's thread.
+/// Receives records that cannot be sent, on the collector's thread.
 pub(crate) type QuarantineHook = Box<dyn FnMut(&Quarantined) + Send>;
 
 /// The application's hooks.
@@ -146,7 +146,7 @@ pub(crate) struct Hooks {
 }
 
 impl Hooks {
-    /// Tells of an event. A hook that panics is not called again.
+    /// Reports an event. A hook that panics is not called again.
     pub(super) fn tell(&mut self, event: &Event) {
         if let (Event::Quarantined(quarantined), Some(hook)) = (event, &mut self.quarantine) {
             if catch_unwind(AssertUnwindSafe(|| hook(quarantined))).is_err() {

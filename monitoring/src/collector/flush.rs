@@ -10,7 +10,7 @@ use super::queue_reader::QueuePositions;
 #[derive(Debug)]
 pub(crate) struct FlushOrder {
     done: SyncSender<u64>,
-    /// Lives as long as the one who asked waits.
+    /// Lives as long as the caller waits.
     waiting: Weak<()>,
 }
 
@@ -22,7 +22,7 @@ pub(crate) struct FlushWait {
 }
 
 impl FlushOrder {
-    /// An order, and what waits for it.
+    /// Returns an order, and the handle to wait for it.
     pub(crate) fn new() -> (Self, FlushWait) {
         let (done, end) = sync_channel(1);
         let waiting = Arc::new(());
@@ -37,20 +37,21 @@ impl FlushOrder {
         (order, wait)
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the caller has stopped waiting.
     pub(super) fn is_abandoned(&self) -> bool {
         self.waiting.strong_count() == 0
     }
 
-    /// Says how many records the collector has lost meanwhile.
+    /// Ends the flush and reports the number of records that the collector has lost meanwhile.
     pub(super) fn end(&self, lost: u64) {
-        // Who asked may have stopped waiting.
+        // The caller may have stopped waiting.
         self.done.try_send(lost).unwrap_or_default();
     }
 }
 
 impl FlushWait {
-    /// Waits for at most `timeout`; returns how many records the collector has lost meanwhile.
+    /// Waits for at most `timeout`; returns the number of records that the collector has lost
+    /// meanwhile.
     ///
     /// # Errors
     ///
@@ -60,7 +61,7 @@ impl FlushWait {
     }
 }
 
-/// A flush on its way.
+/// A flush in progress.
 pub(super) struct Flush {
     pub(super) order: FlushOrder,
     pub(super) lost_before: u64,
@@ -68,9 +69,9 @@ pub(super) struct Flush {
 }
 
 pub(super) enum FlushStage {
-    /// Until the queues have passed the marks.
+    /// Waits until the queues have passed these positions.
     Draining(QueuePositions),
-    /// Until every chunk below this ticket has its fate.
+    /// Waits until every chunk below this ticket has its fate.
     Confirming(u64),
 }
 

@@ -1,4 +1,4 @@
-//! The batches being filled, one a lane, and which of them a row belongs to.
+//! The batches being filled, one a lane, and the choice of a row's lane.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -9,25 +9,25 @@ use super::calls;
 use crate::queue::CALL_WORDS;
 use crate::trace::lane_group;
 
-/// What the fields with a trace's number are called, in Kieker's records and in Rust.
+/// The names of the field with a trace's number, in Kieker's records and in Rust.
 const TRACE_FIELDS: &[&str] = &["traceId", "trace_id"];
 
 /// A batch being filled.
 #[derive(Default)]
 pub(super) struct LaneBatch {
     pub(super) builder: BatchBuilder,
-    /// When the oldest record in the builder was emitted at the earliest.
+    /// The earliest time at which the oldest record in the builder can have been emitted.
     pub(super) oldest: Option<Instant>,
 }
 
-/// Chooses the lane of a row by the number of its trace, so that a trace stays together with the
-/// traces that it calls.
+/// Chooses the lane of a row by the number of its trace. Related traces, which call each other,
+/// stay together.
 ///
-/// All producers with the same number of lanes choose the same lane.
-/// Rows without a trace go to lane 0, and so does everything when there is one lane.
+/// All producers with the same number of lanes choose the same lane. Rows without a trace go to
+/// lane 0. With one lane, all rows do.
 pub(super) struct LaneRouter {
     lanes: u64,
-    /// Where the number is, by type: an application has few of them.
+    /// The position of the number, by type. An application has few types.
     known: Vec<(Arc<Schema>, Option<RowNumber>)>,
 }
 
@@ -39,7 +39,7 @@ impl LaneRouter {
         }
     }
 
-    /// The lane of a call.
+    /// Returns the lane of a call.
     #[inline]
     pub(super) fn lane_of_call(&self, call: [u64; CALL_WORDS]) -> usize {
         let [_, trace, ..] = call;
@@ -50,7 +50,7 @@ impl LaneRouter {
         }
     }
 
-    /// The lane of a record.
+    /// Returns the lane of a record.
     pub(super) fn lane_of_record(&mut self, schema: &Arc<Schema>, fields: &[u8]) -> usize {
         if self.lanes == 1 {
             return 0;
@@ -71,7 +71,7 @@ impl LaneRouter {
     }
 
     fn learn(&mut self, schema: &Arc<Schema>) -> usize {
-        // Types made anew all the time must not grow the list without end.
+        // An application that creates types all the time must not grow the list without end.
         if self.known.len() >= 1_024 {
             self.known.clear();
         }

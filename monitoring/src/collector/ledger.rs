@@ -1,4 +1,4 @@
-//! The collector's accounts, shared with those who ask.
+//! The collector's accounts, shared with callers of the controller.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ use super::stats::{ShutdownReport, Stats};
 use crate::clock::monotonic;
 use crate::queue::QueueSet;
 
-/// What the collector has done. It is written once a chunk, never once a record.
+/// The collector's accounts. They are written once a chunk, never once a record.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     accounts: Mutex<Accounts>,
@@ -20,7 +20,7 @@ pub(crate) struct Ledger {
 
 #[derive(Debug, Default)]
 struct Accounts {
-    /// What the collector has done. The queues add their own figures when somebody asks.
+    /// The collector's figures. The queues add theirs when a caller reads them.
     stats: Stats,
     /// The final report, once there is one.
     report: Option<ShutdownReport>,
@@ -31,7 +31,7 @@ impl Ledger {
         self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the accounts. What is entered after the report was made concerns nobody any more.
+    /// Changes the accounts. Entries after the final report are ignored.
     fn enter(&self, entry: impl FnOnce(&mut Stats)) {
         entry(&mut self.lock().stats);
     }
@@ -51,7 +51,7 @@ impl Ledger {
         });
     }
 
-    /// A chunk does not reach the medium, or its records go there in other chunks.
+    /// Counts a chunk that does not reach the medium, or whose records go there in other chunks.
     pub(super) fn given_up(&self) {
         self.enter(|stats| add(&mut stats.chunks_given_up, 1));
     }
@@ -84,7 +84,8 @@ impl Ledger {
         self.enter(|stats| add(&mut stats.panics, 1));
     }
 
-    /// From now on chunks close at this number of records, or when the oldest has waited for `wait_time`.
+    /// Records the chosen size and wait time: chunks close at this number of records, or when the
+    /// oldest record has waited for `wait_time`.
     pub(super) fn chosen(&self, chunk_records: usize, wait_time: Duration) {
         self.enter(|stats| {
             stats.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);
@@ -96,12 +97,12 @@ impl Ledger {
         self.enter(|stats| stats.outbox = outbox);
     }
 
-    /// Records lost since the collector had them.
+    /// Records lost after they reached the collector.
     pub(super) fn losses(&self) -> Losses {
         self.lock().stats.dropped.clone()
     }
 
-    /// All figures of now.
+    /// Returns all current figures.
     pub(crate) fn stats(&self, queues: &QueueSet) -> Stats {
         let accounts = self.lock();
         match &accounts.report {
@@ -117,7 +118,7 @@ impl Ledger {
 
     /// Makes the accounts final: records without a fate count as undelivered, chunks as given up.
     ///
-    /// The queues must be closed. The first call makes the report, all get it.
+    /// The queues must be closed. The first call makes the report; later calls return the same one.
     pub(crate) fn finish(
         &self,
         queues: &QueueSet,
@@ -165,7 +166,7 @@ impl Ledger {
     }
 }
 
-/// These figures with those of the queues.
+/// Returns these figures together with the queues' figures.
 fn with_queues(stats: &Stats, queues: &QueueSet) -> Stats {
     let counts = queues.counts();
     let mut stats = stats.clone();
@@ -186,7 +187,7 @@ fn add_bytes(sum: &mut u64, bytes: usize) {
     add(sum, count(bytes));
 }
 
-/// A number of records or bytes, as it is counted.
+/// Converts a number of records or bytes to a counter's type.
 pub(super) fn count(number: usize) -> u64 {
     u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! The collector: one thread that makes chunks of what the application's threads emit.
+//! The collector: one thread that makes chunks of the records that the application emits.
 //!
 //! ```text
 //! queues -> queue_reader -> rounds -> [batch] -> dispatch -> encoder -> [chunk] -> outbox
@@ -6,13 +6,13 @@
 //!                                     too large: splitting
 //! ```
 //!
-//! It waits for deadlines and wake-ups. It looks for records at least twice in the wait time of a
-//! chunk, and at most each 64th of it.
-//! While the outbox is full it drains nothing: the queues fill and their policy rules.
+//! The collector waits for deadlines and wake-ups. It polls the queues at least twice in the wait
+//! time of a chunk, and at most 64 times. While the outbox is full it takes nothing from the
+//! queues. They fill, and their overflow policy applies.
 //!
-//! The age of a record counts from the last round before it appeared, which may be one round too
-//! early: no clock is read for it on the application's thread, and records that
-//! are forwarded with times of long ago or none are batched like any other.
+//! The age of a record counts from the last round before it appeared. This may be up to one round
+//! too early, but the application's thread reads no clock for it. Forwarded records with old
+//! timestamps or none are batched like any other.
 
 mod calls;
 mod closing;

@@ -1,4 +1,4 @@
-//! Takes rows out of all queues, in rounds. The rows of one thread stay in order.
+//! Takes rows from all queues, in rounds. The rows of one thread stay in order.
 //!
 //! Next: `rounds`, which appends them to batches.
 
@@ -8,15 +8,15 @@ use crate::queue::{BlockReader, QueueSet, ThreadQueue};
 
 /// Visits the threads' queues one after the other.
 ///
-/// A round takes from each queue what was in it when its turn came. So it ends however fast the
-/// threads are, and what the next round finds was emitted after this one began.
+/// A round takes from each queue the rows that were in it when the visit began. So it ends however
+/// fast the threads emit. Rows that the next round finds were emitted after this round began.
 #[derive(Debug)]
 pub(super) struct QueueReader {
     set: Arc<QueueSet>,
     queues: Vec<Arc<ThreadQueue>>,
     /// The version of the registry that `queues` was copied from.
     known: u64,
-    /// The queue being visited, and how far it was filled when the visit began.
+    /// The queue being visited, and its fill position when the visit began.
     next: usize,
     mark: Option<u64>,
     /// Whether a thread found no room before this round.
@@ -25,7 +25,7 @@ pub(super) struct QueueReader {
     pub(super) block: BlockReader,
 }
 
-/// How far the queues were filled at some time.
+/// The fill positions of the queues at some time.
 #[derive(Debug)]
 pub(super) struct QueuePositions(Vec<(Arc<ThreadQueue>, u64)>);
 
@@ -42,7 +42,7 @@ impl QueueReader {
         }
     }
 
-    /// Learns of new queues and starts a round. The queue beside the threads' comes first.
+    /// Learns of new queues and starts a round. The shared queue comes first.
     pub(super) fn start_round(&mut self) {
         self.is_pressed = self.set.begin_round(&mut self.known, &mut self.queues);
         self.next = 0;
@@ -51,7 +51,7 @@ impl QueueReader {
 
     /// Whether there is another row; `false` when the round is over.
     pub(super) fn has_row(&mut self) -> bool {
-        // Claimed block by block: other blocks can be evicted to make room.
+        // Blocks are claimed one by one, so that unclaimed blocks can be evicted to make room.
         while !self.block.has_row() {
             let Some(queue) = self.queues.get(self.next) else {
                 self.set.end_round();
@@ -68,7 +68,7 @@ impl QueueReader {
         true
     }
 
-    /// How far the queues are filled now.
+    /// Returns the current fill positions of the queues.
     pub(super) fn positions(&mut self) -> QueuePositions {
         self.set.refresh(&mut self.known, &mut self.queues);
         let queues = self.queues.iter();
@@ -79,7 +79,7 @@ impl QueueReader {
         )
     }
 
-    /// Whether all rows up to the marks were taken.
+    /// Whether all rows up to these positions were taken.
     pub(super) fn has_passed(&self, positions: &QueuePositions) -> bool {
         !self.block.is_reading()
             && positions

@@ -1,4 +1,4 @@
-//! Rounds over the queues: rows into batches, full batches into chunks.
+//! Rounds over the queues: append rows to batches, and make chunks of full batches.
 //!
 //! Next: `dispatch`, where a full batch becomes a chunk.
 
@@ -48,7 +48,8 @@ impl Collector {
         if found { Round::Found } else { Round::Empty }
     }
 
-    /// Takes the next rows of one type and lane, as many as the batch has room for; the lane.
+    /// Takes the next rows of one type and lane, at most as many as fit into the batch. Returns the
+    /// lane.
     fn take_rows(&mut self) -> usize {
         if let Some(call) = self.queues.block.next_call() {
             return self.take_calls(call);
@@ -80,7 +81,7 @@ impl Collector {
         number
     }
 
-    /// Takes the next calls, which are of the same record type and lane as this one, the first.
+    /// Takes `first` and the calls after it of the same record type and lane.
     fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
         let number = self.router.lane_of_call(first);
         let Some(lane) = self.lanes.get_mut(number) else {
@@ -111,8 +112,8 @@ impl Collector {
         number
     }
 
-    /// Takes the next flat records of one type. With several lanes each may be for another lane, so
-    /// that they are taken one by one, as bytes.
+    /// Takes the next flat records of one type. With several lanes this path is not used: each
+    /// record may belong to another lane, so records are taken one by one, as bytes.
     fn take_flat_rows(&mut self) {
         let Some(lane) = self.lanes.first_mut() else {
             return;
@@ -135,7 +136,7 @@ impl Collector {
         }
     }
 
-    /// Closes a lane's batch if it is full; `false` when the round has to be interrupted.
+    /// Closes a lane's batch if it is full. Returns `false` when the round must be interrupted.
     fn close_if_full(&mut self, lane: usize) -> bool {
         let batch = self.lanes.get(lane);
         let full = batch.and_then(|it| {
@@ -145,7 +146,7 @@ impl Collector {
         match full {
             Some(reason) if self.dispatch.outbox.has_room() => {
                 self.close(lane, reason, false);
-                // Gives the writer its work while the next batches are filled.
+                // Give the writer its work while the next batches fill.
                 let now = monotonic();
                 let unsent = now.saturating_duration_since(self.sent_at);
                 let is_due = unsent >= SEND_EVERY || !self.dispatch.outbox.has_room();
@@ -172,12 +173,12 @@ impl Collector {
         }
     }
 
-    /// Makes a chunk, or several, of what was batched in a lane.
+    /// Makes a chunk, or several, of a lane's batch.
     pub(super) fn close(&mut self, number: usize, reason: ClosedBy, last: bool) {
         let Some(lane) = self.lanes.get_mut(number) else {
             return;
         };
-        // A row that was refused leaves its age without a record.
+        // A refused row has set an age without adding a record.
         lane.oldest = None;
         let records = lane.builder.len();
         if records == 0 {
@@ -208,12 +209,12 @@ impl Collector {
         }
     }
 
-    /// How many records were taken from the queues so far.
+    /// Returns the number of records taken from the queues so far.
     pub(super) fn taken(&self) -> u64 {
         self.closed.saturating_add(count(self.batched()))
     }
 
-    /// How many records are in batches.
+    /// Returns the number of records in batches.
     pub(super) fn batched(&self) -> usize {
         self.lanes.iter().map(|lane| lane.builder.len()).sum()
     }
@@ -222,7 +223,7 @@ impl Collector {
         (0..self.lanes.len()).for_each(|lane| self.close(lane, reason, false));
     }
 
-    /// Puts records of one type aside that the batch did not take.
+    /// Puts records of one type into quarantine because the batch refused them.
     fn refuse(&mut self, record: Box<str>, records: u64, size_bytes: usize, error: PushError) {
         self.dispatch.quarantine(Quarantined {
             record,

@@ -1,5 +1,5 @@
-//! What happens to a batch that cannot be one chunk: smaller ones are made of it, and what cannot be
-//! sent at all is put aside.
+//! Splits a batch that cannot be one chunk into smaller chunks, and puts records that cannot be
+//! sent into quarantine.
 //!
 //! Next: `dispatch`, which makes chunks of the pieces.
 
@@ -17,7 +17,7 @@ use super::event::{Event, Quarantined};
 use super::ledger::count;
 
 impl Dispatch {
-    /// Makes the chunks that can be made of a batch that cannot be one.
+    /// Makes as many chunks as possible of a batch that cannot be one chunk.
     pub(super) fn take_apart(
         &mut self,
         lane: usize,
@@ -36,7 +36,7 @@ impl Dispatch {
         }
     }
 
-    /// Pushes the parts that are to be tried next, the first one on top; puts the rest aside.
+    /// Pushes the parts to try next, the first one on top; puts the rest into quarantine.
     fn reduce(
         &mut self,
         lane: usize,
@@ -112,7 +112,7 @@ impl Dispatch {
         });
     }
 
-    /// Counts what cannot be sent, and hands it to who wants to know.
+    /// Counts records that cannot be sent, and passes them to the application's hook.
     pub(super) fn quarantine(&mut self, quarantined: Quarantined) {
         let Quarantined {
             records, reason, ..
@@ -123,15 +123,15 @@ impl Dispatch {
     }
 }
 
-/// The first and the second half of the records, in order.
+/// Returns the first and the second half of the records, in order.
 ///
-/// Halving as often as necessary is what the OpenTelemetry Collector does with payloads that are
-/// too large (opentelemetry-collector-contrib, pull request 48090).
+/// The OpenTelemetry Collector also halves payloads that are too large as often as necessary
+/// (opentelemetry-collector-contrib, pull request 48090).
 ///
 /// # Errors
 ///
-/// [`PushError`] when a record of the batch cannot be added to another, which a batch that was
-/// built or decoded rules out.
+/// [`PushError`] when a record of the batch cannot be added to another one. That cannot happen with
+/// a batch that was built or decoded.
 fn halves(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), PushError> {
     let middle = batch.len() / 2;
     let mut index = 0_usize;
@@ -142,7 +142,7 @@ fn halves(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), PushError> 
     })
 }
 
-/// The records of other types, and those of the type with this name, each in order.
+/// Returns the records of other types, and the records of the type with this name, each in order.
 ///
 /// # Errors
 ///
@@ -182,8 +182,8 @@ fn partition(
     Ok((first.take(), second.take()))
 }
 
-/// Remembers the types of unconfirmed chunks, so that one that the medium finds too large can be
-/// taken apart whatever container it is: Kieker's names its types only.
+/// Remembers the types of unconfirmed chunks. The collector needs them to split a chunk that the
+/// medium finds too large: Kieker's container holds only the names of its types.
 #[derive(Debug, Default)]
 pub(super) struct ChunkTypes {
     /// By ascending ticket.
@@ -191,14 +191,14 @@ pub(super) struct ChunkTypes {
 }
 
 impl ChunkTypes {
-    /// Remembers the types of a chunk; its ticket is above all before.
+    /// Remembers the types of a chunk. Its ticket must be above all earlier ones.
     pub(super) fn remember(&mut self, ticket: u64, batch: &RecordBatch) {
         let tables = batch.tables().iter().filter(|table| !table.is_empty());
         let types = tables.map(|table| Arc::clone(table.schema())).collect();
         self.chunks.push_back((ticket, types));
     }
 
-    /// Forgets the chunks below this ticket, all if there is none.
+    /// Forgets the chunks below this ticket; all of them if it is `None`.
     pub(super) fn forget_below(&mut self, first: Option<u64>) {
         let is_below = |(ticket, _): &(_, _)| first.is_none_or(|first| *ticket < first);
         while self.chunks.front().is_some_and(is_below) {
@@ -206,7 +206,7 @@ impl ChunkTypes {
         }
     }
 
-    /// The types of Kieker and those of this chunk.
+    /// Returns a catalog of Kieker's types and the types of this chunk.
     pub(super) fn catalog_of(&self, ticket: u64) -> Arc<Catalog> {
         let mut catalog = Catalog::kieker();
         let position = self.chunks.binary_search_by_key(&ticket, |(own, _)| *own);

@@ -1,4 +1,4 @@
-//! Figures: at any time, and at the end.
+//! The figures of a controller, at any time and at its end.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use baler_common::transport::OutboxStats;
 
 use super::closing::ClosedBy;
 
-/// What a controller and its collector have done so far.
+/// The figures of a controller and its collector so far.
 ///
-/// At any time `emitted` is `delivered`, `spooled`, `dropped` and the records on their way.
+/// At any time `emitted` is the sum of `delivered`, `spooled`, `dropped` and the records in flight.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Records emitted while enabled, taken or not.
+    /// Records emitted while enabled, accepted or not.
     pub emitted: u64,
     /// Records in chunks that the medium confirmed.
     pub delivered: u64,
-    /// Records in chunks that were put on local disk while the medium was away. What became of them
-    /// since is in [`OutboxStats::writer`].
+    /// Records in chunks that were stored on local disk while the medium was away. Their later fate
+    /// is in [`OutboxStats::writer`].
     pub spooled: u64,
     /// Records lost, by reason.
     pub dropped: Losses,
@@ -31,42 +31,43 @@ pub struct Stats {
     pub chunks_delivered: u64,
     /// Bytes of the chunks that the medium confirmed.
     pub bytes_delivered: u64,
-    /// Chunks that were put on local disk while the medium was away.
+    /// Chunks that were stored on local disk while the medium was away.
     pub chunks_spooled: u64,
-    /// Chunks that the medium refused or did not confirm in time. The records of one that was too
-    /// large are in other chunks.
+    /// Chunks that the medium refused or did not confirm in time. If a chunk was too large, its
+    /// records are in other chunks.
     pub chunks_given_up: u64,
-    /// Chunks made. After the shutdown they are those delivered, spooled and given up together.
+    /// Chunks made. After the shutdown this is the sum of the delivered, spooled and given up
+    /// chunks.
     pub chunks_encoded: u64,
-    /// Bytes that the chunks' records had as rows, each distinct string of a chunk counted once.
+    /// Bytes of the chunks' records as rows. Each distinct string of a chunk counts once.
     pub row_bytes: u64,
     /// Bytes of the chunks made.
     pub encoded_bytes: u64,
     /// Why chunks were closed. The counts add up to the chunks made.
     pub closed_by: ClosedByCounts,
-    /// How often a chunk was too large and had to be taken apart.
+    /// How often a chunk was too large and had to be split.
     pub splits: u64,
-    /// Records put aside because they cannot be sent; they are part of `dropped`.
+    /// Records in quarantine because they cannot be sent; they are part of `dropped`.
     pub quarantined: u64,
     /// Panics of serializers and of the collector itself that were caught.
     pub panics: u64,
-    /// How many records a chunk has as it was set, or as the collector chose for the present rate
+    /// Records in a chunk: the configured number, or the collector's choice for the present rate
     /// ([`ControllerBuilder::auto_chunks`](crate::ControllerBuilder::auto_chunks)).
     pub chunk_records: u64,
-    /// When a chunk's oldest record has waited long enough, as it was set or chosen.
+    /// The time after which a chunk's oldest record has waited long enough, configured or chosen.
     pub wait_time: Duration,
     /// Retries, chunks in flight, and the connection's state.
     pub outbox: OutboxStats,
 }
 
-/// How many chunks were closed, by reason. The pieces of a chunk that was too large count each.
+/// The number of closed chunks, by reason. Each piece of a chunk that was too large counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClosedByCounts {
     /// By the age of the oldest record.
     pub age: u64,
     /// By encoded bytes.
     pub bytes: u64,
-    /// By a flush or the shutdown, the chunk that marks the end included.
+    /// By a flush or the shutdown, including the chunk that marks the end.
     pub flush: u64,
     /// By the number of records.
     pub records: u64,
@@ -100,15 +101,15 @@ impl ClosedByCounts {
 pub struct ShutdownReport {
     /// Whether everything was done before the deadline.
     pub on_time: bool,
-    /// What went wrong while closing, if anything did.
+    /// The error while closing, if any.
     pub error: Option<Box<str>>,
     /// The final figures.
     pub stats: Stats,
 }
 
 impl ShutdownReport {
-    /// That of a parent's controller in the child of a fork: its records are accounted for in the
-    /// parent.
+    /// The report in a forked child, for the controller of its parent. The parent accounts for its
+    /// records.
     pub(crate) fn of_parent() -> Self {
         let error = "the controller and its records are those of the process that this one was \
                      forked from";
@@ -128,7 +129,7 @@ impl ShutdownReport {
         self.stats.delivered
     }
 
-    /// Records put on local disk while the medium was away.
+    /// Records stored on local disk while the medium was away.
     pub fn spooled(&self) -> u64 {
         self.stats.spooled
     }
@@ -145,7 +146,7 @@ impl ShutdownReport {
     }
 }
 
-/// One line that adds up.
+/// One line of figures that add up.
 impl fmt::Display for ShutdownReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (emitted, delivered) = (self.emitted(), self.delivered());

@@ -1,4 +1,4 @@
-//! The collector's thread: its loop, what it waits for, flushes and the end of the epoch.
+//! The collector's thread: its loop, its waiting, flushes and the end of the epoch.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
 
-/// After this time a round is interrupted, so that orders are not kept waiting by a large backlog.
+/// A round is interrupted after this time, so that a large backlog does not delay orders.
 pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
 
-/// Chunks that are made in less time are given to the writer together: it is woken once for them, and
-/// none is sent noticeably later.
+/// Chunks that are made within this time go to the writer together. The writer is woken once for
+/// them, and the delay is not noticeable.
 pub(super) const SEND_EVERY: Duration = Duration::from_micros(200);
 
-/// What a collector needs to begin.
+/// The parameters of a new collector.
 pub(crate) struct CollectorConfig {
     pub(crate) serializer: Box<dyn ChunkSerializer>,
-    /// Of the first chunk of the first lane.
+    /// The identity of the first chunk of the first lane.
     pub(crate) identity: ChunkIdentity,
     pub(crate) settings: Settings,
-    /// What the collector keeps to where it chooses size and wait time itself.
+    /// The limits within which the collector chooses size and wait time itself.
     pub(crate) tuning: Option<Tuning>,
     pub(crate) hooks: Hooks,
     pub(crate) upkeep: Upkeep,
@@ -67,7 +67,7 @@ pub(crate) fn spawn(
         settings.chunk_bytes,
         settings.wait_time.unwrap_or(WAIT_TIME),
     );
-    // With a budget the rows that are being batched count, too.
+    // With a budget, the rows in batches count as well.
     if settings.memory.is_some() {
         rule = rule.within_budget();
     }
@@ -103,7 +103,7 @@ pub(crate) fn spawn(
         shared,
     };
     collector.tune();
-    // Detached: a writer that hangs must not keep anyone waiting for the thread.
+    // Detached: a writer that hangs must not make any other thread wait for this one.
     thread::Builder::new()
         .name("baler-collector".into())
         .spawn(move || collector.run())
@@ -118,24 +118,24 @@ pub(super) struct Collector {
     pub(super) router: LaneRouter,
     pub(super) lanes: Vec<LaneBatch>,
     pub(super) rule: ClosingRule,
-    /// Where it chooses the rule itself.
+    /// Present if the collector chooses the rule itself.
     pub(super) tuner: Option<Tuner>,
-    /// When the round before began: what this round finds was emitted later.
+    /// When the previous round began. Rows that this round finds were emitted later.
     pub(super) drained_at: Instant,
     /// When this round began.
     pub(super) round_began: Instant,
     /// Whether the round was interrupted.
     pub(super) in_round: bool,
-    /// When the thread last looked at orders.
+    /// When the thread last read orders.
     pub(super) step_began: Instant,
     /// When the writer was last given chunks.
     pub(super) sent_at: Instant,
-    /// Records that left their batch, whatever became of them.
+    /// Records that left their batch, whatever their fate.
     pub(super) closed: u64,
-    /// How fast records come.
+    /// The rate of records.
     pub(super) rate: Rate,
     pub(super) flushes: Vec<Flush>,
-    /// When to be done at the latest, once that was ordered.
+    /// The deadline of the shutdown, once it was ordered.
     pub(super) stop: Option<Instant>,
     pub(super) upkeep: Upkeep,
     pub(super) aggregation: Aggregation,
@@ -144,22 +144,22 @@ pub(super) struct Collector {
 /// When to record the totals of aggregated calls.
 pub(super) struct Aggregation {
     interval: Duration,
-    /// When it was done last.
+    /// When the totals were last recorded.
     taken: Instant,
 }
 
 /// How a round over the queues ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Round {
-    /// It found nothing.
+    /// It found no rows.
     Empty,
-    /// It took what there was.
+    /// It took all rows.
     Found,
-    /// The outbox is full, or there are orders to look at; it goes on later.
+    /// The outbox is full, or orders are waiting; the round continues later.
     Interrupted,
 }
 
-/// What the thread does next.
+/// The next action of the thread.
 enum Next {
     Wait(Duration),
     End,
@@ -167,7 +167,7 @@ enum Next {
 
 impl Collector {
     fn run(mut self) {
-        // What a writer or serializer emits on this thread would come back to it.
+        // Records that a writer or serializer emits on this thread would come back to it.
         let _suppressed = suppress();
         let _ended = EndGuard(Arc::clone(&self.shared));
         self.shared.waker.set_thread(thread::current());
@@ -209,8 +209,8 @@ impl Collector {
         if self.stop.is_some() && round == Round::Empty {
             self.close_epoch();
         }
-        // As long as there are new ones: a chunk that the medium finds too large comes back as
-        // several smaller ones.
+        // Repeat while there are new chunks: the medium may find a chunk too large, which then
+        // becomes several smaller ones.
         while self.dispatch.encoder.next_ticket() != made {
             made = self.dispatch.encoder.next_ticket();
             wake_up = self.dispatch.drive(now, self.stop);
@@ -232,17 +232,17 @@ impl Collector {
         self.wait(wake_up.into_iter().chain(adapt_at).min())
     }
 
-    /// Whether anybody waits for confirmations. While nobody does, a writer need not wake the thread
-    /// for them, which costs as much as a hundred records: it comes by anyway.
+    /// Whether a caller waits for confirmations. Otherwise a writer need not wake the thread for
+    /// them, which costs as much as a hundred records: the thread wakes soon anyway.
     fn awaits_fates(&self) -> bool {
         self.stop.is_some() || !self.flushes.is_empty()
     }
 
-    /// Records the totals of aggregated calls, when it is time, at a flush and at the end.
+    /// Records the totals of aggregated calls: at each interval, at a flush and at the end.
     fn take_aggregates(&mut self, now: Instant, is_flush: bool) {
         let since = now.saturating_duration_since(self.aggregation.taken);
         let is_end = self.stop.is_some() && !self.dispatch.sent_last;
-        // Not while a round is interrupted for want of room: the records would only pile up.
+        // Not while a round is interrupted for lack of room: the records would only pile up.
         if is_flush || is_end || (since >= self.aggregation.interval && !self.in_round) {
             self.calls.refresh(now);
             self.calls.queue_aggregates(&self.shared.queues);
@@ -250,7 +250,7 @@ impl Collector {
         }
     }
 
-    /// Looks after the patterns and reports news; returns when to do so again at the latest.
+    /// Updates the patterns and reports news; returns when to do so again at the latest.
     fn adapt(&mut self, now: Instant) -> Option<Instant> {
         let tick = self.upkeep.tick(now);
         #[cfg(feature = "samplers")]
@@ -266,14 +266,16 @@ impl Collector {
         tick.next
     }
 
-    /// How long to wait when nothing wakes the thread.
+    /// Returns how long to wait if nothing wakes the thread.
     fn wait(&self, wake_up: Option<Instant>) -> Next {
         let now = monotonic();
         let has_room = self.dispatch.outbox.has_room();
         let tick = match &self.tuner {
-            // Without room the writer will notify; looking in between guards against one that forgets.
+            // Without room, the writer will notify. The poll guards against a writer that forgets
+            // to.
             _ if !has_room => now.checked_add(self.rule.longest_tick()),
-            // From the poll before and not from now, or what came just after it would be late.
+            // Counted from the last poll, not from now; otherwise a record just after that poll
+            // would be late.
             Some(tuner) => self.drained_at.checked_add(tuner.choice().poll_interval),
             None => now.checked_add(self.next_poll(now)),
         };
@@ -285,12 +287,12 @@ impl Collector {
         Next::Wait(next.map_or(self.rule.wait, |time| time.saturating_duration_since(now)))
     }
 
-    /// How soon to poll for the next full chunk. Threads wake nobody when they have emitted a chunk's
-    /// worth of records.
+    /// Returns when to poll for the next full chunk. Threads do not wake the collector when they
+    /// have emitted enough records for a chunk.
     fn next_poll(&self, now: Instant) -> Duration {
         let lanes = self.lanes.iter();
         let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
-        // Of several lanes each gets its part of the records.
+        // Each of several lanes gets its part of the records.
         let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
         let lacks = lacks.saturating_add(self.rule.records / BURST_MARGIN);
         let since = now.saturating_duration_since(self.drained_at);
@@ -299,7 +301,7 @@ impl Collector {
         self.rule.poll_interval(full, worthwhile)
     }
 
-    /// Moves flushes on, and ends those whose chunks have their fates.
+    /// Advances flushes, and ends the flushes whose chunks have their fates.
     pub(super) fn advance_flushes(&mut self) {
         if self.flushes.is_empty() {
             return;
@@ -319,20 +321,20 @@ impl Collector {
                 flush.order.end(lost.saturating_sub(flush.lost_before));
                 false
             }
-            // An outage may last longer than the patience of many who ask.
+            // An outage may last longer than the caller waits.
             _ => !flush.order.is_abandoned(),
         });
         self.flushes = flushes;
     }
 
-    /// Sends the epoch's last chunk, once all before it have their fates and its losses are
+    /// Sends the epoch's last chunk, after all earlier ones have their fates and its losses are
     /// complete.
     pub(super) fn close_epoch(&mut self) {
         if self.dispatch.sent_last {
             return;
         }
         if !self.dispatch.outbox.is_empty() {
-            // The records need not wait for the confirmations that their account waits for.
+            // Only the last chunk must wait for the confirmations; the records need not.
             if self.dispatch.outbox.has_room() {
                 self.close_all(ClosedBy::Flush);
             }
@@ -341,14 +343,14 @@ impl Collector {
         if self.lanes.len() == 1 {
             self.close(0, ClosedBy::Flush, true);
         } else if self.batched() > 0 {
-            // What is lost of one lane must stand in the last chunk of every other.
+            // The last chunk of each lane must report the losses of all other lanes.
             self.close_all(ClosedBy::Flush);
             return;
         }
         self.dispatch.ship_last();
     }
 
-    /// Goes on after a panic in the collector itself.
+    /// Continues after a panic in the collector itself.
     fn recover(&mut self) {
         let records = count(self.batched());
         self.lanes.fill_with(LaneBatch::default);
@@ -356,7 +358,7 @@ impl Collector {
     }
 }
 
-/// Lets nobody wait for a collector that has ended, however it ended.
+/// Releases all waiting callers when the collector ends, however it ends.
 struct EndGuard(Arc<ControllerState>);
 
 impl Drop for EndGuard {

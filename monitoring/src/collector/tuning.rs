@@ -1,24 +1,23 @@
-//! Chunk size, wait time and how often to poll, chosen by the collector itself, within a bound of the latency.
+//! The collector chooses chunk size, wait time and poll interval itself, within a limit of the
+//! latency.
 //!
 //! ```text
 //! records taken ----> rate -----\
 //! chunks encoded ---> bytes -----> Tuner -> records | wait | poll_interval
 //! ```
 //!
-//! A record costs the less the larger its chunk is, until what it costs alone outweighs its share of
-//! the message.
-//! So chunks close after half of the bound, and at the largest useful size where records come so
-//! fast that this is sooner.
-//! The other half is for what comes after: waking late, encoding, the medium and its confirmation.
-//! The threshold of records is always the largest useful size: it need not follow the rate, and a
-//! load that becomes a thousand times as large meets it at once.
+//! The larger a chunk, the less each of its records costs, until its share of the message's cost is
+//! negligible. So a chunk closes after half of the latency limit, or at the largest useful size if
+//! records come so fast that it is reached sooner. The other half is for the remaining steps:
+//! waking late, encoding, the medium and its confirmation. The threshold of records is always the
+//! largest useful size. It need not follow the rate, and is right at once for a load that becomes a
+//! thousand times as large.
 //!
-//! What has to follow the rate is how often the collector polls the queues.
-//! At low rates its wake-ups are most of what it costs: it wakes when the oldest record has to leave,
-//! takes everything and closes, once a chunk.
-//! At high rates it wakes when a chunk's worth has come: more rarely, and what it reads has left the
-//! cache; more often, and the wake-ups cost.
-//! What comes unexpectedly wakes it: the queues do when a quarter of their bytes is unread.
+//! Only the poll interval must follow the rate. At low rates, wake-ups are most of the collector's
+//! cost. It wakes when the oldest record has to leave, takes everything and closes, once a chunk.
+//! At high rates it wakes when enough records for a chunk have come. If it waked later, the rows
+//! would have left the cache; if it woke more often, the wake-ups would cost more. An unexpected
+//! burst wakes it: the queues wake it when a quarter of their bytes is unread.
 
 #[cfg(test)]
 mod tests;
@@ -28,20 +27,20 @@ use std::time::{Duration, Instant};
 use super::thread::Collector;
 use crate::clock::monotonic;
 
-/// What a tuner must keep to, and goes by.
+/// The limits of a tuner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tuning {
-    /// From a record's being emitted to its being confirmed.
+    /// The longest time from emitting a record to its confirmation.
     pub(crate) max_latency: Duration,
-    /// What a record waits for its chunk to be closed at most.
+    /// The longest time that a record waits for its chunk to be closed.
     pub(crate) max_wait: Option<Duration>,
-    /// Bytes of chunks above which none should grow.
+    /// The limit of a chunk's bytes.
     pub(crate) chunk_bytes: usize,
-    /// Bytes of all queues.
+    /// The bytes of all queues.
     pub(crate) queue_bytes: usize,
 }
 
-/// What it chose.
+/// The values that a tuner chose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Choice {
     /// A chunk closes at this number of records.
@@ -50,33 +49,34 @@ pub(crate) struct Choice {
     pub(crate) wait: Duration,
     /// The time between two polls of the collector.
     pub(crate) poll_interval: Duration,
-    /// How many records chunks will have at the present rate.
+    /// The number of records in a chunk at the present rate.
     pub(crate) expected: usize,
 }
 
 /// Seconds of CPU time for a message (waking the collector, a header, schemas, system calls, a
-/// confirmation), a record (queue, batch, encoding) and a byte of a message.
+/// confirmation), for a record (queue, batch, encoding) and for a byte of a message.
 ///
-/// As measured over TCP without compression on two busy cores of a server's processor. Only their
+/// Measured over TCP without compression on two busy cores of a server's processor. Only their
 /// ratio counts: a machine that is twice as fast has the same best size.
 const MESSAGE_SECONDS: f64 = 100e-6;
 const RECORD_SECONDS: f64 = 150e-9;
 const BYTE_SECONDS: f64 = 1e-9;
 
-/// Growing beyond the largest useful size saves less than this share of a record's cost.
+/// A chunk above the largest useful size saves less than this share of a record's cost.
 const SAVING: f64 = 0.02;
 
-/// The largest size that is chosen: the batch stays within the caches of most machines, and a chunk
-/// that is lost is not too much.
+/// The largest size that a tuner chooses. The batch fits into the caches of most machines, and the
+/// loss of one chunk is acceptable.
 const MOST_RECORDS: f64 = 65_536.0;
 
-/// The collector does not poll more often, ...
+/// The shortest time between two polls of the collector, ...
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// ... nor more rarely: it has other things to look after.
+/// ... and the longest one: it has other work, too.
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The share of the queues' bytes that may be unread: at a quarter, whoever emits wakes the collector.
+/// The share of the queues' bytes that may be unread. At a quarter, emitting threads wake the
+/// collector.
 const UNREAD: f64 = 3.0 / 16.0;
 
 /// The assumed bytes of a record in a chunk, before any chunk was made, ...
@@ -90,9 +90,9 @@ const BYTES_OF_ROW: f64 = 64.0;
 pub(crate) struct Tuner {
     tuning: Tuning,
     rate: Rate,
-    /// What a record has in chunks.
+    /// Bytes of a record in a chunk.
     bytes_of_record: f64,
-    /// What a record has in queues.
+    /// Bytes of a record in the queues.
     bytes_of_row: f64,
     choice: Choice,
 }
@@ -115,19 +115,19 @@ impl Tuner {
         tuner
     }
 
-    /// What is chosen now.
+    /// The current choice.
     pub(crate) fn choice(&self) -> Choice {
         self.choice
     }
 
-    /// A chunk of `records` records was made, which were `row_bytes` bytes in the queues and are
+    /// Learns from a chunk of `records` records, which had `row_bytes` bytes in the queues and have
     /// `bytes` bytes in the chunk.
     pub(crate) fn encoded(&mut self, records: usize, row_bytes: usize, bytes: usize) {
         let records = as_f64(records);
         if records < 1.0 {
             return;
         }
-        // Small chunks have more bytes a record, and say little about large ones.
+        // Small chunks have more bytes for each record, and say little about large ones.
         let weight = (records / (records + 1_024.0)).max(1.0 / 16.0);
         let learn = |known: &mut f64, bytes: usize| {
             *known += (as_f64(bytes) / records - *known) * weight;
@@ -136,8 +136,8 @@ impl Tuner {
         learn(&mut self.bytes_of_row, row_bytes);
     }
 
-    /// `taken` records were taken from the queues so far. Chooses anew; returns whether the published
-    /// choice changed.
+    /// Chooses anew after a poll; `taken` is the number of records taken from the queues so far.
+    /// Returns whether the published choice changed.
     pub(crate) fn polled(&mut self, taken: u64, now: Instant) -> bool {
         let enough = (self.choice.poll_interval / 2).max(MIN_POLL_INTERVAL);
         self.rate.observe(taken, now, enough, self.choice.records);
@@ -162,7 +162,8 @@ impl Tuner {
             .min(as_f64(chunk_bytes) / self.bytes_of_record.max(1.0))
             .max(1.0);
         let expected = useful_now.min((rate * wait.as_secs_f64()).max(1.0));
-        // Before those who emit have to wake the collector, which costs them more than their records.
+        // Poll before emitting threads have to wake the collector: that costs them more than their
+        // records.
         let unread = as_f64(queue_bytes) * UNREAD / self.bytes_of_row.max(1.0);
         let to_fill = useful_now.min(unread).max(1.0) / rate.max(1e-3);
         let to_fill = Duration::try_from_secs_f64(to_fill).unwrap_or(MAX_POLL_INTERVAL);
@@ -178,7 +179,7 @@ impl Tuner {
     }
 }
 
-/// A number that is small enough to be exact.
+/// Converts a number that is small enough to be exact.
 #[expect(
     clippy::cast_precision_loss,
     reason = "bytes and records of a chunk are far below 2^53"
@@ -187,7 +188,7 @@ pub(super) fn as_f64(number: usize) -> f64 {
     number as f64
 }
 
-/// The nearest whole number, at least 1.
+/// Returns the nearest whole number, at least 1.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -208,7 +209,7 @@ impl Collector {
         let choice = tuner.choice;
         self.rule.records = choice.records;
         self.rule.wait = choice.wait;
-        // A chunk that the medium finds too large is made twice.
+        // A chunk that the medium finds too large must be made twice, so stay below its limit.
         self.rule.bytes = tuner
             .tuning
             .chunk_bytes
@@ -220,16 +221,16 @@ impl Collector {
     }
 }
 
-/// A moving average of a rate. Each observation moves it at least half of the way, and further after a
-/// longer time. Observations are closer together when more records come.
+/// A moving average of a rate. Each observation moves it at least half of the way, and further
+/// after a longer time. Observations are closer together at higher rates.
 #[derive(Debug)]
 pub(super) struct Rate {
     per_second: f64,
-    /// Number of records and time at the last observation.
+    /// The number of records and the time at the last observation.
     since: (u64, Instant),
 }
 
-/// An observation of this length counts as much as all before it.
+/// An observation of this length counts as much as all earlier ones.
 const MEMORY: Duration = Duration::from_millis(50);
 
 impl Rate {
@@ -244,14 +245,16 @@ impl Rate {
         self.per_second
     }
 
-    /// The time in which this number of records arrives; for ever at a rate of 0.
+    /// Returns the time in which this number of records arrives; practically for ever at a rate of
+    /// 0.
     pub(super) fn time_for(&self, records: f64) -> Duration {
         let seconds = records / self.per_second.max(f64::MIN_POSITIVE);
         Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
     }
 
-    /// `taken` records have come so far. That counts once `enough` time has passed since the last time,
-    /// or `many` records have come: a poll that finds three says nothing about a second.
+    /// Observes that `taken` records have come so far. The observation counts after `enough` time
+    /// or `many` records since the last one: a poll that finds three records says nothing about a
+    /// second.
     pub(super) fn observe(&mut self, taken: u64, now: Instant, enough: Duration, many: usize) {
         let (before, since) = self.since;
         let time = now.saturating_duration_since(since);

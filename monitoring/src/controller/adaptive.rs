@@ -10,25 +10,26 @@ use super::{Controller, ControllerBuilder};
 
 /// # Adaptive monitoring
 ///
-/// Which probes record, and which samplers, is decided by patterns over their signatures: the last
-/// pattern that matches counts, and what none matches is active.
-/// They are those of the process-wide controller.
+/// Patterns over signatures decide which probes record, and which samplers. The last matching
+/// pattern counts. A signature that no pattern matches is active. The patterns of the process-wide
+/// controller apply.
 ///
-/// A call that began while its probe was active is recorded when it ends; one that begins while the
-/// patterns change may still go by the ones before, once.
-/// [`emit`](Self::emit) is not affected, as a record has no signature.
-/// In the child of a [fork](Self#fork) the patterns of a parent's controller are none, and stay so.
+/// A call that began while its probe was active is recorded when it ends. A call that begins while
+/// the patterns change may still use the old ones, once. [`emit`](Self::emit) is not affected,
+/// because a record has no signature. In the child of a [fork](Self#fork) a parent's controller has
+/// no patterns, and accepts none.
 impl Controller {
     /// Makes the probes that this pattern matches record (Kieker's `activateProbe`).
     ///
     /// # Errors
     ///
-    /// Where the pattern is wrong, or that there are too many; the patterns are then as before.
+    /// The pattern is wrong (the error names the place), or there are too many patterns. The
+    /// patterns stay as they were.
     pub fn activate(&self, pattern: &str) -> Result<(), LineProblem> {
         self.add(pattern, Action::Activate)
     }
 
-    /// Makes the probes that this pattern matches record no more (Kieker's `deactivateProbe`).
+    /// Makes the probes that this pattern matches stop recording (Kieker's `deactivateProbe`).
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl Controller {
         self.patterns_changed();
     }
 
-    /// The patterns that are in force; the last one that matches counts.
+    /// Returns the patterns in force; the last one that matches counts.
     pub fn patterns(&self) -> PatternList {
         if self.shared().is_forked() {
             return PatternList::new();
@@ -65,7 +66,7 @@ impl Controller {
     }
 
     /// Whether a probe with this signature would record now (Kieker's `isProbeActivated`). Tries
-    /// each pattern: for code that makes records of its own, not for every record.
+    /// each pattern, so use it for code that makes its own records, but not for every record.
     pub fn is_probe_active(&self, signature: &str) -> bool {
         if !self.is_enabled() {
             return false;
@@ -80,14 +81,14 @@ impl Controller {
 
 /// # Adaptive monitoring
 impl ControllerBuilder {
-    /// How patterns are written, in the file and by [`Controller::activate`]. Default
+    /// The syntax of patterns, in the file and in [`Controller::activate`]. Default
     /// [`Dialect::Strict`]: Kieker's syntax without its oversights.
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.adaptive.dialect = dialect;
         self
     }
 
-    /// The patterns to begin with. Default none: everything is active. Those of a
+    /// The first patterns. Default none: everything is active. The patterns of a
     /// [file](Self::pattern_file) replace them.
     pub fn patterns(mut self, patterns: PatternList) -> Self {
         self.adaptive.patterns = patterns;
@@ -97,18 +98,18 @@ impl ControllerBuilder {
     /// A file of patterns (`kieker.monitoring.adaptiveMonitoring.configFile`): lines with `+` or `-`
     /// and a pattern, `#` for comments. Default none.
     ///
-    /// It is read by [`start`](Self::start), and again when it changes; its patterns then replace
-    /// all others. A change counts when the file was the same for 100 ms, so that a text being
-    /// written is not taken for a whole one.
-    /// Bad lines are left out and told ([`Event::Patterns`](crate::Event::Patterns)); when the file
-    /// cannot be read, the patterns stay as they are. It is 1 MiB large at most.
+    /// [`start`](Self::start) reads it, and the collector reads it again when it changes. Its
+    /// patterns then replace all others. A change counts after the file has been the same for 100
+    /// ms, so that an incomplete text does not count. Bad lines are left out and reported
+    /// ([`Event::Patterns`](crate::Event::Patterns)). If the file cannot be read, the patterns stay
+    /// as they are. It may have at most 1 MiB.
     pub fn pattern_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.adaptive.file = Some(path.into());
         self
     }
 
-    /// How often to look whether the file has changed, on the collector's thread, from 10 ms on; zero
-    /// for never. Default 30 s (`kieker.monitoring.adaptiveMonitoring.readInterval`).
+    /// How often the collector's thread checks the file for changes, at least 10 ms; zero means
+    /// never. Default 30 s (`kieker.monitoring.adaptiveMonitoring.readInterval`).
     pub fn pattern_read_interval(mut self, interval: Duration) -> Self {
         self.adaptive.read_interval = interval;
         self

@@ -22,7 +22,7 @@ use crate::queue::{Overflow, QueueSet};
 
 /// Sets up a [`Controller`]; made by [`Controller::builder`].
 ///
-/// Settings are checked by [`start`](Self::start), where the error names the setting.
+/// [`start`](Self::start) checks the settings. Its error names the wrong one.
 #[must_use = "nothing runs before `start`"]
 pub struct ControllerBuilder {
     writer: Box<dyn ChunkWriter>,
@@ -59,8 +59,8 @@ impl ControllerBuilder {
         }
     }
 
-    /// How often the totals of calls of probes with `record = aggregated` are recorded, as one record a
-    /// thread and call site that was called since. Default 1 s.
+    /// How often the totals of probes with `record = aggregated` are recorded: one record for each
+    /// thread and call site that was called since the last time. Default 1 s.
     ///
     /// A flush and the shutdown record them as well.
     pub fn aggregation_interval(mut self, interval: Duration) -> Self {
@@ -69,52 +69,52 @@ impl ControllerBuilder {
     }
 
     /// The application's name, `controllerName` in the metadata record. Default
-    /// `<no-controller-name>`, Kieker's.
+    /// `<no-controller-name>`, as in Kieker.
     pub fn application(mut self, name: impl Into<Box<str>>) -> Self {
         self.application = name.into();
         self
     }
 
-    /// The collector chooses chunk size, wait time and how often it looks by itself, as the rate
-    /// changes: as large and as late as costs least within this time from a record's being emitted to
-    /// its being confirmed. Takes the place of [`chunk_records`](Self::chunk_records); the later of
-    /// the two counts.
+    /// Lets the collector choose chunk size, wait time and poll interval for the present rate. It
+    /// makes chunks as large and as late as costs least, so that a record is confirmed within this
+    /// time after it was emitted. Replaces [`chunk_records`](Self::chunk_records); the later of the
+    /// two calls counts.
     ///
-    /// Records wait half of this time at most, and the other half is left for the medium: one that
-    /// takes more for itself breaks the bound. [`wait_time`](Self::wait_time), where it is set, bounds
-    /// the choice, and [`chunk_bytes`](Self::chunk_bytes) as always.
+    /// Records wait for at most half of this time. The other half is for the medium: a medium that
+    /// takes longer breaks the limit. [`wait_time`](Self::wait_time), if it is set, limits the
+    /// choice, and so does [`chunk_bytes`](Self::chunk_bytes).
     pub fn auto_chunks(mut self, max_latency: Duration) -> Self {
         self.settings.max_latency = Some(max_latency);
         self
     }
 
-    /// How many bytes a chunk should have when encoded: it is closed when it is about to reach
-    /// them. Default 256 KiB, where compression has little more to gain. Neither the hard cap
+    /// The desired size of an encoded chunk in bytes. A chunk is closed when it is about to reach
+    /// it. Default 256 KiB; larger chunks hardly compress better. This is neither the hard limit
     /// ([`max_chunk_bytes`](Self::max_chunk_bytes)) nor the medium's limit.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.settings.chunk_bytes = bytes;
         self
     }
 
-    /// How many records a chunk has. Default 1,024.
+    /// The number of records in a chunk. Default 1,024.
     ///
-    /// Kieker's `chunkSize` is 16 and the paper's best was 32 (Knoche, table 2), where each record
-    /// is encoded by itself. Here a chunk carries the schemas of its types and its columns pack
-    /// better the longer they are, so that small chunks cost more a record.
+    /// Kieker's `chunkSize` is 16 and the paper's best was 32 (Knoche, table 2). There, each record
+    /// is encoded by itself. Here a chunk carries the schemas of its types, and longer columns pack
+    /// better, so small chunks cost more for each record.
     pub fn chunk_records(mut self, records: usize) -> Self {
         self.settings.chunk_records = records;
         self.settings.max_latency = None;
         self
     }
 
-    /// Where the time of records without a timestamp comes from. Default [`Clock::Ticks`], the
-    /// processor's counter where it can be trusted and the operating system's clock elsewhere.
+    /// The source of the time of records without a timestamp. Default [`Clock::Ticks`], the
+    /// processor's counter if it can be trusted, otherwise the operating system's clock.
     pub fn clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Whether records are taken at once. Default true (`kieker.monitoring.enabled`).
+    /// Whether records are accepted from the start. Default true (`kieker.monitoring.enabled`).
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.settings.enabled = enabled;
         self
@@ -126,39 +126,41 @@ impl ControllerBuilder {
         self
     }
 
-    /// The machine's name, in the metadata record and the probes' records. Default what the
-    /// operating system says (`kieker.monitoring.hostname`).
+    /// The machine's name, in the metadata record and the probes' records. Default: the operating
+    /// system's name of the machine (`kieker.monitoring.hostname`).
     pub fn hostname(mut self, name: impl Into<Box<str>>) -> Self {
         self.hostname = Some(name.into());
         self
     }
 
-    /// How many lanes the records are dealt to, by the number of their trace (an integer field
-    /// `traceId` or `trace_id`); those without one go to the first lane. Default 1.
+    /// The number of lanes. The number of a record's trace (an integer field `traceId` or
+    /// `trace_id`) decides its lane. Records without one go to the first lane. Default 1.
     ///
-    /// A lane has chunks and an order of its own: a medium with partitions may give each lane one
-    /// (`partition_by=trace` of the Kafka connector), so that several consumers share the records of
-    /// one producer and each still sees whole traces. Every lane fills a chunk of its own, so that
-    /// chunks of the same size take as many times longer to fill.
+    /// A lane has chunks and an order of its own. A medium with partitions may give each lane a
+    /// partition (`partition_by=trace` of the Kafka connector). Then several consumers share the
+    /// records of one producer, and each still sees whole traces. Every lane fills a chunk of its
+    /// own, so with `n` lanes, chunks of the same size take `n` times longer to fill.
     pub fn lanes(mut self, lanes: usize) -> Self {
         self.settings.lanes = lanes;
         self
     }
 
-    /// The hard cap of an encoded chunk, in bytes: one above it is split, and a single record
-    /// above it is put aside. Default 960 KiB, within the 1,048,588 bytes of Kafka's
-    /// `message.max.bytes` and librdkafka's 1,000,000. A smaller limit of the medium counts.
+    /// The hard limit of an encoded chunk, in bytes. A chunk above it is split, and a single record
+    /// above it goes to quarantine. Default 960 KiB, within the 1,048,588 bytes of Kafka's
+    /// `message.max.bytes` and librdkafka's 1,000,000. A smaller limit of the medium takes
+    /// precedence.
     pub fn max_chunk_bytes(mut self, bytes: usize) -> Self {
         self.settings.max_chunk_bytes = bytes;
         self
     }
 
-    /// One budget for the queues, the batches being filled, and the chunks in flight and to be tried
-    /// again, in bytes. Default none: each has its own.
+    /// One memory budget in bytes for the queues, the batches being filled, and the chunks in
+    /// flight and in retry. Default none: each has its own limit.
     ///
-    /// Half of it is the queues', the rest, less the batches, the chunks';
-    /// [`queue_bytes`](Self::queue_bytes) and [`unconfirmed_bytes`](Self::unconfirmed_bytes) move the
-    /// borders. A client library may copy what it has in flight: the connector's `window` bounds that.
+    /// Half of it is for the queues. The rest, less the batches, is for the chunks.
+    /// [`queue_bytes`](Self::queue_bytes) and [`unconfirmed_bytes`](Self::unconfirmed_bytes) move
+    /// these borders. A client library may copy its chunks in flight; the connector's `window`
+    /// limits that.
     pub fn memory(mut self, bytes: usize) -> Self {
         self.settings.memory = Some(bytes);
         self
@@ -171,8 +173,9 @@ impl ControllerBuilder {
         self
     }
 
-    /// Calls back on events: dropped records, lost chunks, a lost connection, what was put aside. The call is made
-    /// on the collector's thread and must be short; what it emits is dropped.
+    /// Sets a hook for events: dropped records, lost chunks, a lost connection, quarantined
+    /// records. The hook runs on the collector's thread and must be short. Records that it emits
+    /// are dropped.
     pub fn on_event(mut self, hook: impl FnMut(&Event) + Send + 'static) -> Self {
         self.hooks.event = Some(Box::new(hook));
         self
@@ -180,73 +183,76 @@ impl ControllerBuilder {
 
     /// What happens to a record when the queues are full. Default [`Overflow::DropNewest`].
     ///
-    /// Kieker's default (`RecordQueueInsertBehavior` 1) blocks, so that a slow medium stops the
-    /// application; that is left to those who ask for it.
+    /// Kieker's default (`RecordQueueInsertBehavior` 1) blocks, so a slow medium stops the
+    /// application. Here you have to choose that.
     pub fn overflow(mut self, overflow: Overflow) -> Self {
         self.settings.overflow = overflow;
         self
     }
 
-    /// Who this application instance is, the same for all its lives. Default a random one.
+    /// The identity of this application instance, the same over restarts. Default a random one.
     pub fn producer(mut self, producer: ProducerId) -> Self {
         self.producer = Some(producer);
         self
     }
 
-    /// Takes what cannot be sent, with its bytes, on the collector's thread.
+    /// Sets a hook for records that cannot be sent, with their bytes. It runs on the collector's
+    /// thread.
     pub fn quarantine(mut self, hook: impl FnMut(&Quarantined) + Send + 'static) -> Self {
         self.hooks.quarantine = Some(Box::new(hook));
         self
     }
 
-    /// How many bytes all threads' queues hold together. Default 16 MiB: a thread uses blocks of
-    /// 1 to 128 KiB, the smaller the more threads there are and the less this is.
+    /// The bytes that all threads' queues hold together. Default 16 MiB. A thread uses blocks of 1
+    /// to 128 KiB: the more threads and the smaller this budget, the smaller the blocks.
     ///
-    /// While a thread finds no room, the open blocks of others, read to their end, do not count.
+    /// While a thread finds no room, other threads' open blocks do not count if they are read to
+    /// their end.
     ///
-    /// With the batches and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this bounds the memory of
-    /// monitoring; [`memory`](Self::memory) sets all of them at once.
+    /// Together with the batches and [`unconfirmed_bytes`](Self::unconfirmed_bytes) this limits the
+    /// memory of monitoring. [`memory`](Self::memory) sets all of them at once.
     pub fn queue_bytes(mut self, bytes: usize) -> Self {
         self.settings.queue_bytes = Some(bytes);
         self
     }
 
-    /// How long one attempt to open the writer may take. Default 2 s. The collector waits for it,
+    /// The time limit of one attempt to open the writer. Default 2 s. The collector waits for it,
     /// while the queues fill.
     pub fn reopen_timeout(mut self, timeout: Duration) -> Self {
         self.settings.outbox.reopen_timeout = timeout;
         self
     }
 
-    /// How often and how long to try again. Default without end: the queues' policy rules
-    /// meanwhile.
+    /// How often and how long to retry. Default without end; meanwhile the overflow policy of the
+    /// queues applies.
     pub fn retry(mut self, policy: RetryPolicy) -> Self {
         self.settings.outbox.retry = policy;
         self
     }
 
-    /// Which container to write, and how. Default [`NativeSerializer`] without compression.
+    /// The serializer of chunks. Default [`NativeSerializer`] without compression.
     pub fn serializer(mut self, serializer: impl ChunkSerializer + 'static) -> Self {
         self.serializer = Box::new(serializer);
         self
     }
 
-    /// How many bytes of chunks may be unconfirmed before the queues are no longer emptied.
-    /// Default 8 MiB.
+    /// The bytes of unconfirmed chunks at which the collector stops emptying the queues. Default 8
+    /// MiB.
     pub fn unconfirmed_bytes(mut self, bytes: usize) -> Self {
         self.settings.unconfirmed_bytes = Some(bytes);
         self
     }
 
-    /// How many chunks may be unconfirmed before the queues are no longer emptied. Default 1,024;
-    /// large chunks are bounded by [`unconfirmed_bytes`](Self::unconfirmed_bytes).
+    /// The number of unconfirmed chunks at which the collector stops emptying the queues. Default
+    /// 1,024; [`unconfirmed_bytes`](Self::unconfirmed_bytes) limits large chunks.
     pub fn unconfirmed_chunks(mut self, chunks: usize) -> Self {
         self.settings.outbox.max_chunks = chunks;
         self
     }
 
-    /// How long a record waits at most before its chunk is closed. Default 500 ms, that of
-    /// Kieker's `deferredWriteDelay`; with [`auto_chunks`](Self::auto_chunks) what its bound leaves.
+    /// The longest time that a record waits before its chunk is closed. Default 500 ms, as Kieker's
+    /// `deferredWriteDelay`. With [`auto_chunks`](Self::auto_chunks) the default is half of its
+    /// limit.
     pub fn wait_time(mut self, time: Duration) -> Self {
         self.settings.wait_time = Some(time);
         self
@@ -254,8 +260,8 @@ impl ControllerBuilder {
 
     /// Starts the collector. Does not wait for the medium: it may be down.
     ///
-    /// Without the feature `enable` nothing is started: the settings are checked, the writer is dropped
-    /// without having been opened, and the controller is one that takes nothing.
+    /// Without the feature `enable` nothing is started: the settings are checked, the writer is
+    /// dropped without having been opened, and the controller accepts no records.
     ///
     /// # Errors
     ///
@@ -306,7 +312,8 @@ impl ControllerBuilder {
             return Ok(controller);
         }
         if settings.enabled {
-            // Before the collector runs, so that the metadata is the first record it finds.
+            // Before the collector runs, so that the metadata record is the first one that it
+            // finds.
             controller.enable();
         }
         let outbox = Outbox::new(self.writer, settings.outbox.clone(), notify);
@@ -341,7 +348,7 @@ pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
-/// The machine's name, or `localhost` where it cannot be found out.
+/// Returns the machine's name, or `localhost` if it cannot be found.
 pub(super) fn hostname() -> Box<str> {
     let told = fs::read_to_string("/proc/sys/kernel/hostname")
         .or_else(|_| fs::read_to_string("/etc/hostname"))
@@ -354,13 +361,13 @@ pub(super) fn hostname() -> Box<str> {
     }
 }
 
-/// A producer that no other process has: from host, process and randomness.
+/// Returns a producer id that no other process has: from host, process and random bits.
 fn random_producer(hostname: &str) -> ProducerId {
     let half = || u128::from(RandomState::new().hash_one((hostname, std::process::id())));
     ProducerId::new((half() << 64) | half())
 }
 
-/// A life that begins now.
+/// Returns an epoch that begins now.
 fn new_epoch(clock: &Clock) -> Epoch {
     let [a, b, c, d, ..] = random().to_le_bytes();
     Epoch {

@@ -11,9 +11,9 @@ use crate::clock::{has_wall_time, system_unix_ns};
 use crate::collector::{ControllerState, ShutdownReport};
 use crate::queue::{self, Inside, QueueSet};
 
-/// The key of the installed controller's queues; 0 if there is none or it is disabled. One load says
-/// whether a record is taken, whether the thread's block is still one of this controller's, and which clock
-/// to read.
+/// The key of the installed controller's queues; 0 if there is none or it is disabled. One load
+/// shows whether a record is accepted, whether the thread's block belongs to this controller, and
+/// which clock to read.
 static ACTIVE: AtomicU64 = AtomicU64::new(0);
 
 static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
@@ -35,13 +35,13 @@ pub(super) fn install(controller: Controller) -> Option<Controller> {
     before
 }
 
-/// Keeps all other threads from installing a controller and from asking for it.
+/// While it lives, no other thread can install or look up a controller.
 pub(crate) struct InstalledHold {
     _telling: MutexGuard<'static, ()>,
     installed: RwLockWriteGuard<'static, Option<Controller>>,
 }
 
-/// To be called inside.
+/// The caller must be inside.
 pub(crate) fn hold_installed() -> InstalledHold {
     InstalledHold {
         _telling: TELLING.lock().unwrap_or_else(PoisonError::into_inner),
@@ -49,13 +49,13 @@ pub(crate) fn hold_installed() -> InstalledHold {
     }
 }
 
-/// Nothing is recorded from now on, in the child of a fork. Takes no lock.
+/// From now on nothing is recorded: for the child of a fork. Takes no lock.
 #[cfg(unix)]
 pub(crate) fn stop_recording() {
     ACTIVE.store(0, Ordering::Relaxed);
 }
 
-/// Brings up to date what probes look at, if this is the installed controller.
+/// Updates the state that probes read, if this is the installed controller.
 pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     let _inside = Inside::enter();
     let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,7 +68,7 @@ pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
 fn tell(controller: &Controller) {
     let shared = controller.shared();
     if shared.is_forked() {
-        // Its patterns must not be asked for.
+        // Its patterns are behind a lock that must not be taken here.
         ACTIVE.store(0, Ordering::Relaxed);
         crate::probe::hold_registry().switch_off();
         return;
@@ -79,24 +79,24 @@ fn tell(controller: &Controller) {
     crate::probe::set_recording(key, &controller.switch().list());
 }
 
-/// The process-wide controller, if one was installed.
+/// Returns the process-wide controller, if one was installed.
 pub fn installed() -> Option<Controller> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
     installed.clone()
 }
 
-/// The key of the process-wide controller's queues if a record emitted now would be taken, else 0;
-/// one relaxed load.
+/// Returns the key of the process-wide controller's queues if a record emitted now would be
+/// accepted, otherwise 0. One relaxed load.
 #[inline]
 pub(crate) fn active_key() -> u64 {
     ACTIVE.load(Ordering::Relaxed)
 }
 
-/// The process-wide controller if it is enabled. Takes a lock.
+/// Returns the process-wide controller if it is enabled. Takes a lock.
 ///
-/// It may be another one than the caller has found active: that was replaced since, and emitted records
-/// belong to its successor.
+/// It may be another one than the caller has found active. That one was then replaced meanwhile,
+/// and records belong to its successor.
 pub(crate) fn active_shared() -> Option<Arc<ControllerState>> {
     let _inside = Inside::enter();
     let installed = INSTALLED.read().unwrap_or_else(PoisonError::into_inner);
@@ -104,13 +104,13 @@ pub(crate) fn active_shared() -> Option<Arc<ControllerState>> {
     shared.is_enabled().then(|| Arc::clone(shared))
 }
 
-/// The queues of the process-wide controller if it is enabled. Takes a lock.
+/// Returns the queues of the process-wide controller if it is enabled. Takes a lock.
 pub(crate) fn active_queues() -> Option<Arc<QueueSet>> {
     active_shared().map(|shared| Arc::clone(&shared.queues))
 }
 
-/// Now, by the clock of the controller whose queues have this key, in nanoseconds since the Unix
-/// epoch.
+/// Returns the present time in nanoseconds since the Unix epoch, by the clock of the controller
+/// whose queues have this key.
 pub(crate) fn active_unix_ns(key: u64) -> i64 {
     if has_wall_time(key) {
         system_unix_ns()
@@ -119,7 +119,7 @@ pub(crate) fn active_unix_ns(key: u64) -> i64 {
     }
 }
 
-/// Emits a record to the process-wide controller; whether it was taken.
+/// Emits a record to the process-wide controller; returns whether it was accepted.
 #[inline]
 pub fn emit<R: Record>(record: &R) -> bool {
     if !cfg!(feature = "enable") {
@@ -135,8 +135,8 @@ pub fn emit<R: Record>(record: &R) -> bool {
 
 /// Shuts the process-wide controller down, if there is one; see [`Controller::shutdown`].
 ///
-/// For the ways out of a program that have no handle: a signal's thread, a panic hook, the line
-/// before [`std::process::exit`]. All of them may call it, in any order.
+/// For exits of a program that have no handle: a signal's thread, a panic hook, the line before
+/// [`std::process::exit`]. All of them may call it, in any order.
 pub fn shutdown_installed(timeout: Duration) -> Option<ShutdownReport> {
     installed().map(|controller| controller.shutdown(timeout))
 }

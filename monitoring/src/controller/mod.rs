@@ -1,4 +1,4 @@
-//! The handle by which an application starts, feeds, asks and ends its monitoring.
+//! The handle by which an application controls its monitoring.
 
 mod adaptive;
 mod builder;
@@ -37,45 +37,43 @@ pub(crate) use sampling::WeakController;
 pub use settings::StartError;
 pub(crate) use settings::{Settings, WAIT_TIME};
 
-/// How long the collector goes on after the last handle was dropped without a shutdown.
+/// How long the collector continues after the last handle was dropped without a shutdown.
 const GRACE_AFTER_DROP: Duration = Duration::from_secs(5);
 
-/// Starts, feeds, asks and ends monitoring. A handle: clones share the collector, and it can be
-/// used from any thread.
+/// Starts, controls and ends monitoring, and takes records. A handle: clones share the collector,
+/// and it can be used from any thread.
 ///
-/// When the last handle is dropped, the collector delivers what it has, for 5 s at most, in the
-/// background; whoever wants to wait for it, or to know the outcome, calls
-/// [`shutdown`](Self::shutdown) or keeps a [`ShutdownGuard`].
+/// When the last handle is dropped, the collector delivers the remaining records in the background,
+/// for 5 s at most. To wait for it, or to get the outcome, call [`shutdown`](Self::shutdown) or
+/// keep a [`ShutdownGuard`].
 ///
-/// Without the feature `enable` it takes nothing, starts no thread, and reports zeros.
+/// Without the feature `enable` it accepts no records, starts no thread, and reports zeros.
 ///
 /// # Fork
 ///
-/// Threads do not survive a fork, the collector's neither. In the child the parent's controller is
-/// disabled: it takes no record, changes nothing, and its figures are zero. [`flush`](Self::flush)
-/// and [`shutdown`](Self::shutdown) return at once and say so; what was queued is delivered by the
-/// parent. No call waits for a lock that a thread of the parent had.
-/// Probes in the child do nothing until it installs a controller of its own, with a writer of its own.
-/// This holds for `fork` as the C library offers it, not for processes made by a bare system call.
-/// Two rests are out of reach: a child cannot start threads if another thread was being started by the
-/// standard library at the moment of the fork, and cannot use a type of record whose schema another
-/// thread was making then.
+/// Threads do not survive a fork, and neither does the collector. In the child, the parent's
+/// controller is disabled: it accepts no record, changes nothing, and its figures are zero.
+/// [`flush`](Self::flush) and [`shutdown`](Self::shutdown) return at once and report that the
+/// controller belongs to the parent. The parent delivers the queued records. No call waits for a
+/// lock that a thread of the parent had. Probes in the child do nothing until it installs a
+/// controller of its own, with a writer of its own. This holds for the C library's `fork`, not for
+/// processes made by a bare system call. Two limits remain. A child cannot start threads if another
+/// thread was just starting one through the standard library at the fork. It cannot use a record
+/// type whose schema another thread was just making.
 ///
 /// # Signals
 ///
-/// Emitting inside a signal handler is not supported. If the handler has interrupted its thread while
-/// that emits or asks a controller for something, the record is dropped and counted
-/// ([`LossReason::Reentrant`]), and the interrupted record stays whole. Otherwise the record is taken as
-/// any other, which may take locks and allocate.
-/// A handler that must call code with probes calls [`suppress`](crate::suppress) first: then all its
-/// records are dropped and counted.
+/// Emitting inside a signal handler is not supported. The handler may interrupt its thread while
+/// that emits a record or calls a controller. Then the handler's record is dropped and counted
+/// ([`LossReason::Reentrant`]), and the interrupted record stays whole. Otherwise the record is
+/// accepted like any other, which may take locks and allocate. A handler that must call code with
+/// probes calls [`suppress`](crate::suppress) first. Then all its records are dropped and counted.
 /// A handler must not make a call of `record = aggregated`: no check protects the sums.
 ///
 /// # Aborts
 ///
-/// A process that aborts, or ends by [`std::process::exit`]
-/// without a shutdown, loses undelivered records: up to the wait time's records in the queues
-/// and the unconfirmed chunks.
+/// A process that aborts, or ends by [`std::process::exit`] without a shutdown, loses undelivered
+/// records: the records of up to one wait time in the queues, and the unconfirmed chunks.
 #[derive(Debug, Clone)]
 pub struct Controller {
     handle: Arc<Handle>,
@@ -105,27 +103,27 @@ impl Drop for Handle {
     }
 }
 
-/// A flush did not do what it should.
+/// A flush failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FlushError {
-    /// Records were lost by the collector while it flushed.
+    /// The collector lost records during the flush.
     #[error("{records} records were lost while flushing")]
     Lost {
-        /// How many.
+        /// The number of records.
         records: u64,
     },
-    /// The collector has ended, or ended meanwhile, or is in the process that this one was forked
-    /// from.
+    /// The collector has ended, or ended meanwhile, or runs in the process from which this one was
+    /// forked.
     #[error("the collector has ended, or runs in a parent process")]
     Stopped,
-    /// Not everything was confirmed in time; it is still being delivered.
+    /// Some records were not confirmed in time. The collector continues to deliver them.
     #[error("not everything was confirmed in time")]
     Timeout,
 }
 
 impl Controller {
-    /// Sets up a controller that delivers over this writer.
+    /// Sets up a controller that delivers through this writer.
     pub fn builder(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
         ControllerBuilder::new(writer)
     }
@@ -155,7 +153,7 @@ impl Controller {
         &self.handle.shared
     }
 
-    /// Ends before anything has begun, without a collector.
+    /// Ends the controller before its collector was started.
     fn never_run(&self) {
         let shared = self.shared();
         shared.order_stop(monotonic());
@@ -166,11 +164,10 @@ impl Controller {
         &self.handle.switch
     }
 
-    /// Emits a record; whether it was taken.
+    /// Emits a record; returns whether it was accepted.
     ///
-    /// It is timed by its own timestamp, else by the controller's clock.
-    /// Costs the calling thread the copying of its fields; whether it may wait is the overflow
-    /// policy's affair.
+    /// Its own timestamp counts, otherwise the time of the controller's clock. The calling thread
+    /// only copies its fields. The overflow policy decides whether the thread may wait.
     #[inline]
     pub fn emit<R: Record>(&self, record: &R) -> bool {
         let shared = self.shared();
@@ -183,7 +180,7 @@ impl Controller {
         queue::push_record(queues.key(), find, record, timestamp)
     }
 
-    /// Emits a record as it is, without a timestamp if it has none: for those who pass records on.
+    /// Emits a record as it is, even without a timestamp: for forwarding records.
     pub fn emit_as_is(&self, record: RecordRef<'_>) -> bool {
         let timestamp = record.timestamp().unwrap_or(NO_TIMESTAMP);
         self.emit_row(record.schema(), timestamp, |row| record.fields().write(row))
@@ -206,9 +203,9 @@ impl Controller {
             && queue::push(queues.key(), find, schema, timestamp, write)
     }
 
-    /// Takes records from now on; not after a shutdown.
+    /// Accepts records from now on; has no effect after a shutdown.
     ///
-    /// Each time it begins, a metadata record comes first, as in Kieker.
+    /// Each time, a metadata record comes first, as in Kieker.
     pub fn enable(&self) {
         if !cfg!(feature = "enable") {
             return;
@@ -230,19 +227,19 @@ impl Controller {
         refresh_active(shared);
     }
 
-    /// Takes no records from now on; what was taken is still delivered. Records that are not taken
-    /// do not count as emitted.
+    /// Accepts no records from now on. Records that were accepted are still delivered. Refused
+    /// records do not count as emitted.
     pub fn disable(&self) {
         self.shared().set_enabled(false);
         refresh_active(self.shared());
     }
 
-    /// Whether records are taken.
+    /// Whether records are accepted.
     pub fn is_enabled(&self) -> bool {
         self.shared().is_enabled()
     }
 
-    /// Waits until everything emitted before is confirmed by the medium.
+    /// Waits until the medium has confirmed everything that was emitted before.
     ///
     /// # Errors
     ///
@@ -261,10 +258,10 @@ impl Controller {
         }
     }
 
-    /// Ends: takes nothing any more, delivers what there is, closes the writer, and accounts for
-    /// every record; all within `timeout`, even if the writer hangs.
+    /// Ends monitoring: accepts no more records, delivers the rest, closes the writer, and accounts
+    /// for every record. All of this takes at most `timeout`, even if the writer hangs.
     ///
-    /// Of several calls at once the earliest deadline counts; all get the same report.
+    /// Of several concurrent calls the earliest deadline counts; all return the same report.
     pub fn shutdown(&self, timeout: Duration) -> ShutdownReport {
         let shared = self.shared();
         if shared.is_forked() {
@@ -272,10 +269,10 @@ impl Controller {
         }
         let now = monotonic();
         let by = now.checked_add(timeout).unwrap_or(now);
-        // While the queues still take what they found last.
+        // While the queues still accept their last records.
         #[cfg(feature = "samplers")]
         self.end_samplers(now, timeout);
-        // The collector ends a little earlier, so that its own account comes in time.
+        // The collector ends a little earlier, so that its own account arrives in time.
         let margin = (timeout / 10).min(Duration::from_millis(50));
         shared.order_stop(by.checked_sub(margin).unwrap_or(now));
         refresh_active(shared);
@@ -287,7 +284,7 @@ impl Controller {
         })
     }
 
-    /// The figures of now.
+    /// Returns the current figures.
     pub fn stats(&self) -> Stats {
         let shared = self.shared();
         if shared.is_forked() {
@@ -296,7 +293,7 @@ impl Controller {
         shared.ledger.stats(&shared.queues)
     }
 
-    /// The final report, once there is one.
+    /// Returns the final report, once there is one.
     pub fn report(&self) -> Option<ShutdownReport> {
         let shared = self.shared();
         if shared.is_forked() {
@@ -305,28 +302,28 @@ impl Controller {
         shared.ledger.report()
     }
 
-    /// Where the time of records without a timestamp comes from.
+    /// Returns the source of the time of records without a timestamp.
     pub fn clock(&self) -> &Clock {
         &self.shared().clock
     }
 
-    /// The machine's name, as records have it.
+    /// Returns the machine's name, as it is in records.
     pub fn hostname(&self) -> &str {
         &self.handle.hostname
     }
 
-    /// Producer and epoch of all chunks, lane and sequence of the first.
+    /// Returns producer and epoch of all chunks, and lane and sequence of the first one.
     pub fn identity(&self) -> ChunkIdentity {
         self.handle.identity
     }
 
-    /// Makes it the process-wide controller, which probes and [`emit`](crate::emit) use; returns
-    /// the one before.
+    /// Makes it the process-wide controller, which probes and [`emit`](crate::emit) use. Returns
+    /// the previous one.
     pub fn install(&self) -> Option<Self> {
         installed::install(self.clone())
     }
 
-    /// A guard that shuts down when it is dropped.
+    /// Returns a guard that shuts down when it is dropped.
     pub fn guard(&self, timeout: Duration) -> ShutdownGuard {
         ShutdownGuard {
             controller: self.clone(),
@@ -334,8 +331,7 @@ impl Controller {
         }
     }
 
-    /// Ends monitoring by a point in time rather than after a duration; see
-    /// [`shutdown`](Self::shutdown).
+    /// Shuts down until a point in time; see [`shutdown`](Self::shutdown).
     pub fn shutdown_by(&self, by: Instant) -> ShutdownReport {
         self.shutdown(by.saturating_duration_since(monotonic()))
     }
@@ -343,8 +339,8 @@ impl Controller {
 
 /// Shuts its controller down when it is dropped; keep it until the end of `main`.
 ///
-/// Shutting down twice does nothing more: a guard may stand beside an explicit
-/// [`Controller::shutdown`].
+/// A second shutdown has no effect, so a guard and an explicit [`Controller::shutdown`] can be
+/// combined.
 #[derive(Debug)]
 #[must_use = "dropping it shuts the controller down"]
 pub struct ShutdownGuard {
@@ -353,7 +349,7 @@ pub struct ShutdownGuard {
 }
 
 impl ShutdownGuard {
-    /// Shuts down now and says how it went.
+    /// Shuts down now and returns the report.
     pub fn shutdown(self) -> ShutdownReport {
         self.controller.shutdown(self.timeout)
     }

@@ -1,4 +1,4 @@
-//! Samplers of a controller: which ones, when they begin and end.
+//! The samplers of a controller: their settings, their start and their end.
 
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -8,27 +8,28 @@ use super::{Controller, ControllerBuilder, Handle};
 use crate::collector::Event;
 use crate::samplers::{Sampler, SamplerStats, Task};
 
-/// How long a shutdown waits at most for a sample that is being taken.
+/// The longest time that a shutdown waits for a sample in progress.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
 
 /// # Samplers
 ///
 /// With the feature `samplers`.
 impl ControllerBuilder {
-    /// Samples at a fixed rate: at once, then after each period, of 1 ms at least. Default none.
+    /// Samples at a fixed rate: at once, then after each period, which is at least 1 ms. Default
+    /// none.
     ///
     /// All samplers share one thread (Kieker's `kieker.monitoring.periodicSensorsExecutorPoolSize`
-    /// is 1 by default, too), which ends with the controller, and which nothing but time wakes.
-    /// Points in time that it misses are skipped and counted ([`Controller::sampler_stats`]).
-    /// It takes no samples while the controller is disabled, or a pattern deactivates the sampler's
-    /// signature; the first one afterwards primes anew.
+    /// is 1 by default, too). It ends with the controller, and wakes only when a sample is due.
+    /// Points in time that it misses are skipped and counted ([`Controller::sampler_stats`]). It
+    /// takes no samples while the controller is disabled, or while a pattern deactivates the
+    /// sampler's signature. The first sample afterwards only primes the rates again.
     pub fn sampler(mut self, sampler: Sampler, period: Duration) -> Self {
         self.samplers.push(Task { sampler, period });
         self
     }
 }
 
-/// Whether these samplers can be.
+/// Checks whether these samplers are possible.
 pub(super) fn check(tasks: &[Task]) -> Result<(), StartError> {
     if !tasks.is_empty() && !cfg!(any(target_os = "linux", target_os = "android")) {
         return Err(StartError::SamplersNeedLinux);
@@ -49,7 +50,7 @@ pub(super) fn check(tasks: &[Task]) -> Result<(), StartError> {
 ///
 /// With the feature `samplers`.
 impl Controller {
-    /// What the samplers did so far.
+    /// Returns the figures of the samplers so far.
     pub fn sampler_stats(&self) -> SamplerStats {
         self.handle.samplers.stats()
     }
@@ -60,7 +61,7 @@ impl Controller {
         started.map_err(StartError::SamplerThread)
     }
 
-    /// Ends the samplers' thread; waits for a part of the time that a shutdown has.
+    /// Ends the samplers' thread; waits for a part of the shutdown's time.
     pub(super) fn end_samplers(&self, now: Instant, timeout: Duration) {
         self.handle.samplers.stop();
         if let Some(by) = now.checked_add((timeout / 4).min(LONGEST_WAIT)) {

@@ -1,4 +1,4 @@
-//! The settings of a controller, with their defaults and where these come from.
+//! The settings of a controller, with their defaults and the reasons for these.
 
 use std::time::Duration;
 
@@ -15,13 +15,14 @@ const MIN_QUEUE_BYTES: usize = 4 << 10;
 pub(crate) struct Settings {
     pub(crate) chunk_records: usize,
     pub(crate) chunk_bytes: usize,
-    /// Where the collector chooses the size: the bound of the latency.
+    /// The limit of the latency, if the collector chooses the size.
     pub(crate) max_latency: Option<Duration>,
     pub(crate) lanes: usize,
     pub(crate) max_chunk_bytes: usize,
     pub(crate) wait_time: Option<Duration>,
     pub(crate) aggregation_interval: Duration,
-    /// Bounds everything below; those of the queues and the outbox that are not set follow from it.
+    /// Limits everything below. Limits of the queues and the outbox that are not set follow from
+    /// it.
     pub(crate) memory: Option<usize>,
     pub(crate) queue_bytes: Option<usize>,
     pub(crate) unconfirmed_bytes: Option<usize>,
@@ -52,24 +53,23 @@ impl Default for Settings {
     }
 }
 
-/// How long a record waits without another setting: see
-/// [`super::ControllerBuilder::wait_time`].
+/// The wait time by default: see [`super::ControllerBuilder::wait_time`].
 pub(crate) const WAIT_TIME: Duration = Duration::from_millis(500);
 
 /// The bytes of queues without a budget: see [`super::ControllerBuilder::queue_bytes`].
 const QUEUE_BYTES: usize = 16 << 20;
 
-/// So many lanes at most: each has a batch of its own.
+/// The most lanes; each has a batch of its own.
 const MAX_LANES: usize = 4_096;
 
-/// The memory of monitoring, divided.
+/// The memory of monitoring, split into its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Division {
     pub(super) queue_bytes: usize,
     pub(super) unconfirmed_bytes: usize,
 }
 
-/// A setting cannot be, or the operating system has no thread left.
+/// A setting is not possible, or the operating system cannot start another thread.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
@@ -78,7 +78,7 @@ pub enum StartError {
     TooSmall {
         /// The setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         found: usize,
         /// The smallest value.
         least: usize,
@@ -88,12 +88,12 @@ pub enum StartError {
     TooLarge {
         /// The setting.
         setting: &'static str,
-        /// What it was set to.
+        /// Its value.
         found: usize,
         /// The largest value.
         most: usize,
     },
-    /// What was asked for does not fit into the memory budget.
+    /// The parts do not fit into the memory budget.
     #[error(
         "memory ({memory}) is less than queue_bytes ({queue_bytes}), unconfirmed_bytes \
          ({unconfirmed_bytes}) and the batches of {lanes} lanes ({batch_bytes}) together"
@@ -103,11 +103,11 @@ pub enum StartError {
         memory: usize,
         /// The queues' part.
         queue_bytes: usize,
-        /// The part of chunks in flight and to be tried again.
+        /// The part of chunks in flight and in retry.
         unconfirmed_bytes: usize,
-        /// How many lanes fill a batch each.
+        /// The number of lanes, each with a batch.
         lanes: usize,
-        /// What these and a chunk being made may take.
+        /// The part of the batches and a chunk being made.
         batch_bytes: usize,
     },
     /// The threshold of a chunk is above its hard cap.
@@ -118,7 +118,7 @@ pub enum StartError {
         /// The cap.
         max_chunk_bytes: usize,
     },
-    /// Samplers were asked for elsewhere than on Linux, the only system they know.
+    /// Samplers are only available on Linux.
     #[error("samplers work on Linux only")]
     SamplersNeedLinux,
     /// The samplers' thread could not be started.
@@ -172,7 +172,7 @@ impl Settings {
         Ok(division)
     }
 
-    /// What the collector keeps to, where it chooses.
+    /// Returns the limits of the collector's choice, if it chooses.
     pub(super) fn tuning(&self, division: &Division) -> Option<Tuning> {
         self.max_latency.map(|max_latency| Tuning {
             max_latency,
@@ -182,8 +182,8 @@ impl Settings {
         })
     }
 
-    /// Half of a budget is for the queues, which take what the application says at once; the rest,
-    /// less the batches being filled, for chunks, which are smaller than their rows.
+    /// Half of a budget is for the queues, which take the application's records at once. The rest,
+    /// less the batches being filled, is for chunks, which are smaller than their rows.
     fn divide(&self) -> Result<Division, StartError> {
         let Some(memory) = self.memory else {
             return Ok(Division {
@@ -191,7 +191,7 @@ impl Settings {
                 unconfirmed_bytes: self.unconfirmed_bytes.unwrap_or(self.outbox.max_bytes),
             });
         };
-        // Rows may be larger than what they become; a chunk being made is there beside its batch.
+        // Rows may be larger than their chunk, and a chunk being made exists beside its batch.
         let batch_bytes = self
             .chunk_bytes
             .saturating_mul(2)

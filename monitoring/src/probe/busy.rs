@@ -1,4 +1,4 @@
-//! Asynchronous calls whose records say how long they were polled.
+//! Asynchronous calls whose records contain the time of their polls.
 
 use std::task::Poll;
 use std::thread;
@@ -91,7 +91,7 @@ impl AsyncRecord for BusyCall {
         let Some(shared) = controller::active_shared() else {
             return;
         };
-        // A clock that was set back meanwhile must not give a negative duration.
+        // The clock may have been set back meanwhile: the duration must not be negative.
         let tout = active_unix_ns(key).max(self.tin);
         let is_panic = !self.is_done && !self.was_panicking && thread::panicking();
         let [eoi, ess] = eoi_and_ess(self.position.at);

@@ -1,4 +1,4 @@
-//! Calls that are being measured.
+//! Calls in progress.
 
 use std::future::Future;
 use std::marker::PhantomData;
@@ -30,7 +30,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Begins a call, if calls are recorded there.
+    /// Begins a call, if calls are recorded at this site.
     #[inline(always)]
     pub(super) fn new(site: &'static Site) -> Self {
         Self {
@@ -50,8 +50,8 @@ impl Drop for Guard {
     }
 }
 
-/// Runs a body as a call, with the guard that `enter` makes; without it while nothing is recorded at
-/// the site.
+/// Runs a body as a call, with the guard that `enter` makes. While nothing is recorded at the site,
+/// it makes no guard.
 #[inline(always)]
 pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOnce() -> T) -> T {
     if site.state() == OFF {
@@ -61,26 +61,27 @@ pub fn run<G, T>(site: &'static Site, enter: impl FnOnce() -> G, body: impl FnOn
     body()
 }
 
-/// What `#[probe]` writes into an asynchronous body where it has to name the body's output; never called.
+/// Written by `#[probe]` into an asynchronous body where it must name the body's output; never
+/// called.
 #[cold]
 pub fn never_called<T>() -> T {
     std::process::abort()
 }
 
-/// A call, synchronous or not, of which a duration is recorded when the guard is dropped.
+/// A call, synchronous or not, that makes a duration record when the guard is dropped.
 ///
-/// It has no place in a trace, hence nothing to do with its thread: an asynchronous one may end on
-/// another.
+/// It has no place in a trace, so it is not tied to its thread: an asynchronous call may end on
+/// another one.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct DurationGuard {
     site: &'static Site,
-    /// When it began, as its row has it; 0 if it is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     tin: u64,
 }
 
 impl DurationGuard {
-    /// Begins a call, if calls are recorded there.
+    /// Begins a call, if calls are recorded at this site.
     #[inline(always)]
     pub(super) fn new(site: &'static Site) -> Self {
         Self {
@@ -108,7 +109,7 @@ fn end_duration(site: &'static Site, tin: u64) {
     }
 }
 
-/// A call of another kind, without a trace.
+/// Returns the row of a call without a trace.
 #[inline(always)]
 fn duration_row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
     let header = site.header() ^ (KIND_CALL ^ KIND_DURATION);
@@ -124,17 +125,17 @@ fn end_duration_slowly(site: &'static Site, tin: u64) {
     }
 }
 
-/// An asynchronous call; it ends, and is recorded, when it is dropped: when its body is done, when
-/// it panicked, and when the future is dropped before that.
+/// An asynchronous call. It ends, and is recorded, when it is dropped: when its body is done, when
+/// it panicked, or when the future is dropped before that.
 #[derive(Debug)]
 pub struct AsyncCall<R: AsyncRecord> {
-    /// What is recorded, and the context in which the body is polled.
+    /// The record in progress, and the context in which the body is polled.
     running: Option<(R, TraceContext)>,
 }
 
-/// What is recorded of an asynchronous call.
+/// The record of an asynchronous call.
 pub trait AsyncRecord {
-    /// Watches a poll of the body.
+    /// Observes a poll of the body.
     #[inline]
     fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
         poll()
@@ -151,7 +152,7 @@ impl<R: AsyncRecord> AsyncCall<R> {
         Self { running: None }
     }
 
-    /// Begins a call, if calls are recorded there.
+    /// Begins a call, if calls are recorded at this site.
     pub(super) fn begin(
         site: &'static Site,
         begin: impl FnOnce(&'static Site) -> Option<(R, TraceContext)>,

@@ -1,4 +1,4 @@
-//! Calls that record an event when they begin and another one when they end.
+//! Calls that record an event at their start and another one at their end.
 //!
 //! Kieker's probes of the package `flow` do the same: `TraceMetadata` when a trace begins, a
 //! `BeforeOperationEvent`, and an `AfterOperationEvent` or `AfterOperationFailedEvent`.
@@ -20,10 +20,10 @@ use crate::controller::{self, active_unix_ns};
 use crate::queue;
 use crate::trace::{self, Entered};
 
-/// What is said to have ended a call that a panic left, before what the panic said if that is known.
+/// The cause of a call that a panic left; the panic's own message follows if it is known.
 const PANIC: &str = "panic";
 
-/// What is said to have ended a call whose future was dropped before it was done.
+/// The cause of a call whose future was dropped before it was done.
 const CANCELLED: &str = "cancelled";
 
 /// Defines types of Kieker with interned strings, which make their records rows of words.
@@ -49,9 +49,9 @@ operation_events! {
 
 /// A synchronous call that records events; it ends when the guard is dropped.
 ///
-/// As with [`Guard`](crate::Guard), guards of a thread are dropped in the reverse order in which they
-/// were made, and never by another thread.
-/// An event that ended out of its turn has the order index -1.
+/// As with [`Guard`](crate::Guard), guards of a thread must be dropped in the reverse order in
+/// which they were made, and never by another thread. The last event of a call that ended out of
+/// order has the order index -1.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
 pub struct EventGuard {
@@ -59,16 +59,16 @@ pub struct EventGuard {
     not_send: PhantomData<*const ()>,
 }
 
-/// A call that makes events.
+/// A call that records events.
 #[derive(Debug)]
 pub struct EventCall {
     site: &'static Site,
     entered: Entered,
-    /// Whether it began while a panic unwound the thread already.
+    /// Whether the thread was already unwinding from a panic when the call began.
     was_panicking: bool,
     /// Whether the body of an asynchronous call has returned.
     is_done: bool,
-    /// What went wrong.
+    /// The cause of the failure.
     cause: Option<String>,
 }
 
@@ -93,14 +93,15 @@ impl Site {
 }
 
 impl EventGuard {
-    /// Says that the operation failed, and why: its last event is an `AfterOperationFailedEvent`.
+    /// Marks the operation as failed: its last event is an `AfterOperationFailedEvent` with this
+    /// cause.
     ///
     /// The text is made at once, unless the call is not recorded; the last one counts.
     pub fn fail(&mut self, cause: impl Display) {
         fail(self.begun.as_mut(), &cause);
     }
 
-    /// [`fail`](Self::fail), if this is an error.
+    /// Calls [`fail`](Self::fail) if this is an error.
     pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
         if let Err(error) = result {
             self.fail(error);
@@ -108,8 +109,8 @@ impl EventGuard {
     }
 }
 
-/// Runs a body whose events the probe records, if there is one: the message of a panic becomes the cause of the
-/// failure, and the panic goes on.
+/// Runs a body whose events the probe records, if there is one. The message of a panic becomes the
+/// cause of the failure, and the panic continues.
 #[inline]
 pub fn run_events<T>(probe: Option<&mut EventGuard>, body: impl FnOnce() -> T) -> T {
     match probe.and_then(|probe| probe.begun.as_mut()) {
@@ -127,7 +128,7 @@ impl Drop for EventGuard {
 }
 
 impl AsyncCall<EventCall> {
-    /// Says that the operation failed, if this is an error.
+    /// Marks the operation as failed if this is an error.
     pub fn look_at<T, E: Display>(&mut self, result: &Result<T, E>) {
         if let Err(error) = result {
             fail(self.record(), error);
@@ -151,7 +152,7 @@ impl AsyncRecord for EventCall {
     }
 }
 
-/// The text with which a panic began.
+/// Returns the message of a panic, if it is a text.
 fn said(payload: &(dyn Any + Send)) -> Option<&str> {
     payload
         .downcast_ref::<String>()
@@ -200,9 +201,9 @@ fn push(key: u64, timestamp: i64, event: &impl Record) {
 }
 
 impl EventCall {
-    /// Runs what may panic, and remembers what the panic says.
+    /// Runs code that may panic, and remembers the panic's message.
     fn listen<T>(&mut self, run: impl FnOnce() -> T) -> T {
-        // Nobody looks at what the panic leaves half done: it goes on at once.
+        // The panic continues at once, so nothing reads data that it leaves half done.
         match panic::catch_unwind(AssertUnwindSafe(run)) {
             Ok(output) => output,
             Err(payload) => {
@@ -210,7 +211,7 @@ impl EventCall {
                     Some(said) => format!("{PANIC}: {said}"),
                     None => PANIC.to_owned(),
                 });
-                // Without the panic hook, which has run already.
+                // Without the panic hook, which has already run.
                 panic::resume_unwind(payload)
             }
         }

@@ -1,4 +1,4 @@
-//! Probes: what records the calls of functions and blocks.
+//! Probes: they record the calls of functions and blocks.
 //!
 //! [`Site`] (one a call site) -> [`Guard`] or [`AsyncCall`] (one a call) -> an operation execution record
 //! in the queue.
@@ -38,15 +38,15 @@ pub use site::{Site, Turns};
 /// }
 /// ```
 ///
-/// The name is a constant, interned once, and stands where the signature of a function would; see
-/// [`Guard`](crate::Guard) for what it returns.
-/// Kieker's tools understand names of the form `package.Class.operation(Type, Type)`.
+/// The name is a constant, interned once, and takes the place of a function's signature. See
+/// [`Guard`](crate::Guard) for the returned value. Kieker's tools understand names of the form
+/// `package.Class.operation(Type, Type)`.
 ///
-/// Behind the name stand the options of [`#[probe]`](macro@crate::probe), with the same meaning (they
-/// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`, `full = 1/n`, `sample = 1/n`
-/// and `histogram`.
-/// With any of them the guard has another type, but for `record = events` and no `sample`, of which
-/// it is an [`EventGuard`](crate::EventGuard), which can record an error:
+/// The options of [`#[probe]`](macro@crate::probe) may follow the name, with the same meaning (they
+/// need the feature `macros`): `record = operation`, `duration`, `aggregated` or `events`,
+/// `full = 1/n`, `sample = 1/n` and `histogram`. With an option the guard has another type. With
+/// `record = events` and no `sample` it is an [`EventGuard`](crate::EventGuard), which can record an
+/// error:
 ///
 /// ```
 /// # fn pack() -> Result<(), std::num::ParseIntError> { "1".parse::<u32>().map(drop) }
@@ -59,8 +59,8 @@ pub use site::{Site, Turns};
 /// }
 /// ```
 ///
-/// In an asynchronous function the guard must not be held over an `.await`, and the compiler
-/// refuses most attempts, for it is not `Send`: make the block an `async fn` with `#[probe]`.
+/// In an asynchronous function the guard must not be held over an `.await`. The compiler refuses
+/// most attempts, because the guard is not `Send`. Make the block an `async fn` with `#[probe]`.
 #[macro_export]
 macro_rules! enter {
     ($name:expr $(,)?) => {{
@@ -73,7 +73,7 @@ macro_rules! enter {
     };
 }
 
-/// Options are read by the same code as those of `#[probe]`.
+/// The same code reads these options and the options of `#[probe]`.
 #[doc(hidden)]
 #[macro_export]
 #[cfg(not(feature = "macros"))]

@@ -12,10 +12,10 @@
 //! | `<_ as shop::Priced>::price::here` | `shop.Priced` |
 //! | `shop::Priced::discount::here` (a provided method) | `shop.Priced` |
 //!
-//! The standard library does not promise this form (`std::any::type_name` is for people to read);
-//! other forms are kept, without the characters that would confuse Kieker's tools.
+//! The standard library does not promise this form (`std::any::type_name` is for people to read).
+//! Other forms are kept, without the characters that would confuse Kieker's tools.
 
-/// The class whose operation contains the function of this type name.
+/// Returns the class whose operation contains the function with this type name.
 pub(super) fn class_of(type_name: &str) -> String {
     let mut segments = Vec::new();
     for segment in split(type_name, "::") {
@@ -23,7 +23,7 @@ pub(super) fn class_of(type_name: &str) -> String {
             continue;
         }
         match segment.strip_prefix('<').and_then(|s| s.strip_suffix('>')) {
-            // The path before an implementation is that of its module, which is not the type's.
+            // The path before an implementation belongs to its module, not to the type.
             Some(implementation) => segments = vec![implementing(implementation)],
             None => segments.push(plain(segment)),
         }
@@ -34,16 +34,16 @@ pub(super) fn class_of(type_name: &str) -> String {
     segments.join(".")
 }
 
-/// The class of an operation, from its signature: `shop.Till` of `public void shop.Till.close()`; none
-/// where the signature does not name one.
+/// Returns the class of an operation, from its signature: `shop.Till` of
+/// `public void shop.Till.close()`; empty if the signature does not name one.
 pub(super) fn declaring_class(signature: &str) -> &str {
     let name = signature.split('(').next().unwrap_or_default().trim_end();
     let name = name.rsplit(char::is_whitespace).next().unwrap_or_default();
     name.rsplit_once('.').map_or("", |(class, _)| class)
 }
 
-/// The class of `impl Type`, `impl Trait for Type` or `Type as Trait`; the trait's where the type
-/// has no path, as a tuple, a slice or any type at all.
+/// Returns the class of `impl Type`, `impl Trait for Type` or `Type as Trait`. It is the trait's
+/// class if the type has no path: a tuple, a slice or a generic type.
 fn implementing(implementation: &str) -> String {
     let (written, traits) = match implementation.strip_prefix("impl ") {
         Some(rest) => match split(rest, " for ").as_slice() {
@@ -74,7 +74,8 @@ fn path(written: &str) -> String {
     segments.join(".")
 }
 
-/// A segment without its generic arguments and whatever is no part of a name.
+/// Returns a segment without its generic arguments and without characters that are no part of a
+/// name.
 fn plain(segment: &str) -> String {
     segment
         .chars()
@@ -91,7 +92,7 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
     let mut before = ' ';
     for (at, c) in text.char_indices() {
         let tail = text.get(at..).unwrap_or_default();
-        // A part that was cut off may reach over this character.
+        // A part that was cut off may extend beyond this character.
         if depth == 0 && tail.len() <= rest.len() {
             if let Some(after) = tail.strip_prefix(separator) {
                 let length = rest.len().saturating_sub(tail.len());

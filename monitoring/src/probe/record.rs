@@ -15,16 +15,16 @@ use crate::queue;
 use crate::trace::{self, Origin, Position, TraceContext};
 use crate::traceparent::TraceParent;
 
-/// What is known of a synchronous call when it begins, in the two words that a function can return.
+/// The data of a synchronous call at its start, in the two words that a function can return.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Begun {
-    /// When it began, as its row has it; 0 if it is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     pub(super) tin: u64,
     /// Its eoi and ess.
     pub(super) at: u64,
 }
 
-/// What is known of an asynchronous call when it begins; it may end on another thread.
+/// The data of an asynchronous call at its start; it may end on another thread.
 #[derive(Debug, Clone, Copy)]
 pub struct OperationCall {
     site: &'static Site,
@@ -43,10 +43,10 @@ pub(super) fn begin(site: &'static Site) -> Begun {
     if state == OFF {
         return Begun::NOT;
     }
-    // Usually calls are timed in ticks, within a trace whose next place is known.
+    // Usually calls are timed in ticks, within a trace whose next position is known.
     if is_ticking(state) {
         if let Some(at) = trace::enter_fast() {
-            // Last, so that the call's time does not hold the probe's.
+            // Last, so that the call's time does not contain the probe's.
             let tin = ticks::read();
             return Begun { tin, at };
         }
@@ -60,7 +60,8 @@ fn is_ticking(state: u32) -> bool {
     (state as i32) > 0
 }
 
-/// Begins the first call of a site, one in a trace that spreads, or one that has no ticks.
+/// Begins a call in the unusual cases: the first call of a site, a call in a trace that spreads, or
+/// a call without ticks.
 #[cold]
 #[inline(never)]
 fn begin_slowly(site: &'static Site) -> Begun {
@@ -75,13 +76,14 @@ fn begin_slowly(site: &'static Site) -> Begun {
     }
 }
 
-/// The key of the queues into which calls of this site are recorded, if they are.
+/// Returns the key of the queues into which calls of this site are recorded, if they are.
 fn recording_key(site: &'static Site) -> Option<u64> {
     let key = controller::active_key();
     (site.active().is_some() && key != 0).then_some(key)
 }
 
-/// Begins a call that has no place in a trace: when, as its row has it; 0 if it is not recorded.
+/// Begins a call that has no place in a trace. Returns its start in the form of a row, or 0 if the
+/// call is not recorded.
 #[inline(always)]
 pub(super) fn begin_timed(site: &'static Site) -> u64 {
     let state = site.state();
@@ -94,7 +96,7 @@ pub(super) fn begin_timed(site: &'static Site) -> u64 {
     }
 }
 
-/// Begins the first call of a site, or one that has no ticks.
+/// Begins the first call of a site, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn begin_timed_slowly(site: &'static Site) -> u64 {
@@ -116,8 +118,8 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(OperationCall, TraceCo
     Some((begun, context))
 }
 
-/// Ends a synchronous call that is recorded: hands its row to the queue, unless monitoring was disabled meanwhile,
-/// and leaves its place in the trace.
+/// Ends a synchronous call that is recorded: passes its row to the queue, unless monitoring was
+/// disabled meanwhile, and leaves its place in the trace.
 #[inline]
 pub(super) fn end(site: &'static Site, begun: Begun) {
     let tout = ticks::read();
@@ -129,7 +131,7 @@ pub(super) fn end(site: &'static Site, begun: Begun) {
     }
 }
 
-/// Ends a call for which the thread's block will not do, or that has no ticks.
+/// Ends a call for which the thread's block is not enough, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn end_slowly(site: &'static Site, begun: Begun) {
@@ -143,7 +145,7 @@ fn end_slowly(site: &'static Site, begun: Begun) {
         position,
         tin: begun.tin,
     });
-    // The stack is put right even if monitoring was disabled in the meantime.
+    // The stack must be corrected even if monitoring was disabled meanwhile.
     trace::leave(begun.at);
 }
 
@@ -162,7 +164,7 @@ pub(super) fn end_async(begun: &OperationCall) {
     );
 }
 
-/// Hands a call to the queue, by whatever way there is. What is not taken is counted.
+/// Passes a call to the queue in any possible way. A refused call is counted.
 pub(super) fn push(key: u64, call: [u64; queue::CALL_WORDS]) {
     if !queue::append_call(short_of(key), || call) {
         queue::push_call(key, controller::active_queues, call);
@@ -179,7 +181,7 @@ pub(super) fn push_record(
     queue::push(key, controller::active_queues, schema, timestamp, write);
 }
 
-/// Now, as the row of a call has it: marked unless it is in ticks.
+/// Returns the present time in the form of a row: marked unless it is in ticks.
 #[inline]
 pub(super) fn read_marked(key: u64) -> u64 {
     if is_in_ticks(key) {
@@ -189,7 +191,7 @@ pub(super) fn read_marked(key: u64) -> u64 {
     }
 }
 
-/// Tells that a trace comes from another process.
+/// Records that a trace comes from another process.
 pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
     let (parent, order) = (parent.kieker_trace_id(), parent.kieker_order_id());
     tell_trace(
@@ -201,7 +203,7 @@ pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
     );
 }
 
-/// Tells of a trace that begins on this thread, and where it comes from.
+/// Records a trace that begins on this thread, and its origin.
 #[cold]
 pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
     let key = controller::active_key();
@@ -220,13 +222,13 @@ pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
     });
 }
 
-/// What Kieker writes where there is no session (`OperationExecutionRecord.NO_SESSION_ID`).
+/// Kieker's value for no session (`OperationExecutionRecord.NO_SESSION_ID`).
 pub(crate) fn no_session() -> Interned {
     static NO_SESSION: LazyLock<Interned> = LazyLock::new(|| Interned::new("<no-session-id>"));
     *NO_SESSION
 }
 
-/// The number of this thread among those that have asked, from 1.
+/// Returns the number of this thread among those that have asked, from 1.
 fn thread_number() -> u32 {
     static THREADS: AtomicU32 = AtomicU32::new(1);
     thread_local! {
@@ -238,7 +240,7 @@ fn thread_number() -> u32 {
     NUMBER.get()
 }
 
-/// The signature of the call site with this number, as a row names it.
+/// Returns the signature of the call site with this number, as it is in a row.
 pub(crate) fn signature(site: usize) -> Option<Interned> {
     registry::signature(SiteNumber::new(site)?)
 }

@@ -1,11 +1,10 @@
 //! All call sites that were ever entered, and whether calls of them are recorded.
 //!
-//! A site enters itself here at its first call, gets a number that it keeps, and learns whether it
-//! is active; from then on it looks at nothing but its own state.
-//! Whatever decides about that (the installed controller, whether it is enabled, its patterns) is
-//! passed to the registry, which then sets the state of every site.
-//! All states are set under one lock, so the last decision is the one that stays; a call that begins
-//! meanwhile may still see the one before, once.
+//! A site registers itself at its first call, gets a permanent number, and learns whether it is
+//! active. From then on a call reads only the state of its own site. Three things decide that
+//! state: the installed controller, whether it is enabled, and its patterns. They are passed to the
+//! registry, which sets the state of every site. All states are set under one lock, so the last
+//! decision stays. A call that begins meanwhile may still see the previous state, once.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,19 +26,19 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
 });
 
 thread_local! {
-    /// Whether this thread is at work here: what it calls meanwhile (an allocator with probes, say)
-    /// must not wait for it.
+    /// Whether this thread is at work here. Code that it calls meanwhile (for example an allocator
+    /// with probes) must not wait for it.
     static AT_WORK: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Registry {
     /// A site's number is its position plus one.
     entries: Vec<Entry>,
-    /// The tag of the installed controller's queues, if it takes records, else [`OFF`].
+    /// The tag of the installed controller's queues if it accepts records, otherwise [`OFF`].
     tag: u32,
-    /// Its patterns; `None` as long as there was no controller.
+    /// The controller's patterns; `None` until there was a controller.
     patterns: Option<Arc<PatternList>>,
-    /// Counts the lists of patterns.
+    /// The number of changes of the list of patterns.
     changes: u64,
 }
 
@@ -51,7 +50,7 @@ struct Entry {
 }
 
 impl Registry {
-    /// The state of a site that the patterns let record, or do not.
+    /// Returns the state of a site that the patterns let record, or do not.
     fn state(&self, is_active: bool) -> u32 {
         if is_active { self.tag } else { OFF }
     }
@@ -68,14 +67,14 @@ fn is_active(site: &Site, patterns: Option<&PatternList>) -> bool {
     patterns.is_none_or(|it| it.is_empty() || it.is_active(site.signature().as_str()))
 }
 
-/// Enters a site and sets its state; returns its number, if it is active.
+/// Registers a site and sets its state. Returns its number if it is active.
 ///
-/// A call made while the same thread is at work here is lost, and its site stays unknown.
+/// A call made while the same thread is at work here is lost, and its site stays unregistered.
 #[cold]
 pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     let registered = with_registry(|registry| {
         let number = match site.number() {
-            // Another thread's first call was faster.
+            // Another thread's first call came earlier.
             Some(number) => number,
             None => {
                 let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
@@ -95,11 +94,11 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     })
 }
 
-/// Sets the key of the queues that calls are recorded into, 0 for none, and the patterns, and with
-/// them the state of every site.
+/// Sets the key of the queues into which calls are recorded, 0 for none, and the patterns. This
+/// sets the state of every site.
 ///
-/// To be called by one thread at a time: the patterns are tried without the lock, so that first
-/// calls of other sites need not wait for it.
+/// Only one thread at a time may call it. Patterns are matched without the lock, so that first
+/// calls of other sites need not wait.
 pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
     let to_judge = with_registry(|registry| {
         registry.tag = if key == 0 { OFF } else { tag_of(key) };
@@ -119,7 +118,7 @@ pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
     }
     let judged = with_registry(|registry| {
         if registry.changes == changes {
-            // Sites that came meanwhile were judged by these patterns.
+            // Sites that were registered meanwhile used these patterns already.
             for (entry, judged) in registry.entries.iter_mut().zip(entries) {
                 entry.is_active = judged.is_active;
             }
@@ -129,14 +128,14 @@ pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
     judged.unwrap_or_default();
 }
 
-/// The signature of the site with this number, if there is one.
+/// Returns the signature of the site with this number, if there is one.
 pub(super) fn signature(number: SiteNumber) -> Option<Interned> {
     let site = with_registry(|registry| Some(registry.entries.get(number.index())?.site))??;
-    // Without the lock: at the first time the signature is made.
+    // Without the lock: the first call makes the signature.
     Some(site.signature())
 }
 
-/// Marks this thread as one that works here, until it is dropped.
+/// Marks this thread as at work here, until the guard is dropped.
 struct ReentranceGuard;
 
 impl Drop for ReentranceGuard {
@@ -145,16 +144,16 @@ impl Drop for ReentranceGuard {
     }
 }
 
-/// Keeps all other threads from entering sites and from switching them.
+/// While it lives, no other thread can register sites or switch them.
 pub(crate) struct RegistryHold(MutexGuard<'static, Registry>);
 
-/// To be called inside.
+/// The caller must be inside.
 pub(crate) fn hold_registry() -> RegistryHold {
     RegistryHold(REGISTRY.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl RegistryHold {
-    /// Nothing is recorded at any site from now on.
+    /// From now on nothing is recorded at any site.
     pub(crate) fn switch_off(&mut self) {
         self.0.tag = OFF;
         self.0.tell_all();

@@ -25,25 +25,25 @@ const HEADER_KIND: u32 = KIND_CALL as u32;
 
 /// Calls are not recorded.
 pub(super) const OFF: u32 = 0;
-/// Whether calls are recorded was not asked yet. Negative, as every state that is not in ticks.
+/// It is not yet known whether calls are recorded. Negative, like every state that is not in ticks.
 const UNKNOWN: u32 = NOT_IN_TICKS;
 
 /// A place in the program where calls are recorded: one static a probe.
 #[derive(Debug)]
 pub struct Site {
-    /// [`OFF`], [`UNKNOWN`], or the tag of the queues into which calls are recorded: one load says
-    /// all that a call needs to know.
+    /// [`OFF`], [`UNKNOWN`], or the tag of the queues into which calls are recorded. One load gives
+    /// all data that a call needs.
     state: AtomicU32,
-    /// The number as the rows of calls have it, once the site is registered: it stays as it is.
+    /// The number in the form of the rows of calls, once the site is registered. It never changes.
     header: AtomicU32,
     operation: Operation,
-    /// Made at the first call that is recorded; afterwards a call writes four bytes.
+    /// Made at the first recorded call; after that a call writes only the site's number.
     signature: LazyString,
     /// Made at the first event.
     class: LazyString,
 }
 
-/// Which of the program's sites this is, from 1, in the order of their first calls.
+/// The number of a site in the program, from 1, in the order of their first calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct SiteNumber(NonZeroU32);
 
@@ -51,7 +51,8 @@ impl SiteNumber {
     /// The first one.
     pub(super) const FIRST: Self = Self(NonZeroU32::MIN);
 
-    /// `None` beyond 16 million sites, whose probes alone would be gigabytes of machine code.
+    /// Returns `None` beyond 16 million sites, whose probes alone would be gigabytes of machine
+    /// code.
     pub(super) fn new(number: usize) -> Option<Self> {
         let number = u32::try_from(number).ok()?;
         let number = NonZeroU32::new(number)?;
@@ -73,7 +74,7 @@ impl SiteNumber {
 enum Operation {
     /// The whole signature.
     Named(&'static str),
-    /// A function, with the text that the macro could make.
+    /// A function, with the part of the signature that the macro could make.
     Function {
         modifiers_and_return: &'static str,
         /// The type name of a function inside this one.
@@ -84,12 +85,12 @@ enum Operation {
 }
 
 impl Site {
-    /// A site with a signature of its own.
+    /// Creates a site with a signature of its own.
     pub const fn named(signature: &'static str) -> Self {
         Self::with(Operation::Named(signature))
     }
 
-    /// The site of a function; `here` returns the type name of a function declared in it.
+    /// Creates the site of a function; `here` returns the type name of a function declared in it.
     pub const fn new(
         modifiers_and_return: &'static str,
         here: fn() -> &'static str,
@@ -128,13 +129,13 @@ impl Site {
         AsyncCall::begin(self, begin_async)
     }
 
-    /// Begins a call of which a duration is recorded; it ends when the guard is dropped.
+    /// Begins a call that makes a duration record; it ends when the guard is dropped.
     #[inline(always)]
     pub fn enter_duration(&'static self) -> DurationGuard {
         DurationGuard::new(self)
     }
 
-    /// Begins a call that is added up; it ends when the guard is dropped.
+    /// Begins a call that is added to a cell; it ends when the guard is dropped.
     #[inline(always)]
     pub fn enter_aggregated<const HISTOGRAM: bool>(
         &'static self,
@@ -143,13 +144,15 @@ impl Site {
         AggregatedGuard::new(self, slot)
     }
 
-    /// Whether a call is recorded here of which one in `of` is; counts it if the site is active.
+    /// Whether this call is recorded when one call in `of` is. Counts the call if the site is
+    /// active.
     #[inline]
     pub fn is_turn(&'static self, turns: &'static LocalKey<Turns>, of: u32) -> bool {
         self.active().is_some() && turns.with(|turns| turns.next(of))
     }
 
-    /// The site's number if calls are recorded; one relaxed load, except for the first call.
+    /// Returns the site's number if calls are recorded; one relaxed load, except for the first
+    /// call.
     #[inline]
     pub(super) fn active(&'static self) -> Option<SiteNumber> {
         match self.state.load(Ordering::Relaxed) {
@@ -159,16 +162,16 @@ impl Site {
         }
     }
 
-    /// What a call has to know when it begins.
+    /// Returns the state that a call needs at its start.
     #[inline(always)]
     pub(super) fn state(&self) -> u32 {
         self.state.load(Ordering::Relaxed)
     }
 
-    /// What a call has to know when it ends, and then the first word of its row.
+    /// Returns the state that a call needs at its end, before it reads the first word of its row.
     #[inline(always)]
     pub(super) fn state_at_end(&self) -> u32 {
-        // Who sees a state that says that calls are recorded sees the header, too.
+        // A call that sees a recording state also sees the header.
         self.state.load(Ordering::Acquire)
     }
 
@@ -178,7 +181,7 @@ impl Site {
         u64::from(self.header.load(Ordering::Relaxed))
     }
 
-    /// The number, once the site is registered; for the registry.
+    /// Returns the number, once the site is registered; for the registry.
     #[inline]
     pub(super) fn number(&self) -> Option<SiteNumber> {
         let number = self.header.load(Ordering::Relaxed) >> KIND_BITS;
@@ -205,19 +208,20 @@ impl Site {
         self.signature.get(|| self.operation.signature())
     }
 
-    /// The class that declares the operation, as its signature has it.
+    /// Returns the class that declares the operation, from its signature.
     pub(super) fn class(&self) -> Interned {
         self.class
             .get(|| Interned::new(declaring_class(self.signature().as_str())))
     }
 }
 
-/// A string that is interned when it is needed for the first time, perhaps by several threads at once.
+/// A string that is interned at its first use, perhaps by several threads at once.
 ///
-/// A `OnceLock` would make a thread wait for another one, which the child of a fork does not have.
+/// With a `OnceLock` a thread could wait for another thread, which the child of a fork does not
+/// have.
 #[derive(Debug)]
 struct LazyString(
-    /// One more than the handle's number; 0 as long as there is none.
+    /// The handle's number plus one; 0 if there is no handle yet.
     AtomicU32,
 );
 
@@ -239,7 +243,7 @@ impl LazyString {
 }
 
 impl Operation {
-    /// The signature as Kieker writes it: `public Receipt shop.Shop.order(Basket, u32)`.
+    /// Returns the signature as Kieker writes it: `public Receipt shop.Shop.order(Basket, u32)`.
     fn signature(&self) -> Interned {
         match self {
             Self::Named(signature) => Interned::new(signature),
@@ -260,11 +264,11 @@ impl Operation {
 
 /// A thread's count of the calls at one site: one call of a given number has its turn.
 ///
-/// Each thread begins at random, so that threads of a few calls each are sampled as well, and as
-/// often in the long run.
+/// Each thread begins at a random position, so that threads with a few calls are sampled as well,
+/// and equally often in the long run.
 #[derive(Debug)]
 pub struct Turns {
-    /// Calls until the next turn, that one included; 0 if none was counted yet.
+    /// Calls until the next turn, including that one; 0 if none was counted yet.
     left: Cell<u32>,
 }
 
@@ -278,7 +282,7 @@ impl Turns {
         Self { left: Cell::new(0) }
     }
 
-    /// Counts a call; whether it is the turn of this one, as of every `of`th.
+    /// Counts a call; returns whether it is one of every `of` calls that has its turn.
     #[inline]
     pub fn next(&self, of: u32) -> bool {
         let left = self.left.get();

@@ -1,13 +1,13 @@
-//! A barrier between two sides of which one passes very often and the other one once.
+//! A barrier between two sides: one passes it very often, the other one once.
 //!
-//! Each side writes a word of its own and then reads that of the other; at least one of them must see
-//! what the other one wrote. Without a barrier, a processor may delay the write past the read. A
-//! barrier waits until all earlier writes have reached the cache. In `emit` this would take longer than
-//! everything else. With `membarrier(2)` the rare side issues the barrier on all processors that run
-//! this program, and the frequent side needs none.
+//! Each side writes its own word and then reads the other side's word. At least one of them must
+//! see the other's write. Without a barrier, a processor may delay the write past the read. A
+//! barrier waits until all earlier writes have reached the cache. In `emit` this would take longer
+//! than everything else. With `membarrier(2)` the rare side issues the barrier on all processors
+//! that run this program, and the frequent side needs none.
 //!
-//! The names are those of folly's `AsymmetricThreadFence`.
-//! Where the system has no such call, both sides pay.
+//! The names come from folly's `AsymmetricThreadFence`. On systems without this call, both sides
+//! pay.
 
 use super::sync::{Ordering, fence};
 
@@ -20,10 +20,10 @@ mod members {
     use rustix::io;
     use rustix::thread::{MembarrierCommand, membarrier};
 
-    /// Whether the frequent side may leave it to the rare one.
+    /// Whether the rare side issues the barrier for the frequent side.
     static IS_REGISTERED: AtomicBool = AtomicBool::new(false);
 
-    /// No processor delays a write for this long: it is some thousand times the usual delay.
+    /// No processor delays a write for this long: it is about a thousand times the usual delay.
     const STORES_VISIBLE_AFTER: Duration = Duration::from_millis(1);
 
     fn register() -> io::Result<()> {
@@ -46,9 +46,9 @@ mod members {
         if !is_registered() || ask().is_ok() {
             return;
         }
-        // The child of a fork need not be registered.
+        // The child of a fork may not be registered.
         if register().and_then(|()| ask()).is_err() {
-            // The program has forbidden itself the call since.
+            // The program has forbidden itself this call since then.
             IS_REGISTERED.store(false, Ordering::Relaxed);
             std::thread::park_timeout(STORES_VISIBLE_AFTER);
         }
@@ -66,12 +66,12 @@ mod members {
     pub(super) fn all() {}
 }
 
-/// Makes the frequent side cheap from now on, if the system can.
+/// Makes the frequent side cheap from now on, if the system supports it.
 ///
-/// A system call, which may take some milliseconds in a program with many threads.
+/// This is a system call, which may take some milliseconds in a program with many threads.
 pub(super) use members::prepare;
 
-/// The barrier of the side that passes often.
+/// The barrier of the frequent side.
 #[inline(always)]
 pub(super) fn light() {
     if members::is_registered() {
@@ -81,7 +81,7 @@ pub(super) fn light() {
     }
 }
 
-/// The barrier of the side that passes seldom: some microseconds.
+/// The barrier of the rare side. It takes some microseconds.
 pub(super) fn heavy() {
     fence(Ordering::SeqCst);
     members::all();

@@ -1,9 +1,10 @@
 //! A block of rows, written by one thread while the collector reads it.
 //!
-//! A block is a list of 64-bit words. The first word says how many rows and words are committed. The
-//! owner, a single thread, writes a row after the last one with plain stores and commits it with one
-//! release store. The collector loads the first word with acquire and then sees all rows below it.
-//! The second word says whether another thread has sealed the block, and at which row.
+//! A block is a list of 64-bit words. The first word holds the number of committed rows and words.
+//! The owner, a single thread, writes a row after the last one with plain stores and commits it
+//! with one release store. The collector loads the first word with acquire and then sees all
+//! committed rows. The second word says whether another thread has sealed the block, and at which
+//! row.
 //!
 //! ```text
 //! committed      sealed  call                                      record
@@ -27,15 +28,15 @@ use super::sync::{AtomicU64, Mutex, MutexGuard, Ordering};
 /// number in the order of its trace (eoi) and its depth on the stack (ess).
 pub(crate) const CALL_WORDS: usize = 5;
 
-/// The lowest byte of a header: what the row is. The rest of a call's header is the number of its
-/// site. A record's header has the number of its type in the second byte and its length in the
+/// The lowest byte of a header: the kind of the row. The rest of a call's header is the number of
+/// its site. A record's header has the number of its type in the second byte and its length in the
 /// upper half.
 pub(crate) const KIND: u64 = 0xff;
-/// A call of which an operation execution is recorded.
+/// A call that becomes an operation execution record.
 pub(crate) const KIND_CALL: u64 = 1;
-/// A call of which a duration is recorded.
+/// A call that becomes a duration record.
 pub(crate) const KIND_DURATION: u64 = 3;
-/// A record as bytes. The lowest bit of calls alone is 1.
+/// A record as bytes. Only the kinds of calls have 1 in the lowest bit.
 const KIND_RECORD: u64 = 2;
 /// A record of a flat type as words; its length is in words.
 pub(super) const KIND_WORDS: u64 = 4;
@@ -43,10 +44,10 @@ pub(super) const KIND_WORDS: u64 = 4;
 /// Header and timestamp of a record.
 pub(super) const RECORD_HEADER_WORDS: usize = 2;
 
-/// The lowest bits of the first word: how many words are in use, the first two included.
+/// The lowest bits of the first word: the number of words in use, including the first two.
 const WORDS_IN_USE: u64 = 0xffff_ffff;
 
-/// Where the number of rows begins.
+/// The bit at which the number of rows begins.
 const ROWS_FROM: u32 = 32;
 
 /// The words of a block before its rows.
@@ -58,15 +59,15 @@ const EMPTY: u64 = HEAD_WORDS as u64;
 /// One row, in the first word.
 pub(super) const ROW: u64 = 1 << ROWS_FROM;
 
-/// Set in the first word when nothing is taken any more. It belongs to the number of words, so that
-/// the owner finds no room and needs no check of its own.
+/// Set in the first word when the block takes no more rows. The bit is part of the number of words,
+/// so the owner finds no room and needs no check of its own.
 pub(super) const SEALED: u64 = 1 << 31;
 
-/// The second word of a block that nobody has sealed but its owner.
+/// The second word of a block that no other thread has sealed.
 const OPEN: u64 = 0;
 
-/// The second word while another thread seals the block. Afterwards it is what the first word was
-/// then, which is never so small.
+/// The second word while another thread seals the block. Afterwards it holds the first word of that
+/// moment, which is never so small.
 const SEALING: u64 = 1;
 
 /// More types than this in one block would make the search for a type's number slow. The block then
@@ -88,7 +89,7 @@ pub(crate) enum QueueRow<'a> {
 }
 
 impl QueueRow<'_> {
-    /// How many words of a block it takes.
+    /// Returns how many words of a block it takes.
     pub(super) fn words(&self) -> usize {
         match self {
             Self::Call(_) => CALL_WORDS,
@@ -97,7 +98,7 @@ impl QueueRow<'_> {
     }
 }
 
-/// How many words of a block a record of `bytes` bytes takes.
+/// Returns how many words of a block a record of `bytes` bytes takes.
 pub(super) fn record_words(bytes: usize) -> usize {
     bytes.div_ceil(8).saturating_add(RECORD_HEADER_WORDS)
 }
@@ -106,12 +107,12 @@ pub(super) fn record_words(bytes: usize) -> usize {
 #[derive(Debug)]
 pub(crate) struct Block {
     words: Box<[AtomicU64]>,
-    /// The types of the records. The owner locks them to add one, the reader to learn about a number
-    /// that it does not know.
+    /// The types of the records. The owner locks them to add one. The reader locks them to look up
+    /// a number that it does not know.
     types: Mutex<Vec<Arc<Schema>>>,
 }
 
-/// How far a block is filled or read.
+/// A fill position or a read position in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {
     pub(super) rows: u64,
@@ -119,7 +120,7 @@ pub(super) struct Extent {
 }
 
 impl Extent {
-    /// That of a block without a row.
+    /// The position in a block without a row.
     pub(super) const NONE: Self = Self {
         rows: 0,
         words: HEAD_WORDS,
@@ -148,10 +149,10 @@ impl Block {
         }
     }
 
-    /// A block of the size of this row, with it.
+    /// Returns a block that has exactly the size of this row and holds it.
     pub(super) fn with(row: &QueueRow<'_>) -> Self {
         let block = Self::new(row.words().saturating_add(HEAD_WORDS));
-        // There is room for it, and for its type.
+        // The row and its type always fit.
         block.append(row);
         block
     }
@@ -160,24 +161,24 @@ impl Block {
         &self.words
     }
 
-    /// How many words it has.
+    /// The number of words.
     pub(super) fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// How many bytes these are.
+    /// The number of bytes.
     pub(super) fn bytes(&self) -> usize {
         self.words.len().saturating_mul(8)
     }
 
-    /// How many rows and words are committed.
+    /// Returns how many rows and words are committed.
     pub(super) fn committed(&self) -> Extent {
         let head = self.words.first();
         Extent::of(head.map_or(EMPTY, |head| head.load(Ordering::Acquire)))
     }
 
-    /// Keeps the owner from appending, and says what was committed before: for the owner itself, or
-    /// when it is gone.
+    /// Prevents further appends, and returns the extent that was committed before. Only for the
+    /// owner itself, or when the owner is gone.
     pub(super) fn seal(&self) -> Extent {
         let head = self.words.first();
         Extent::of(head.map_or(EMPTY, |head| head.fetch_or(SEALED, Ordering::AcqRel)))
@@ -186,7 +187,7 @@ impl Block {
     /// As [`Self::seal`], while the owner may be appending.
     ///
     /// An owner that was just about to commit may still do so; the returned extent does not change.
-    /// Only one may call it, once.
+    /// Only one thread may call it, and once.
     pub(super) fn seal_from_afar(&self) -> Extent {
         let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() else {
             return Extent::NONE;
@@ -198,7 +199,7 @@ impl Block {
         Extent::of(first.map_or_else(|owners| owners, |_| end))
     }
 
-    /// Forgets its rows. Nobody else may be using it.
+    /// Removes its rows. No other thread may be using the block.
     pub(super) fn clear(&self) {
         if let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() {
             committed.store(EMPTY, Ordering::Relaxed);
@@ -207,7 +208,7 @@ impl Block {
         self.lock_types().clear();
     }
 
-    /// Appends a row, if there is room. Only the block's owner may call it.
+    /// Appends a row if there is room; returns whether it did. Only the block's owner may call it.
     pub(super) fn append(&self, row: &QueueRow<'_>) -> bool {
         match row {
             QueueRow::Call(call) => append_call(&self.words, || *call),
@@ -221,7 +222,7 @@ impl Block {
         }
     }
 
-    /// The number of a type in this block; `None` when it has too many.
+    /// Returns the number of a type in this block; `None` if the block has too many types.
     pub(super) fn number_of(&self, schema: &Arc<Schema>) -> Option<u8> {
         let mut types = self.lock_types();
         let known = types.iter().position(|known| Arc::ptr_eq(known, schema));
@@ -236,8 +237,8 @@ impl Block {
         u8::try_from(number).ok()
     }
 
-    /// The type of a record with this header; `known` are the types of this block, as far as they were
-    /// needed.
+    /// Returns the type of a record with this header. `known` caches the types of this block that
+    /// were needed so far.
     pub(super) fn type_of<'a>(
         &self,
         header: u64,
@@ -256,8 +257,8 @@ impl Block {
     }
 }
 
-/// Appends a call, if there is room and the block was not sealed before, even by another thread: the
-/// hot path of probes. `call` is asked once there is room.
+/// Appends a call if there is room and the block is not sealed, not even by another thread. This is
+/// the hot path of probes. `call` is evaluated only if there is room.
 ///
 /// Only the block's owner may call it.
 #[inline(always)]
@@ -278,7 +279,7 @@ pub(super) fn append_call(words: &[AtomicU64], call: impl FnOnce() -> [u64; CALL
     commit_exactly(words, committed.wrapping_add(ROW | CALL_WORDS as u64))
 }
 
-/// Appends a record whose type has this number, if there is room and the block was not sealed before,
+/// Appends a record whose type has this number, if there is room and the block is not sealed, not
 /// even by another thread. Only the block's owner may call it.
 pub(super) fn append_record(
     words: &[AtomicU64],
@@ -290,7 +291,7 @@ pub(super) fn append_record(
         .is_some_and(|commit| commit_exactly(words, commit))
 }
 
-/// Writes a record after the last row, without committing it; the word to commit with.
+/// Writes a record after the last row, without committing it. Returns the word to commit with.
 fn write_record(words: &[AtomicU64], number: u8, timestamp: i64, fields: &[u8]) -> Option<u64> {
     let committed = words.first()?.load(Ordering::Relaxed);
     let needed = record_words(fields.len());
@@ -321,30 +322,30 @@ fn write_record(words: &[AtomicU64], number: u8, timestamp: i64, fields: &[u8]) 
     Some(committed.wrapping_add(ROW).wrapping_add(needed))
 }
 
-/// How many words are in use; more than any block has if it is sealed.
+/// Returns how many words are in use. For a sealed block this is more than any block has.
 #[inline(always)]
 pub(super) fn words_in_use(committed: u64) -> usize {
     usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX)
 }
 
-/// Commits what was written, unless the block was sealed meanwhile; whether it was committed.
+/// Commits the written row, unless the block was sealed meanwhile; returns whether it was
+/// committed.
 #[inline(always)]
 pub(super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> bool {
     let Some(head @ [committed, sealed]) = words.first_chunk::<HEAD_WORDS>() else {
         return false;
     };
     committed.store(commit, Ordering::Release);
-    // The thread that seals does the same in the opposite order, so that one of the two sees the
-    // other.
+    // The sealing thread does the same in the opposite order, so one of the two sees the other.
     barrier::light();
     sealed.load(Ordering::Relaxed) == OPEN || settle(head, commit)
 }
 
-/// Whether the committed row is before the end of a block that another thread seals. The first of
-/// the two threads to write the end decides it.
+/// Returns whether the committed row is before the end of a block that another thread seals. The
+/// first of the two threads to write the end decides it.
 #[cold]
 fn settle([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> bool {
-    // The commit has overwritten what keeps the owner from appending.
+    // The commit has overwritten the bit that prevents the owner from appending.
     committed.fetch_or(SEALED, Ordering::Relaxed);
     let end = match sealed.compare_exchange(SEALING, commit, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => commit,

@@ -20,7 +20,7 @@ pub(crate) struct BlockPart {
 #[derive(Debug, Default)]
 pub(crate) struct BlockReader {
     pub(super) part: Option<BlockPart>,
-    /// The types of the block, as far as they were needed.
+    /// The types of the block that were needed so far.
     pub(super) types: Vec<Arc<Schema>>,
     /// The bytes of the last record.
     fields: Vec<u8>,
@@ -28,13 +28,13 @@ pub(crate) struct BlockReader {
 }
 
 impl BlockReader {
-    /// Goes on with this part.
+    /// Continues with this part.
     pub(crate) fn read(&mut self, part: BlockPart) {
         self.part = Some(part);
         self.types.clear();
     }
 
-    /// Whether there is another row. Lets go of the part if there is none.
+    /// Whether there is another row. Releases the part if there is none.
     #[inline]
     pub(crate) fn has_row(&mut self) -> bool {
         match &self.part {
@@ -51,7 +51,7 @@ impl BlockReader {
         self.part.is_some()
     }
 
-    /// The next row, if it is a call; it stays.
+    /// Returns the next row if it is a call, without consuming it.
     #[inline]
     pub(crate) fn next_call(&self) -> Option<[u64; CALL_WORDS]> {
         let BlockPart { block, from, until } = self.part.as_ref()?;
@@ -59,8 +59,8 @@ impl BlockReader {
         words.first_chunk().and_then(call_in)
     }
 
-    /// Passes the calls that are next to `take`, at most `max_rows` of them, until `take` returns
-    /// `false`. That call stays. The others count as taken even if `take` panics.
+    /// Passes the next calls to `take`, at most `max_rows` calls, until `take` returns `false`.
+    /// That call stays. The others count as taken even if `take` panics.
     #[inline]
     pub(crate) fn calls(
         &mut self,
@@ -93,7 +93,7 @@ impl BlockReader {
             flat,
         } = self;
         let BlockPart { block, from, until } = part.as_mut()?;
-        // If this is no row, nothing of the part can be read.
+        // If this is not a valid row, the rest of the part cannot be read.
         let at = std::mem::replace(from, *until);
         let words = block.words().get(at..*until)?;
         if let Some(call) = words.first_chunk().and_then(call_in) {
@@ -134,7 +134,7 @@ impl BlockReader {
     }
 }
 
-/// The call in these words, if they are one.
+/// Returns the call in these words, if they are one.
 #[inline]
 fn call_in(words: &[AtomicU64; CALL_WORDS]) -> Option<[u64; CALL_WORDS]> {
     let call = words.each_ref().map(|word| word.load(Ordering::Relaxed));

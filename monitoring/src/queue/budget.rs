@@ -11,21 +11,21 @@ use super::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering}
 /// A word of a block.
 pub(super) const WORD_BYTES: usize = 8;
 
-/// The first block of a thread: of ten thousand threads that emit little, each has only this.
+/// The first block of a thread. Ten thousand threads that emit little have only this one each.
 #[cfg(not(all(test, baler_loom)))]
 pub(super) const LEAST_WORDS: usize = (1 << 10) / WORD_BYTES;
 
-/// Loom looks at every word by itself.
+/// Loom checks every word by itself, so models need small blocks.
 #[cfg(all(test, baler_loom))]
 pub(super) const LEAST_WORDS: usize = 16;
 
-/// How large a block becomes unless the budget is small or threads are many: large enough that what
-/// is paid once a block does not count. That is some three microseconds where threads pause between
-/// calls, for by then the collector has touched all that is shared: with a quarter of these words it
-/// was an eighth of the calls' time.
+/// The largest block, unless the budget is small or there are many threads. It is so large that the
+/// cost of changing blocks does not matter. A change costs about three microseconds if threads
+/// pause between calls, because the collector has touched all shared data meanwhile. With a quarter
+/// of these words it took an eighth of the calls' time.
 const MOST_WORDS: usize = LEAST_WORDS << (SIZES - 1);
 
-/// How large a block becomes in a budget of which [`MOST_WORDS`] would be a great part.
+/// The largest block in a budget of which [`MOST_WORDS`] would be a large part.
 const FEWER_WORDS: usize = MOST_WORDS / 4;
 
 /// What happens to a record when there is no room for it.
@@ -38,20 +38,20 @@ pub enum Overflow {
     Block,
     /// The thread waits for at most this time, then the record is dropped.
     BlockTimeout(Duration),
-    /// The new record is dropped. The default: monitoring must not stall what it monitors, and
-    /// nothing costs the thread less.
+    /// The new record is dropped. This is the default: monitoring must not stall the monitored
+    /// program, and no other policy costs the thread less.
     #[default]
     DropNewest,
     /// The oldest block of records is dropped, the thread's own if it has one. Blocks that threads
-    /// are still filling are spared; where there is no other, the new record is dropped.
+    /// are still filling are not dropped. If there is no other block, the new record is dropped.
     DropOldest,
 }
 
 impl Overflow {
-    /// Why a record is lost when this policy finds no room.
+    /// Returns the reason of a loss when this policy finds no room.
     pub(crate) const fn loss(self) -> LossReason {
         match self {
-            // Without a limit, a thread stops waiting only because nobody will make room.
+            // Without a time limit, a thread stops waiting only because no more room will be made.
             Self::Block => LossReason::Shutdown,
             Self::BlockTimeout(_) => LossReason::BlockTimeout,
             Self::DropNewest => LossReason::QueueFullNewest,
@@ -70,21 +70,21 @@ pub(super) struct Budget {
     charged: AtomicUsize,
     free: Mutex<FreeBlocks>,
     room: Condvar,
-    /// Somebody found no room since the collector has looked last.
+    /// Whether a thread has found no room since the collector last checked.
     pressed: AtomicBool,
 }
 
-/// How many sizes of blocks there are: each twice the one before.
+/// The number of block sizes; each is twice the one before.
 const SIZES: usize = 8;
 
-/// Cleared blocks by their sizes. Together with those handed out they do not exceed the limit.
+/// Cleared blocks by their sizes. Together with the blocks in use they do not exceed the limit.
 #[derive(Debug, Default)]
 struct FreeBlocks {
     blocks: [Vec<Arc<Block>>; SIZES],
     bytes: usize,
-    /// How many threads wait for room.
+    /// The number of threads that wait for room.
     waiting: usize,
-    /// Whether one of them was not woken although there is room.
+    /// Whether there is room of which no waiting thread was notified.
     untold: bool,
 }
 
@@ -102,7 +102,7 @@ impl Budget {
         }
     }
 
-    /// The bytes that are handed out.
+    /// The bytes in use.
     pub(super) fn charged(&self) -> usize {
         self.charged.load(Ordering::Relaxed)
     }
@@ -117,14 +117,14 @@ impl Budget {
         self.most_words
     }
 
-    /// The words of the largest block of one of `threads` threads: their open blocks together shall
-    /// leave most of the budget to those that are full.
+    /// The words of the largest block of one of `threads` threads. The open blocks of all threads
+    /// together must leave most of the budget to full blocks.
     pub(super) fn most_words_of(&self, threads: usize) -> usize {
         let share = self.limit / 4 / WORD_BYTES / threads.max(1);
         power_of_two_below(share).clamp(LEAST_WORDS, self.most_words)
     }
 
-    /// How many bytes may be unread before the collector is woken out of its turn.
+    /// Returns how many bytes may be unread before the collector is woken early.
     pub(super) fn wake_bytes(&self) -> usize {
         self.limit / 4
     }
@@ -134,7 +134,7 @@ impl Budget {
         self.charged() >= self.limit / 2
     }
 
-    /// Takes this number of bytes from the budget, if it has them.
+    /// Charges this number of bytes, if the budget has them; returns whether it did.
     pub(super) fn charge(&self, bytes: usize) -> bool {
         let charge = |charged: usize| charged.checked_add(bytes).filter(|sum| *sum <= self.limit);
         self.charged
@@ -142,21 +142,21 @@ impl Budget {
             .is_ok()
     }
 
-    /// A block of `words` words, a power of two, that were charged.
+    /// Returns a block of `words` words, a power of two. The caller has charged them.
     pub(super) fn block(&self, words: usize) -> Arc<Block> {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(block) = free.of_size(words).and_then(Vec::pop) {
             free.bytes = free.bytes.saturating_sub(block.bytes());
             return block;
         }
-        // What is kept for later makes way for a block of another size.
+        // Cached blocks make way for a block of another size.
         let keep = self.limit.saturating_sub(self.charged());
         free.shrink(keep);
         drop(free);
         Arc::new(Block::new(words))
     }
 
-    /// Takes a block back that nobody else uses, and the bytes that were charged for it.
+    /// Takes back a block that no other thread uses, and the bytes that were charged for it.
     pub(super) fn release_block(&self, block: Arc<Block>, charged: usize) {
         block.clear();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -172,15 +172,15 @@ impl Budget {
         self.release(charged);
     }
 
-    /// Gives bytes back, and wakes waiting threads once enough is free.
+    /// Gives bytes back, and wakes waiting threads once enough bytes are free.
     ///
-    /// A thread that is woken for each block fills it and waits again: that costs as much as the
+    /// A thread that is woken for each block fills it and waits again. That costs as much as the
     /// block's records. So it sleeps until a quarter is free, or until [`Self::tell`].
     pub(super) fn release(&self, bytes: usize) {
         if bytes == 0 {
             return;
         }
-        // Under the lock, so that nobody misses it between look and wait.
+        // Under the lock, so that no thread misses it between its check and its wait.
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let charged = self.charged.fetch_sub(bytes, Ordering::Relaxed);
         if free.waiting == 0 {
@@ -204,7 +204,7 @@ impl Budget {
     fn wake(&self, mut free: MutexGuard<'_, FreeBlocks>) {
         let untold = std::mem::take(&mut free.untold);
         drop(free);
-        // To notify is a system call each time, whether somebody waits or not.
+        // Notifying is always a system call, whether a thread waits or not.
         if untold {
             self.room.notify_all();
         } else {
@@ -212,21 +212,21 @@ impl Budget {
         }
     }
 
-    /// Says that there was no room for somebody.
+    /// Records that a thread found no room.
     pub(super) fn press(&self) {
         self.pressed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there was no room for somebody since the last call.
+    /// Whether a thread has found no room since the last call.
     pub(super) fn take_pressed(&self) -> bool {
         self.pressed.swap(false, Ordering::Relaxed)
     }
 
-    /// Waits until something was given back, or all were woken, but not longer than this, and not
-    /// at all if there is a reason to give up.
+    /// Waits until bytes were given back, all threads were woken, or `timeout` is over. Does not
+    /// wait if `gives_up` returns `true`.
     pub(super) fn wait(&self, bytes: usize, timeout: Duration, gives_up: impl Fn() -> bool) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        // Both change before the lock is taken to wake, so that no wake-up is missed.
+        // Both values change before the waker takes the lock, so no wake-up is missed.
         if self.charged().saturating_add(bytes) > self.limit && !gives_up() {
             free.waiting = free.waiting.saturating_add(1);
             let (mut free, _) = self
@@ -245,7 +245,7 @@ impl Budget {
 }
 
 impl FreeBlocks {
-    /// The blocks of `words` words; `None` if blocks of that size are not used again.
+    /// The cached blocks of `words` words; `None` if blocks of this size are not reused.
     fn of_size(&mut self, words: usize) -> Option<&mut Vec<Arc<Block>>> {
         if !words.is_power_of_two() {
             return None;
@@ -254,7 +254,7 @@ impl FreeBlocks {
         self.blocks.get_mut(usize::try_from(size).ok()?)
     }
 
-    /// Gives blocks back to the system until at most `keep` bytes are left.
+    /// Frees cached blocks until at most `keep` bytes are left.
     fn shrink(&mut self, keep: usize) {
         for blocks in &mut self.blocks {
             while self.bytes > keep {
@@ -265,7 +265,7 @@ impl FreeBlocks {
     }
 }
 
-/// The largest power of two that is not above this; 0 of 0.
+/// Returns the largest power of two that is not above this number; 0 for 0.
 fn power_of_two_below(number: usize) -> usize {
     number.checked_ilog2().map_or(0, |bits| 1 << bits)
 }

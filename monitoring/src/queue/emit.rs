@@ -18,12 +18,12 @@ use super::set::QueueSet;
 use super::thread_queue::{Outcome, ThreadQueue};
 use super::{flat_rows, thread_block};
 
-/// A row buffer that grew above this is not kept.
+/// A larger row buffer is not kept.
 const KEEP_BYTES: usize = 64 << 10;
 
 thread_local! {
     static QUEUES: RefCell<ThreadQueues> = const { RefCell::new(ThreadQueues { queues: Vec::new() }) };
-    /// A row is built here, outside of every lock: building it runs the application's code.
+    /// A row is built here, outside of every lock, because building it runs the application's code.
     static ROW: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
@@ -40,13 +40,13 @@ struct SetQueue {
     queue: Arc<ThreadQueue>,
 }
 
-/// Appends a record to the calling thread's queue in the set with this key, or does what the set's
-/// overflow policy says; whether it was appended.
+/// Appends a record to the calling thread's queue in the set with this key, or applies the set's
+/// overflow policy. Returns whether the record was appended.
 ///
-/// `find` returns the set to which records are emitted now, and is called only where the thread's block
-/// does not suffice. If that is closed, and `find` then returns another one, that takes the record.
-/// `write` is the application's code. It may emit itself. If it panics, the panic passes through and
-/// the record was not emitted.
+/// `find` returns the set that receives records now. It is called only if the thread's block is not
+/// enough. If that set is closed and `find` then returns another one, the other one takes the
+/// record. `write` is the application's code and may emit itself. If it panics, the panic
+/// propagates and the record was not emitted.
 #[inline]
 pub(crate) fn push<F: Fn() -> Option<Arc<QueueSet>>>(
     key: u64,
@@ -68,17 +68,18 @@ pub(crate) fn push<F: Fn() -> Option<Arc<QueueSet>>>(
     };
     if fields.capacity() <= KEEP_BYTES {
         if let Some(_inside) = Inside::enter() {
-            // Without its storage the thread is about to end.
+            // If the thread-local storage is gone, the thread is about to end.
             ROW.try_with(|row| row.set(fields)).unwrap_or_default();
         }
     }
     pushed
 }
 
-/// The thread's row buffer, empty. A record that is emitted while another one is built gets a new one.
+/// Takes the thread's row buffer, empty. A record that is emitted while another one is built gets a
+/// new buffer.
 ///
-/// `None`, and the record is lost, if the thread may not emit now: a signal handler must not take a
-/// buffer that is only half moved.
+/// Returns `None`, and the record is lost, if the thread may not emit now. A signal handler must
+/// not take a buffer that is only half moved.
 fn take_row_buffer(key: u64) -> Option<Vec<u8>> {
     let _inside = admit(key)?;
     let mut fields = ROW.try_with(Cell::take).unwrap_or_default();
@@ -86,7 +87,7 @@ fn take_row_buffer(key: u64) -> Option<Vec<u8>> {
     Some(fields)
 }
 
-/// As [`push`], of a typed record. One whose type is flat goes straight into the thread's block.
+/// As [`push`], for a typed record. A record of a flat type goes straight into the thread's block.
 #[inline]
 pub(crate) fn push_record<R: Record, F: Fn() -> Option<Arc<QueueSet>>>(
     key: u64,
@@ -103,7 +104,7 @@ pub(crate) fn push_record<R: Record, F: Fn() -> Option<Arc<QueueSet>>>(
     }
 }
 
-/// Appends a record of a flat type that the thread's block may not know, or that has no room there.
+/// Appends a record of a flat type if the thread's block has no room or may not know the type.
 #[cold]
 #[inline(never)]
 fn push_record_slowly<R: Record>(
@@ -120,7 +121,7 @@ fn push_record_slowly<R: Record>(
     })
 }
 
-/// Appends a record of a type that the thread's block may not know, or that has no room there.
+/// Appends a record if the thread's block has no room or may not know its type.
 #[cold]
 #[inline(never)]
 fn push_slowly(
@@ -143,7 +144,7 @@ fn push_slowly(
     push_row(key, find, &row)
 }
 
-/// Appends a call for which the thread's block does not suffice.
+/// Appends a call if the thread's block is not enough.
 #[cold]
 #[inline(never)]
 pub(crate) fn push_call(
@@ -154,8 +155,8 @@ pub(crate) fn push_call(
     push_row(key, find, &QueueRow::Call(call))
 }
 
-/// Appends a row to the calling thread's queue in the set with this key, or does what the set's
-/// overflow policy says; whether it was appended.
+/// Appends a row to the calling thread's queue in the set with this key, or applies the set's
+/// overflow policy. Returns whether the row was appended.
 fn push_row(key: u64, find: impl Fn() -> Option<Arc<QueueSet>>, row: &QueueRow<'_>) -> bool {
     push_to_open_set(key, find, |set| {
         let pushed = QUEUES.try_with(|queues| {
@@ -171,16 +172,16 @@ fn push_row(key: u64, find: impl Fn() -> Option<Arc<QueueSet>>, row: &QueueRow<'
         });
         match pushed {
             Ok(Some(outcome)) => outcome,
-            // The thread's storage is gone already.
+            // The thread-local storage is gone.
             _ => set.push_aside(row),
         }
     })
 }
 
-/// Has the set that `find` returns take or count a record; whether it was taken.
+/// Lets the set that `find` returns take or count a record; returns whether it was taken.
 ///
-/// The set may be closed since it was found, when another controller has taken over. Then that one's
-/// takes the record, so that it is in the account of one of the two.
+/// The set may have been closed since it was found, because another controller has taken over. Then
+/// that controller's set takes the record, so exactly one of the two accounts for it.
 fn push_to_open_set(
     key: u64,
     find: impl Fn() -> Option<Arc<QueueSet>>,
@@ -201,7 +202,7 @@ fn push_to_open_set(
 }
 
 impl ThreadQueues {
-    /// The thread's queue in this set, which is made if need be.
+    /// Returns the thread's queue in this set, and creates it if necessary.
     fn find(&mut self, set: &Arc<QueueSet>) -> Arc<ThreadQueue> {
         if let Some(known) = self.queues.iter().find(|queue| queue.key == set.key()) {
             return Arc::clone(&known.queue);

@@ -17,11 +17,11 @@ use super::sync::{AtomicU64, Ordering};
 use super::thread_block;
 
 /// The most rows of one run: enough for a loop over a column to pay, and few enough to stay in the
-/// processor's first cache.
+/// processor's first-level cache.
 pub(crate) const MAX_ROWS: usize = 128;
 
-/// Appends a record to the thread's block, if its type is flat: `None` if it is not, `false` if the
-/// block has no room or does not know the type yet.
+/// Appends a record to the thread's block, if its type is flat. Returns `None` if it is not flat,
+/// and `false` if the block has no room or does not know the type yet.
 ///
 /// Not inlined, so that everything below is: the compiler then knows where the record is.
 #[inline(never)]
@@ -33,7 +33,8 @@ pub(super) fn append<R: Record>(key: u64, record: &R, timestamp: i64) -> Option<
     })
 }
 
-/// Remembers the number of a flat type in the thread's block, if that is one of the set with this key.
+/// Remembers the number of a flat type in the thread's block, if it belongs to the set with this
+/// key.
 #[cold]
 pub(super) fn learn_type<R: Record>(key: u64) -> bool {
     WordLayout::is_of(R::schema(), R::WIDTHS)
@@ -67,8 +68,8 @@ impl WordSink for ThreadBlockSink<'_> {
     }
 }
 
-/// Appends a row whose type has this number, if there is room and the block was not sealed before,
-/// even by another thread. Only the block's owner may call it.
+/// Appends a row whose type has this number, if there is room and the block is not sealed, not even
+/// by another thread. Only the block's owner may call it.
 #[inline(always)]
 pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
     block: &[AtomicU64],
@@ -81,7 +82,7 @@ pub(super) fn append_row<const WORDS: usize, const TEXTS: usize>(
         .is_some_and(|commit| commit_exactly(block, commit))
 }
 
-/// Writes a row after the last one, without committing it; the word to commit with.
+/// Writes a row after the last one, without committing it. Returns the word to commit with.
 #[inline(always)]
 fn write_row<const WORDS: usize, const TEXTS: usize>(
     block: &[AtomicU64],
@@ -96,7 +97,7 @@ fn write_row<const WORDS: usize, const TEXTS: usize>(
     let mut places = [0; TEXTS];
     for (text, place) in texts.iter().zip(&mut places) {
         *place = end;
-        // No text is so long that the sum of all could overflow.
+        // No text is long enough for the sum to overflow.
         end = end.wrapping_add(text_words(text.text().len()));
     }
     let slots = block.get(at..end)?;
@@ -148,24 +149,24 @@ impl Words for BlockWords<'_> {
     }
 }
 
-/// What a [`BlockReader`] keeps for rows of flat records.
+/// The buffers of a [`BlockReader`] for flat records.
 #[derive(Debug, Default)]
 pub(super) struct FlatReader {
-    /// Where the rows begin that are passed.
+    /// The positions at which the passed rows begin.
     starts: Vec<u32>,
-    /// The last type whose words had to become bytes.
+    /// The last type whose words had to be converted to bytes.
     layout: Option<(Arc<Schema>, Option<WordLayout>)>,
 }
 
 impl BlockReader {
-    /// Whether a flat record is next.
+    /// Whether the next row is a flat record.
     #[inline]
     pub(crate) fn is_flat_next(&self) -> bool {
         self.next_header().is_some_and(is_flat)
     }
 
-    /// Passes the next run of flat records of one type to `take`, at most `max_rows` of them and
-    /// about `max_bytes`. `take` returns how many it consumed; the rest stay queued.
+    /// Passes the next run of flat records of one type to `take`, at most `max_rows` records and
+    /// about `max_bytes` bytes. `take` returns how many it consumed; the rest stay queued.
     ///
     /// All of them count as consumed if `take` panics.
     pub(crate) fn flat_rows(
@@ -194,7 +195,7 @@ impl BlockReader {
             let Some(header) = words.word(at).filter(|header| is_alike(*header, first)) else {
                 break;
             };
-            // Cannot fail: a block of several rows has fewer words.
+            // Cannot fail: a block with several rows has fewer words.
             flat.starts.extend(u32::try_from(at));
             at = at.saturating_add(length(header));
         }
@@ -232,7 +233,7 @@ impl FlatReader {
         let words = BlockWords(block.words());
         fields.clear();
         if !layout.is_some_and(|layout| layout.write_row(&words, first, fields)) {
-            // A row that no type has: the batch refuses it, and it is counted.
+            // No type has such a row: the batch refuses it, and it is counted.
             fields.push(0);
         }
     }
@@ -243,12 +244,12 @@ pub(super) fn is_flat(header: u64) -> bool {
     header & super::block::KIND == KIND_WORDS
 }
 
-/// Whether rows with these headers are of one kind and type.
+/// Whether rows with these headers have the same kind and type.
 fn is_alike(one: u64, other: u64) -> bool {
     (one ^ other) & 0xffff == 0
 }
 
-/// How many words a flat record with this header has.
+/// Returns how many words a flat record with this header has.
 pub(super) fn length(header: u64) -> usize {
     usize::try_from(header >> 32).unwrap_or(usize::MAX)
 }

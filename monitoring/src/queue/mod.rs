@@ -6,13 +6,13 @@
 //! ```
 //!
 //! Each thread appends rows to an open block of its own, without a lock and without an atomic
-//! read-modify-write, and commits each by one release store.
-//! Only once a block it takes its queue's lock, to hand the full block over and to get another one.
-//! The collector reads the open block in place as far as it is committed, so nothing has to be
-//! taken from a thread that goes on, and nothing waits in the block of one that does not.
-//! At a shutdown the queues are closed by another thread, which pays for agreeing with the owners on
-//! the last row (`barrier`).
-//! What the collector has begun to read is its own; eviction takes full blocks that are not.
+//! read-modify-write. It commits each row with one release store. The thread takes its queue's lock
+//! only once a block, to pass on the full block and get another one. The collector reads the
+//! committed part of the open block in place. So a thread that keeps emitting is never interrupted,
+//! and the rows of a thread that pauses do not wait in its block. At a shutdown another thread
+//! closes the queues. It pays for agreeing with the owners on the last row (`barrier`). The
+//! collector keeps a block that it has begun to read. Eviction takes only full blocks that it has
+//! not begun.
 
 mod barrier;
 mod block;
@@ -27,8 +27,8 @@ mod tests;
 mod thread_block;
 mod thread_queue;
 
-/// What the queues and the cells of aggregations take from the standard library, or from loom where
-/// their models check them.
+/// The types that queues and aggregation cells take from the standard library, or from loom where
+/// models check them.
 pub(crate) mod sync {
     #[cfg(not(all(test, baler_loom)))]
     pub(crate) use std::sync::atomic::AtomicU32;

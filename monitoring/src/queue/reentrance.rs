@@ -1,11 +1,11 @@
-//! Records that a thread may not emit: because it belongs to monitoring ([`suppress`]), or because it is
-//! in the middle of emitting (a signal handler has interrupted it, or the allocator that it has called has
-//! probes).
+//! Records that a thread may not emit. Either it belongs to monitoring ([`suppress`]), or it is in
+//! the middle of emitting: a signal handler has interrupted it, or the allocator that it called has
+//! probes.
 //!
-//! The thread has a mark for that ([`Inside`]), which it sets before it touches what it would find
-//! half changed or locked, and whoever finds the mark takes nothing.
-//! What was not taken is counted here without a lock and without memory, which a signal handler must
-//! not ask for.
+//! The thread has a mark for this ([`Inside`]). It sets the mark before it changes or locks data
+//! that an interrupting handler would find half changed or locked. A marked thread appends nothing.
+//! Refused records are counted here without a lock and without allocating memory, as a signal
+//! handler requires.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::thread_block;
 pub(crate) use super::thread_block::Inside;
 
-/// So many controllers of a process may live at once before two of them count each other's losses.
+/// At most this number of controllers can live at once in a process before two share a counter.
 const COUNTS: usize = 256;
 
-/// Records that were not taken, of the sets of queues with keys of a kind.
+/// Counters of refused records. A set of queues uses the counter at its key modulo [`COUNTS`].
 static LOST: [AtomicU64; COUNTS] = [const { AtomicU64::new(0) }; COUNTS];
 
-/// The calling thread takes locks from here on, to append to the queues with this key; `None`, and
-/// one record more is lost, if it may not.
+/// Marks the calling thread as inside, so that it may take locks to append to the queues with this
+/// key. Returns `None`, and counts a lost record, if the thread may not emit.
 pub(crate) fn admit(key: u64) -> Option<Inside> {
     let inside = if DEPTH.get() > 0 {
         None
@@ -34,7 +34,7 @@ pub(crate) fn admit(key: u64) -> Option<Inside> {
     inside
 }
 
-/// Counts a record of the queues with this key, 0 for none, that was not taken.
+/// Counts a record that the queues with this key refused; 0 stands for no queues.
 pub(crate) fn count(key: u64) {
     if key != 0 {
         if let Some(lost) = lost(key) {
@@ -43,7 +43,7 @@ pub(crate) fn count(key: u64) {
     }
 }
 
-/// How many were not taken so far, by these queues and by others of the same count before.
+/// Returns the counter of this key. It includes earlier sets of queues that share the counter.
 pub(super) fn counted(key: u64) -> u64 {
     lost(key).map_or(0, |lost| lost.load(Ordering::Relaxed))
 }
@@ -56,25 +56,24 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Drops, and counts, what this thread emits until the guard is dropped.
+/// Drops and counts all records that this thread emits until the guard is dropped.
 ///
 /// The collector's thread is suppressed, so that a probe in code that delivers records cannot wait
-/// for itself or feed itself.
-/// Connectors know nothing of probes: whoever puts some into the code of a connector's own threads
-/// suppresses these.
+/// for itself or feed itself. Connectors know nothing of probes. If you put probes into the code of
+/// a connector's own threads, suppress these threads.
 ///
-/// A signal handler may call it: it takes no lock and asks for no memory, nor does `emit`
-/// until the guard is dropped.
+/// A signal handler may call this function. It takes no lock and allocates no memory, nor does
+/// `emit` until the guard is dropped.
 pub fn suppress() -> Suppressed {
     DEPTH.set(DEPTH.get().saturating_add(1));
-    // Without a block at hand the thread asks before it emits.
+    // Without a block at hand the thread calls `admit` before it emits.
     thread_block::disown();
     Suppressed {
         not_send: PhantomData,
     }
 }
 
-/// While it lives, its thread emits nothing; see [`suppress`].
+/// While this guard lives, its thread emits nothing; see [`suppress`].
 #[derive(Debug)]
 #[must_use = "emitting goes on as soon as the guard is dropped"]
 pub struct Suppressed {

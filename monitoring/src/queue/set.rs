@@ -14,8 +14,8 @@ use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Orderin
 use super::thread_queue::{Outcome, ThreadQueue};
 use crate::fork::Process;
 
-/// The queues of all threads of one controller, and the one beside them for records that no
-/// thread's queue can take.
+/// The queues of all threads of one controller, and a shared queue for records that no thread's
+/// queue can take.
 pub(crate) struct QueueSet {
     key: u64,
     overflow: Overflow,
@@ -26,14 +26,15 @@ pub(crate) struct QueueSet {
     /// Takes records that a thread emits after its thread-local storage is gone.
     aside: Arc<ThreadQueue>,
     ages: AtomicU64,
-    /// Threads that have a queue.
+    /// The number of threads with a queue.
     threads: AtomicUsize,
-    /// Bytes that were handed to the collector since it began its last round.
+    /// Bytes passed to the collector since it began its last round.
     unread: AtomicUsize,
     stopping: AtomicBool,
     /// The process whose collector takes the queued records.
     process: Process,
-    /// How many records were counted as reentrant by others of the same count before.
+    /// The value of the shared counter of reentrant records when this set was created. Earlier sets
+    /// have counted these records.
     reentrant_before: u64,
     collector: Arc<dyn Notify>,
 }
@@ -41,28 +42,29 @@ pub(crate) struct QueueSet {
 #[derive(Debug, Default)]
 struct Registry {
     queues: Vec<Arc<ThreadQueue>>,
-    /// Those of threads that have ended: the next new threads continue them.
+    /// Queues of threads that have ended. The next new threads continue them.
     retired: Vec<Arc<ThreadQueue>>,
-    /// What queues have counted that are gone.
+    /// The counts of removed queues.
     gone: QueueCounts,
     closed: bool,
 }
 
-/// What the queues have counted.
+/// Counts of the queues.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct QueueCounts {
-    /// Records that were emitted, taken or not.
+    /// Records that were emitted, accepted or not.
     pub(crate) emitted: u64,
     /// Records that are still queued.
     pub(crate) queued: u64,
-    /// Records lost before the collector had them.
+    /// Records lost before they reached the collector.
     pub(crate) lost: Losses,
 }
 
 impl QueueSet {
-    /// Queues that together hold at most `bytes` bytes; `collector` is woken when much is in them.
+    /// Creates queues that together hold at most `bytes` bytes. `collector` is woken when much of
+    /// that is unread.
     ///
-    /// Threads find the set by the key: not 0, and another one for each set of a process.
+    /// Threads find the set by its key, which is not 0 and unique in a process.
     pub(crate) fn new(
         key: u64,
         bytes: usize,
@@ -95,12 +97,12 @@ impl QueueSet {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What threads know the set by.
+    /// The key by which threads know the set.
     pub(crate) fn key(&self) -> u64 {
         self.key
     }
 
-    /// How many threads have a queue.
+    /// The number of threads with a queue.
     pub(super) fn threads(&self) -> usize {
         self.threads.load(Ordering::Relaxed)
     }
@@ -117,10 +119,10 @@ impl QueueSet {
         self.collector.notify();
     }
 
-    /// Counts bytes that the collector may read; wakes it when it should not wait for its turn.
+    /// Counts bytes that the collector may read, and wakes it if there are too many.
     ///
-    /// Waking a thread that sleeps costs as much as a hundred records, so a full block alone is no
-    /// reason: the collector looks often enough by itself as long as there is room.
+    /// Waking a sleeping thread costs as much as a hundred records, so one full block is no reason:
+    /// while there is room, the collector polls often enough by itself.
     pub(super) fn count_unread(&self, bytes: usize) {
         let unread = self.unread.fetch_add(bytes, Ordering::Relaxed);
         if unread.saturating_add(bytes) >= self.budget.wake_bytes() {
@@ -128,29 +130,30 @@ impl QueueSet {
         }
     }
 
-    /// A number above all before.
+    /// Returns a number above all earlier ones.
     pub(super) fn next_age(&self) -> u64 {
         self.ages.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Whether this is the child of the process that made the set. It must not take a lock of the set.
+    /// Whether this is a forked child of the process that made the set. It must not take a lock of
+    /// the set.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.process.is_other()
     }
 
-    /// Whether nobody may wait for room any more.
+    /// Whether threads may no longer wait for room.
     pub(super) fn is_stopping(&self) -> bool {
         self.stopping.load(Ordering::Acquire)
     }
 
-    /// From now on nobody waits for room; who does is woken, and its record is lost.
+    /// From now on no thread waits for room. Waiting threads are woken, and their records are lost.
     pub(crate) fn stop_waiting(&self) {
         self.stopping.store(true, Ordering::Release);
         self.budget.wake_waiters();
     }
 
-    /// Takes nothing any more; queued records can still be claimed.
+    /// Takes no more records; queued records can still be claimed.
     pub(crate) fn close(&self) {
         let _inside = Inside::enter();
         self.stop_waiting();
@@ -163,24 +166,24 @@ impl QueueSet {
         self.budget.wake_waiters();
     }
 
-    /// Appends a record beside the threads' queues. Takes a lock that all threads share.
+    /// Appends a record to the shared queue. Takes a lock that all threads share.
     pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> Outcome {
         let _inside = Inside::enter();
         self.aside.push_shared(self, row)
     }
 
-    /// Appends a record of the collector's own, of which there are few: it may not wait for the room
-    /// that only it can make.
+    /// Appends one of the collector's own records. They are few, and must not wait for room that
+    /// only the collector can make.
     pub(crate) fn push_own(&self, row: &QueueRow<'_>) {
         self.aside.push_own(self, row);
     }
 
-    /// Counts a record that was not taken.
+    /// Counts a record that was refused.
     pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         self.aside.refuse(reason)
     }
 
-    /// A queue for a new thread.
+    /// Returns a queue for a new thread.
     pub(super) fn enter(&self) -> Arc<ThreadQueue> {
         self.threads.fetch_add(1, Ordering::Relaxed);
         let mut registry = self.registry();
@@ -197,7 +200,7 @@ impl QueueSet {
         queue
     }
 
-    /// Takes back the queue of a thread that ends; its records will still be read.
+    /// Takes back the queue of a thread that ends. Its records will still be read.
     pub(super) fn leave(&self, queue: Arc<ThreadQueue>) {
         self.threads.fetch_sub(1, Ordering::Relaxed);
         let mut registry = self.registry();
@@ -205,17 +208,17 @@ impl QueueSet {
         registry.retired.push(queue);
     }
 
-    /// The collector begins a round: brings its list of queues up to date, of which `known` is the
-    /// change that it has seen last. Whether somebody has found no room since the last round.
+    /// Begins a round of the collector: updates its list of queues. `known` is the last change that
+    /// it has seen. Returns whether a thread has found no room since the last round.
     pub(crate) fn begin_round(&self, known: &mut u64, queues: &mut Vec<Arc<ThreadQueue>>) -> bool {
         self.unread.store(0, Ordering::Relaxed);
         self.refresh(known, queues);
         self.budget.take_pressed()
     }
 
-    /// The collector has been everywhere: lets go of the queues of ended threads that are empty.
+    /// Ends a round of the collector: releases the empty queues of ended threads.
     ///
-    /// There is now as much room as there will be for some time.
+    /// It also wakes waiting threads, because the next room will only come with the next round.
     pub(crate) fn end_round(&self) {
         self.budget.tell();
         let mut registry = self.registry();
@@ -244,7 +247,7 @@ impl QueueSet {
         }
     }
 
-    /// Brings the collector's list of queues up to date; `known` is the change it has seen last.
+    /// Updates the collector's list of queues; `known` is the last change that it has seen.
     pub(crate) fn refresh(&self, known: &mut u64, queues: &mut Vec<Arc<ThreadQueue>>) {
         if self.changes.load(Ordering::Acquire) == *known {
             return;
@@ -254,7 +257,8 @@ impl QueueSet {
         queues.clone_from(&registry.queues);
     }
 
-    /// Drops the oldest block of all threads that nobody reads or fills; whether there was one.
+    /// Drops the oldest block of all threads that is neither being read nor filled; returns whether
+    /// there was one.
     pub(super) fn evict_oldest(&self) -> bool {
         let registry = self.registry();
         let oldest = registry
@@ -265,7 +269,7 @@ impl QueueSet {
         oldest.is_some_and(|(_, queue)| queue.evict(self))
     }
 
-    /// What all queues have counted. Takes every queue's lock for a moment.
+    /// Returns the counts of all queues. Takes every queue's lock for a moment.
     pub(crate) fn counts(&self) -> QueueCounts {
         let _inside = Inside::enter();
         let registry = self.registry();

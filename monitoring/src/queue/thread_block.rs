@@ -1,4 +1,5 @@
-//! The block to which the calling thread appends: what a probe touches, and nothing more.
+//! The block to which the calling thread appends. It holds all data that a probe touches, and no
+//! more.
 //!
 //! Two thread-locals share the work. `OPEN_BLOCK` is const-initialised and has no destructor, so that
 //! reading it is a load relative to the thread's pointer. `OWNER` owns the block to which `OPEN_BLOCK`
@@ -6,23 +7,23 @@
 //!
 //! # Why a pointer
 //!
-//! Reaching the block through a `RefCell<Option<Arc<Block>>>` instead costs the state of the
-//! thread-local with a destructor, the flag of the cell and the `Option` on every call.
+//! A `RefCell<Option<Arc<Block>>>` would be slower: every call would check the state of a
+//! thread-local with a destructor, the flag of the cell and the `Option`.
 //!
 //! # Invariants
 //!
-//! 1. `OPEN_BLOCK.words` points to the words of the block in `OWNER`, or to those of a block without
-//!    room. [`hold`] and [`let_go`] alone change the two; the latter empties `OPEN_BLOCK` first.
+//! 1. `OPEN_BLOCK.words` points to the words of the block in `OWNER`, or to words of a block without
+//!    room. Only [`hold`] and [`let_go`] change the two; `let_go` empties `OPEN_BLOCK` first.
 //! 2. The words of a block are never moved, resized or freed while an `Arc` of it lives.
-//! 3. Nothing that runs while the words are borrowed calls foreign code or one of these two
-//!    functions. The borrow does not leave the functions that append, nor does the pointer.
+//! 3. Code that runs while the words are borrowed calls neither foreign code nor one of these two
+//!    functions. Neither the borrow nor the pointer leaves the functions that append.
 //! 4. Every function that reads more of `OPEN_BLOCK` than its tag, or changes `OWNER`, does so while
 //!    the thread is [`Inside`]. A signal handler that interrupts it finds the tag of no set.
 //!
-//! A handler may also interrupt a thread that has compared its tag and is not inside yet, and may
-//! replace the block meanwhile. Hence the words are read inside alone. They may then be those of
-//! another controller's block. Rows of both are in it until it is full; a row says what it is
-//! wherever it is.
+//! A handler may also interrupt a thread that has compared its tag but is not inside yet, and may
+//! replace the block. Therefore the words are read only inside. They may then belong to another
+//! controller's block. Such a block holds rows of both controllers until it is full. A row keeps
+//! its meaning in any block.
 
 #![expect(
     unsafe_code,
@@ -43,10 +44,11 @@ use super::block::{self, Block};
 use super::sync::AtomicU64;
 use crate::clock::short_of;
 
-/// How many types of the block the thread remembers by their address.
+/// The number of types in the block that the thread remembers by address.
 const TYPES: usize = 8;
 
-/// Set in the address of a type whose records are rows of words, so that it has another slot.
+/// This bit marks the address of a type whose records are rows of words, so that it has another
+/// slot.
 pub(super) const FLAT: usize = 1;
 
 /// Reserved: no set of queues and no call site has this tag.
@@ -55,7 +57,7 @@ const NO_TAG: u32 = 1 << 29;
 /// As [`NO_TAG`], while the thread is inside.
 const INSIDE: u32 = NO_TAG | 1;
 
-/// The words of no thread's block: there is never room.
+/// The words of no thread's block. They never have room.
 #[cfg(not(all(test, baler_loom)))]
 const NO_WORDS: *const [AtomicU64] = {
     static FULL: [AtomicU64; 1] = [AtomicU64::new(block::SEALED)];
@@ -67,12 +69,13 @@ const NO_WORDS: *const [AtomicU64] = {
 const NO_WORDS: *const [AtomicU64] = ptr::slice_from_raw_parts(ptr::dangling(), 0);
 
 struct OpenBlock {
-    /// Whose block it is: by [`short_of`], the key of a set of queues, or [`NO_TAG`], or [`INSIDE`].
+    /// The owner of the block: by [`short_of`], the key of a set of queues, or [`NO_TAG`], or
+    /// [`INSIDE`].
     tag: Cell<u32>,
-    /// What the tag is when the thread is not inside.
+    /// The tag to use when the thread is not inside.
     outside_tag: Cell<u32>,
     words: Cell<*const [AtomicU64]>,
-    /// Types by address, with their numbers in the block, which keeps them alive.
+    /// Types by address, with their numbers in the block. The block keeps the types alive.
     types: [Cell<(usize, u8)>; TYPES],
 }
 
@@ -100,7 +103,7 @@ impl Drop for BlockOwner {
 }
 
 impl OpenBlock {
-    /// From here on a signal handler leaves the thread's block alone.
+    /// From here on a signal handler does not touch the thread's block.
     #[inline(always)]
     fn enter(&self) {
         self.tag.set(INSIDE);
@@ -108,17 +111,17 @@ impl OpenBlock {
         compiler_fence(Ordering::SeqCst);
     }
 
-    /// From here on the thread's block is that of this set again.
+    /// From here on the thread's block belongs to this set again.
     #[inline(always)]
     fn leave(&self, tag: u32) {
         compiler_fence(Ordering::SeqCst);
         self.tag.set(tag);
     }
 
-    /// Where a type is or may be remembered, and its marked address.
+    /// Returns the slot of a type, or the slot where it may be remembered, and its marked address.
     ///
-    /// If another type has the slot, the next one is tried. Two types that share a slot would make
-    /// each of their records slow.
+    /// If another type has the slot, the next one is tried. If two types shared one slot, each of
+    /// their records would be slow.
     #[inline(always)]
     fn type_slot(&self, schema: &Arc<Schema>, mark: usize) -> Option<(&Cell<(usize, u8)>, usize)> {
         let address = Arc::as_ptr(schema).addr() | mark;
@@ -130,13 +133,13 @@ impl OpenBlock {
     }
 }
 
-/// While it lives, only its maker appends on this thread, so that it may take locks and allocate.
-/// A signal handler that interrupts it finds a thread that is inside.
+/// While it lives, only its creator appends on this thread, so the creator may take locks and
+/// allocate. A signal handler that interrupts it finds a thread that is inside.
 #[derive(Debug)]
 pub(crate) struct Inside(PhantomData<*const ()>);
 
 impl Inside {
-    /// `None` if the thread is inside already.
+    /// Returns `None` if the thread is inside already.
     #[inline]
     pub(crate) fn enter() -> Option<Self> {
         OPEN_BLOCK.with(|open| {
@@ -156,12 +159,12 @@ impl Drop for Inside {
     }
 }
 
-/// From now on the thread appends to this block, which is in the set with this key. To be called
-/// inside.
+/// From now on the thread appends to this block, which is in the set with this key. The caller must
+/// be inside.
 pub(super) fn hold(key: u64, block: Arc<Block>) {
     let_go();
     let words = ptr::from_ref(block.words());
-    // Without the storage that owns it, the thread is about to end and uses no block.
+    // If the storage that owns it is gone, the thread is about to end and uses no block.
     if OWNER.try_with(|owner| owner.0.replace(Some(block))).is_ok() {
         OPEN_BLOCK.with(|open| {
             open.words.set(words);
@@ -170,13 +173,14 @@ pub(super) fn hold(key: u64, block: Arc<Block>) {
     }
 }
 
-/// From now on the thread has no block. To be called inside.
+/// From now on the thread has no block. The caller must be inside.
 pub(super) fn let_go() {
     empty();
     drop(OWNER.try_with(|owner| owner.0.take()));
 }
 
-/// From now on the thread asks before it appends. A signal handler may call it at any time.
+/// From now on the thread calls `admit` before it appends. A signal handler may call this at any
+/// time.
 pub(crate) fn disown() {
     OPEN_BLOCK.with(|open| {
         open.outside_tag.set(NO_TAG);
@@ -187,7 +191,7 @@ pub(crate) fn disown() {
     });
 }
 
-/// As [`let_go`], and frees nothing: for the child of a fork, whose block is its parent's.
+/// As [`let_go`], but frees nothing: for the child of a fork, whose block belongs to its parent.
 #[cfg(unix)]
 pub(crate) fn forget_block() {
     empty();
@@ -204,7 +208,7 @@ fn empty() {
     });
 }
 
-/// Appends a call to the thread's block, if that is one of the set with this tag and has room.
+/// Appends a call to the thread's block, if the block belongs to this tag and has room.
 #[inline(always)]
 pub(crate) fn append_call(tag: u32, call: impl FnOnce() -> [u64; CALL_WORDS]) -> bool {
     OPEN_BLOCK.with(|open| {
@@ -221,8 +225,8 @@ pub(crate) fn append_call(tag: u32, call: impl FnOnce() -> [u64; CALL_WORDS]) ->
     })
 }
 
-/// Appends a record to the thread's block, if that is one of the set with this key, has room and
-/// knows the type.
+/// Appends a record to the thread's block, if the block belongs to the set with this key, has room
+/// and knows the type.
 #[inline]
 pub(super) fn append_record(key: u64, schema: &Arc<Schema>, timestamp: i64, fields: &[u8]) -> bool {
     append_with(key, schema, 0, |words, number| {
@@ -230,8 +234,8 @@ pub(super) fn append_record(key: u64, schema: &Arc<Schema>, timestamp: i64, fiel
     })
 }
 
-/// Appends to the words of the thread's block, if that is one of the set with this key and knows the
-/// number of the type. `append` calls no foreign code.
+/// Appends to the words of the thread's block, if the block belongs to the set with this key and
+/// knows the number of the type. `append` calls no foreign code.
 #[inline(always)]
 pub(super) fn append_with(
     key: u64,
@@ -240,7 +244,7 @@ pub(super) fn append_with(
     append: impl FnOnce(&[AtomicU64], u8) -> bool,
 ) -> bool {
     let tag = short_of(key);
-    // The block is looked up in a closure of its own, which is small enough to be inlined.
+    // The block is looked up in a separate closure, which is small enough to be inlined.
     let entered = OPEN_BLOCK.with(|open| {
         if open.tag.get() != tag {
             return None;
@@ -256,20 +260,21 @@ pub(super) fn append_with(
         return false;
     };
     let appended = number.is_some_and(|number| {
-        // SAFETY: as above, for the thread is inside until it leaves below.
+        // SAFETY: as above; the thread is inside until it leaves below.
         append(unsafe { &*words }, number)
     });
     OPEN_BLOCK.with(|open| open.leave(tag));
     appended
 }
 
-/// Remembers the number of a type in the thread's block, if that is one of the set with this key.
+/// Remembers the number of a type in the thread's block, if the block belongs to the set with this
+/// key.
 #[cold]
 pub(super) fn learn_type(key: u64, schema: &Arc<Schema>, mark: usize) -> bool {
     let Some(_inside) = Inside::enter() else {
         return false;
     };
-    // Nothing stays borrowed while the block may allocate.
+    // No borrow may be held while the block allocates.
     let Ok(Some(block)) = OWNER.try_with(|owner| owner.0.borrow().clone()) else {
         return false;
     };

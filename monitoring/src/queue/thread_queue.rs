@@ -1,4 +1,4 @@
-//! The queue of one thread, and the shared one for what no thread's queue can take.
+//! The queue of one thread, and the shared queue for records that no thread's queue can take.
 
 mod state;
 
@@ -15,33 +15,33 @@ use super::sync::{Mutex, MutexGuard};
 use crate::clock::monotonic;
 use state::{QueueState, QueuedBlock};
 
-/// How long a blocked thread waits before it looks again whether anyone will make room.
+/// How long a blocked thread waits before it checks again whether room can still be made.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
-/// How often a thread evicts a block more than its record needs, because it lost the room to another
-/// thread, before it gives up.
+/// The number of evictions beyond the record's need before a thread gives up. Other threads may
+/// take the room that it has made.
 const EVICTIONS: usize = 8;
 
 /// Rows in order, in blocks: appended by one thread, read by the collector.
 ///
-/// The owner appends to the open block without this lock, and takes it once a block.
-/// The collector takes it once a visit, and reads without it.
+/// The owner appends to the open block without the lock, and takes the lock once a block. The
+/// collector takes the lock once a visit, and reads without it.
 #[derive(Debug, Default)]
 pub(crate) struct ThreadQueue {
     state: Mutex<QueueState>,
 }
 
-/// What became of a record.
+/// The outcome of emitting a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Appended,
-    /// The queue was closed before: the record is in no account.
+    /// The queue was closed before. This queue does not count the record.
     Closed,
-    /// It is lost, and counted.
+    /// The record is lost, and counted.
     Lost,
 }
 
-/// What became of a row for which the owner has taken the lock.
+/// The outcome of a row for which the owner has taken the lock.
 pub(super) struct Pushed {
     pub(super) outcome: Outcome,
     /// The block to which the owner may append from now on.
@@ -65,9 +65,9 @@ impl ThreadQueue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Appends a record for which the open block has no room, or does what the set's policy says.
+    /// Appends a record for which the open block has no room, or applies the set's policy.
     ///
-    /// Only the owner may call it, and nobody but it has an open block.
+    /// Only the owner may call it, and only the owner has an open block.
     pub(super) fn push(&self, set: &QueueSet, row: &QueueRow<'_>) -> Pushed {
         let mut state = self.lock();
         if state.closed {
@@ -98,7 +98,7 @@ impl ThreadQueue {
             return Pushed::LOST;
         };
         let block = set.budget().block(words);
-        // It always fits: the block was asked to be large enough.
+        // It always fits: the block has at least the record's size.
         block.append(row);
         state.next_words = words.saturating_mul(2);
         state.push(set, Arc::clone(&block), bytes);
@@ -109,7 +109,7 @@ impl ThreadQueue {
         }
     }
 
-    /// Appends a record by itself: for several threads that share this queue.
+    /// Appends a record in a block of its own, for several threads that share this queue.
     pub(super) fn push_shared(&self, set: &QueueSet, row: &QueueRow<'_>) -> Outcome {
         let state = self.lock();
         if state.closed {
@@ -119,8 +119,8 @@ impl ThreadQueue {
         }
     }
 
-    /// Appends a record of the collector's own, whether there is room or not and whether records are
-    /// still taken or not.
+    /// Appends one of the collector's own records, even if there is no room and even if records are
+    /// no longer accepted.
     pub(super) fn push_own(&self, set: &QueueSet, row: &QueueRow<'_>) {
         let mut state = self.lock();
         state.push(set, Arc::new(Block::with(row)), 0);
@@ -146,7 +146,8 @@ impl ThreadQueue {
         Pushed::without_block(Outcome::Appended)
     }
 
-    /// Charges bytes to the budget as the set's policy says; counts the record if the policy drops it.
+    /// Charges bytes to the budget as the set's policy demands. Counts the record if the policy
+    /// drops it.
     fn make_room<'a>(
         &'a self,
         mut state: MutexGuard<'a, QueueState>,
@@ -213,8 +214,8 @@ impl ThreadQueue {
                 }
             }
         }
-        // The room may be in blocks that other threads have not filled: of these the collector
-        // would not hear.
+        // The room may be in blocks that other threads have not filled. The collector is not woken
+        // for them.
         if !std::mem::replace(&mut state.woke_collector, true) {
             set.wake_collector();
         }
@@ -222,7 +223,7 @@ impl ThreadQueue {
         None
     }
 
-    /// Counts a record that was not taken.
+    /// Counts a record that was refused.
     pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         let mut state = self.lock();
         if state.closed {
@@ -232,17 +233,17 @@ impl ThreadQueue {
         Outcome::Lost
     }
 
-    /// A thread begins or ends to append.
+    /// Records that a thread begins or stops appending.
     pub(super) fn set_owned(&self, owned: bool) {
         let mut state = self.lock();
         state.is_owned = owned;
         state.next_words = LEAST_WORDS;
     }
 
-    /// What the collector may read next, up to a mark that the first call of a visit sets; gives
-    /// back what was read to its end.
+    /// Returns the next part that the collector may read, up to a mark that the first call of a
+    /// visit sets. Gives back blocks that were read to their end.
     ///
-    /// `None` when everything up to the mark was read before.
+    /// Returns `None` if everything up to the mark was read before.
     pub(crate) fn claim(
         &self,
         set: &QueueSet,
@@ -272,8 +273,9 @@ impl ThreadQueue {
                 return Some(part);
             }
             if is_open && is_owned {
-                // It is empty for now and cannot be taken from its owner, who may append at any
-                // time. Where the room is needed, it does not count until the owner has filled it.
+                // The block is empty for now. It cannot be taken from its owner, who may append at
+                // any time. If room is needed, its bytes are released until the owner has filled
+                // it.
                 if is_pressed {
                     let charged = std::mem::take(&mut front.charged);
                     drop(state);
@@ -291,26 +293,26 @@ impl ThreadQueue {
         }
     }
 
-    /// The age of the oldest block that may be evicted; less is older.
+    /// Returns the age of the oldest block that may be evicted. A lower number is older.
     pub(super) fn oldest(&self) -> Option<u64> {
         let state = self.lock();
         let at = state.evictable()?;
         state.blocks.get(at).map(|queued| queued.age)
     }
 
-    /// Takes the oldest block that nobody reads or fills and counts its records as lost; whether
-    /// there was one.
+    /// Evicts the oldest block that is neither being read nor filled, and counts its records as
+    /// lost. Returns whether there was one.
     pub(super) fn evict(&self, set: &QueueSet) -> bool {
         let evicted = self.lock().evict();
         evicted.map(|queued| set.release(queued)).is_some()
     }
 
-    /// How many records were appended so far.
+    /// Returns how many records were appended so far.
     pub(crate) fn appended(&self) -> u64 {
         self.lock().appended()
     }
 
-    /// How many of them were read or evicted.
+    /// Returns how many records were read or evicted so far.
     pub(crate) fn taken(&self) -> u64 {
         self.lock().taken
     }
@@ -321,9 +323,9 @@ impl ThreadQueue {
         !state.is_owned && state.blocks.is_empty()
     }
 
-    /// Takes nothing any more; records that wait for room count as lost.
+    /// Accepts no more records; records that wait for room count as lost.
     ///
-    /// What was appended can still be read.
+    /// Appended records can still be read.
     pub(super) fn close(&self) {
         let mut state = self.lock();
         if state.closed {
@@ -336,7 +338,7 @@ impl ThreadQueue {
         state.close_open(Block::seal_from_afar);
     }
 
-    /// Adds what it has counted.
+    /// Adds the counts of this queue to `counts`.
     pub(super) fn count(&self, counts: &mut QueueCounts) {
         let state = self.lock();
         let appended = state.appended();
@@ -355,8 +357,8 @@ impl ThreadQueue {
 impl QueueSet {
     /// Gives back a block and the bytes that were charged for it.
     fn release(&self, queued: QueuedBlock) {
-        // A thread whose queue was closed while it appended may not have noticed: no other thread
-        // gets its block.
+        // A thread may not have noticed that its queue was closed while it appended. No other
+        // thread may get its block.
         if self.is_stopping() {
             self.budget().release(queued.charged);
         } else {
@@ -365,7 +367,7 @@ impl QueueSet {
     }
 }
 
-/// How long the thread may still wait; the first call starts the time.
+/// Returns how long the thread may still wait. The first call starts the time.
 fn time_left(overflow: Overflow, deadline: &mut Option<Instant>) -> Duration {
     let Overflow::BlockTimeout(timeout) = overflow else {
         return Duration::MAX;
@@ -374,7 +376,7 @@ fn time_left(overflow: Overflow, deadline: &mut Option<Instant>) -> Duration {
     match deadline {
         Some(deadline) => deadline.saturating_duration_since(now),
         None => {
-            // A time beyond what an instant can hold is as good as for ever.
+            // A deadline beyond the range of an instant is as good as none.
             *deadline = now.checked_add(timeout);
             timeout
         }

@@ -15,7 +15,7 @@ const FILE: &str = "proc/stat";
 /// The time of guests is a part of user and nice.
 type Ticks = [u64; 8];
 
-/// How much of the time a processor did what.
+/// The shares of a processor's time by kind of work.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Shares {
     user: f64,
@@ -24,11 +24,11 @@ struct Shares {
     idle: f64,
     wait: f64,
     irq: f64,
-    /// All but idle and wait: a processor that waits for a disk can compute.
+    /// All but idle and wait: a processor that waits for a disk could compute.
     total: f64,
 }
 
-/// Which record is made.
+/// The type of the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Detail {
     /// `CPUUtilizationRecord`.
@@ -37,7 +37,7 @@ pub(super) enum Detail {
     Combined,
 }
 
-/// The load of each processor since the sample before.
+/// The load of each processor since the last sample.
 #[derive(Debug)]
 pub(super) struct Cpu {
     detail: Detail,
@@ -52,11 +52,11 @@ impl Cpu {
         }
     }
 
-    /// The shares since the last text, of processors that were there then.
+    /// Returns the shares since the last text, of processors that were also in it.
     fn step(&mut self, text: &str) -> io::Result<Vec<(u32, Shares)>> {
         let now = parse(text)?;
         let mut all = Vec::new();
-        // A processor that was taken off begins anew when it comes back.
+        // A processor that was removed starts over when it comes back.
         self.before.retain(|cpu, _| now.contains_key(cpu));
         for (cpu, ticks) in now {
             let Some(before) = self.before.insert(cpu, ticks) else {
@@ -64,7 +64,7 @@ impl Cpu {
             };
             match shares(&before, &ticks) {
                 Some(shares) => all.push((cpu, shares)),
-                // Not a tick has passed: the next sample covers both.
+                // No tick has passed: the next sample covers both periods.
                 None => drop(self.before.insert(cpu, before)),
             }
         }
@@ -106,7 +106,7 @@ impl Sensor for Cpu {
     }
 }
 
-/// The ticks of each processor; the line of all together is left out.
+/// Returns the ticks of each processor, without the line of the total.
 fn parse(text: &str) -> io::Result<BTreeMap<u32, Ticks>> {
     let mut all = BTreeMap::new();
     for line in text.lines() {
@@ -133,9 +133,9 @@ fn parse(text: &str) -> io::Result<BTreeMap<u32, Ticks>> {
     Ok(all)
 }
 
-/// `None` if no tick has passed.
+/// Returns `None` if no tick has passed.
 ///
-/// The kernel does not promise that idle and iowait only grow; what went back counts as nothing.
+/// The kernel does not promise that idle and iowait only grow. A decrease counts as zero.
 fn shares(before: &Ticks, now: &Ticks) -> Option<Shares> {
     let mut ticks = [0.0; 8];
     let mut sum = 0.0;

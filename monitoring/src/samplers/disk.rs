@@ -10,14 +10,15 @@ use super::sampler::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/diskstats";
 
-/// The kernel counts in sectors of 512 bytes, whatever the disk's are.
+/// The kernel counts in sectors of 512 bytes, whatever sectors the disk has.
 const SECTOR_BYTES: f64 = 512.0;
 
-/// Reads, of them merged, sectors, milliseconds; the same of writes; in flight, milliseconds busy,
-/// and these weighted by what was in flight.
+/// Reads, merged reads, sectors, milliseconds; the same for writes; requests in flight,
+/// milliseconds busy, and these weighted by the requests in flight.
 const COLUMNS: usize = 11;
 
-/// What each disk did since the sample before; partitions, loop devices and memory disks are none.
+/// The work of each disk since the last sample. Partitions, loop devices and memory disks do not
+/// count.
 #[derive(Debug, Default)]
 pub(super) struct Disk {
     meters: Meters<10>,
@@ -27,7 +28,7 @@ impl Sensor for Disk {
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()> {
         let mut all = parse(&context.root.read(FILE)?)?;
         if context.root.has("sys/block") {
-            // A slash in the name of a disk is an exclamation mark there.
+            // The kernel writes a slash in the name of a disk as an exclamation mark there.
             all.retain(|name, _| {
                 context
                     .root
@@ -72,7 +73,7 @@ impl Sensor for Disk {
     }
 }
 
-/// The counters of each device; the number of requests in flight is none.
+/// Returns the counters of each device. The number of requests in flight is not a counter.
 fn parse(text: &str) -> io::Result<BTreeMap<String, [u64; 10]>> {
     let mut all = BTreeMap::new();
     for line in text.lines() {

@@ -11,7 +11,7 @@ use super::sampler::{Context, Sample, Sensor};
 const FILE: &str = "proc/meminfo";
 const LOAD_FILE: &str = "proc/loadavg";
 
-/// How much memory and swap space there is and is used.
+/// Memory and swap space: total and used.
 #[derive(Debug)]
 pub(super) struct Memory;
 
@@ -41,8 +41,8 @@ struct Usage {
     swap_free: u64,
 }
 
-/// What can be had without swapping counts as free, as in Kieker; before Linux 3.14 that is
-/// free memory, buffers and cache.
+/// Memory that is available without swapping counts as free, as in Kieker. Before Linux 3.14 this
+/// is free memory, buffers and cache.
 fn parse(text: &str) -> io::Result<Usage> {
     let field = |name: &str| -> io::Result<Option<u64>> {
         let found = text.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! Samplers: how busy the machine and the process are, as records at a fixed rate.
+//! Samplers: records about the load of the machine and the process, at a fixed rate.
 //!
 //! ```text
 //! /proc, /sys -> (cpu | machine | network | disk | process) -> records -> queue
@@ -7,7 +7,7 @@
 //!
 //! The records are Kieker's, with its names and fields (`kieker.common.record.system`), and can be
 //! switched by the patterns of adaptive monitoring under Kieker's signatures.
-//! Each sensor takes what the kernel says as text, and the time as an argument.
+//! Each sensor takes the kernel's text and the time as arguments.
 
 mod cpu;
 mod disk;

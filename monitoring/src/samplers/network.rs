@@ -14,7 +14,7 @@ const FILE: &str = "proc/net/dev";
 /// packets, errs, drop, fifo, colls, carrier, compressed.
 const COLUMNS: usize = 16;
 
-/// What each interface sent and received since the sample before; without the one to itself, `lo`.
+/// Traffic of each interface since the last sample, except the loopback interface `lo`.
 #[derive(Debug, Default)]
 pub(super) struct Network {
     meters: Meters<COLUMNS>,
@@ -83,7 +83,7 @@ fn parse(text: &str) -> io::Result<BTreeMap<String, [u64; COLUMNS]>> {
     Ok(all)
 }
 
-/// In bits per second; 0 where nobody knows, as for virtual interfaces and those that are down.
+/// In bits per second; 0 if unknown, as for virtual interfaces and interfaces that are down.
 fn speed(context: &Context<'_>, interface: &str) -> i64 {
     let text = context
         .root

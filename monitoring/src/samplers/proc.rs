@@ -1,4 +1,4 @@
-//! Files of the kernel, and their counters, which only grow except when they do not.
+//! Files of the kernel, and their counters, which normally only grow.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// No file is read beyond this; machines with a thousand processors stay below.
+/// The most bytes read of a file; machines with a thousand processors stay below.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// Where the kernel's files are: `/`, or a folder of a test.
@@ -18,7 +18,7 @@ impl Root {
         Self(path.into())
     }
 
-    /// A file as text; the error names it.
+    /// Reads a file as text. The error names the file.
     pub(super) fn read(&self, path: &str) -> io::Result<String> {
         let read = |path: &Path| {
             let mut text = String::new();
@@ -39,13 +39,14 @@ impl Root {
     }
 }
 
-/// What is not as it should be in one of the kernel's texts.
+/// Returns the error for an unexpected form of one of the kernel's texts.
 pub(super) fn malformed(file: &str, what: &str) -> io::Error {
     let shown: String = what.chars().take(80).collect();
     io::Error::new(ErrorKind::InvalidData, format!("{file}: {shown}"))
 }
 
-/// The first numbers of a line; `None` if there are fewer, or one is not a number of 64 bits.
+/// Returns the first numbers of a line; `None` if there are fewer, or one is not a number of 64
+/// bits.
 pub(super) fn numbers<const N: usize>(text: &str) -> Option<[u64; N]> {
     let mut words = text.split_ascii_whitespace();
     let mut all = [0; N];
@@ -55,14 +56,14 @@ pub(super) fn numbers<const N: usize>(text: &str) -> Option<[u64; N]> {
     Some(all)
 }
 
-/// How far a counter of 32 bits may have got past its end for that to be the likely reason why it is
-/// less than before; beyond it was reset.
+/// If a counter of 32 bits is lower than before, it has probably wrapped. This is the most that it
+/// may have counted past its end; beyond this it was reset.
 const WRAPPED_AT_MOST: u64 = 1 << 30;
 
-/// What a counter grew by; `None` if it was reset.
+/// Returns the growth of a counter; `None` if it was reset.
 ///
-/// The kernel counts with 64 bits, but some drivers and all of its milliseconds with 32: one that is
-/// less than before and was near the end of 32 bits went past it.
+/// The kernel counts with 64 bits, but some drivers and all of its milliseconds use 32. A counter
+/// that is lower than before and was near the end of 32 bits has wrapped.
 fn growth(before: u64, now: u64) -> Option<u64> {
     if let Some(growth) = now.checked_sub(before) {
         return Some(growth);
@@ -73,7 +74,7 @@ fn growth(before: u64, now: u64) -> Option<u64> {
     (growth <= WRAPPED_AT_MOST).then_some(growth)
 }
 
-/// What all of these counters grew by; `None` if one of them was reset.
+/// Returns the growth of all these counters; `None` if one of them was reset.
 fn growths<const N: usize>(before: &[u64; N], now: &[u64; N]) -> Option<[u64; N]> {
     let mut all = [0; N];
     for ((growth_of, before), now) in all.iter_mut().zip(before).zip(now) {
@@ -82,7 +83,7 @@ fn growths<const N: usize>(before: &[u64; N], now: &[u64; N]) -> Option<[u64; N]
     Some(all)
 }
 
-/// The counters of things that come and go, such as disks.
+/// The counters of devices that come and go, such as disks.
 #[derive(Debug)]
 pub(super) struct Meters<const N: usize> {
     before: BTreeMap<String, Reading<N>>,
@@ -97,9 +98,9 @@ impl<const N: usize> Default for Meters<N> {
 }
 
 impl<const N: usize> Meters<N> {
-    /// What was counted since the step before, and in which time; by name.
+    /// Returns the growth since the last step, and its time, by name.
     ///
-    /// What is new, or was away or reset, primes.
+    /// A device that is new, was away or was reset only sets its start values.
     pub(super) fn step(
         &mut self,
         at: Instant,
@@ -118,7 +119,7 @@ impl<const N: usize> Meters<N> {
     }
 }
 
-/// What counters showed and when.
+/// The values of counters, and their time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<const N: usize> {
     pub(super) at: Instant,
@@ -126,8 +127,8 @@ pub(super) struct Reading<const N: usize> {
 }
 
 impl<const N: usize> Reading<N> {
-    /// What was counted since the reading before, and in which time; `None` if a counter was reset
-    /// or no time has passed.
+    /// Returns the growth since the reading before, and its time; `None` if a counter was reset or
+    /// no time has passed.
     pub(super) fn since(&self, before: &Self) -> Option<([u64; N], Duration)> {
         let time = self.at.checked_duration_since(before.at)?;
         let counted = growths(&before.counters, &self.counters)?;
@@ -135,17 +136,17 @@ impl<const N: usize> Reading<N> {
     }
 }
 
-/// As a rate per second.
+/// Returns a rate per second.
 pub(super) fn per_second(counted: u64, time: Duration) -> f64 {
     float(counted) / time.as_secs_f64()
 }
 
-/// Exact up to 2^53, which no counter reaches between two samples.
+/// Converts exactly up to 2^53, which no counter reaches between two samples.
 pub(super) fn float(number: u64) -> f64 {
     number as f64
 }
 
-/// As a field of Kieker's records.
+/// Converts to a field of Kieker's records.
 pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -16,31 +16,31 @@ const UPTIME: &str = "proc/uptime";
 /// library has for Linux.
 const TICKS_PER_SECOND: u64 = 100;
 
-/// What this process uses of the machine.
+/// The resources that this process uses.
 ///
 /// Baler's own type: Kieker's `ThreadsStatusRecord` and `MemoryRecord` describe a Java virtual
 /// machine's daemon threads, peaks and heaps, which a native process does not have.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "baler.monitoring.ProcessRecord", rename_all = "camelCase")]
 pub struct ProcessRecord {
-    /// When it was sampled, in nanoseconds since the Unix epoch.
+    /// The time of the sample, in nanoseconds since the Unix epoch.
     #[record(unix_nanos)]
     pub timestamp: i64,
     /// The host.
     pub hostname: String,
     /// The process's number.
     pub process_id: u32,
-    /// Processor time in its own code, in seconds per second: 1 is one processor, busy.
+    /// Processor time in its own code, in seconds per second: 1 is one busy processor.
     pub user_utilization: f64,
     /// Processor time in the kernel on its behalf, in the same unit.
     pub system_utilization: f64,
-    /// Memory that it has in place, in bytes.
+    /// Resident memory, in bytes.
     pub resident_bytes: u64,
-    /// The most that this ever was, in bytes.
+    /// The highest resident memory so far, in bytes.
     pub peak_resident_bytes: u64,
-    /// Addresses in use, in bytes.
+    /// Address space in use, in bytes.
     pub virtual_bytes: u64,
-    /// Its threads, those of monitoring included.
+    /// Its threads, including the threads of monitoring.
     pub threads: u64,
     /// Pages made available without a disk, per second.
     pub minor_faults_per_second: f64,
@@ -64,7 +64,7 @@ impl Sensor for Process {
             out.push(Sample::Uptime(UptimeRecord {
                 timestamp: context.unix_ns,
                 hostname: context.hostname.to_owned(),
-                // As Java names its virtual machines.
+                // In the form of Java's names of virtual machines.
                 vm_name: format!("{process_id}@{}", context.hostname),
                 uptime_ms: signed(uptime),
             }));
@@ -97,9 +97,9 @@ impl Sensor for Process {
     }
 }
 
-/// The counters, and when the process started, in ticks since the machine did.
+/// Returns the counters, and the start of the process, in ticks since the start of the machine.
 ///
-/// The name of the program stands in parentheses and may hold anything, parentheses included.
+/// The name of the program stands in parentheses and may contain anything, even parentheses.
 fn parse_stat(text: &str) -> io::Result<([u64; 4], u64)> {
     let fields = text.rsplit_once(')').map(|(_, rest)| {
         // state ppid pgrp session tty_nr tpgid flags, and then the wanted ones; tty_nr and tpgid
@@ -115,7 +115,7 @@ fn parse_stat(text: &str) -> io::Result<([u64; 4], u64)> {
     fields.and_then(parse).ok_or_else(|| malformed(STAT, text))
 }
 
-/// How long the process runs, in milliseconds.
+/// Returns how long the process has been running, in milliseconds.
 fn parse_uptime(text: &str, started: u64) -> io::Result<u64> {
     let machine = text.split_ascii_whitespace().next();
     let seconds: Option<f64> = machine.and_then(|text| text.parse().ok());

@@ -18,10 +18,11 @@ use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
 
-/// Something that can be sampled; for [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
+/// Something that can be sampled; for
+/// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
 ///
-/// Rates are those since the sample before, by a clock that never jumps; the first sample of a rate
-/// only primes it.
+/// Rates cover the time since the last sample, by a clock that never jumps. The first sample of a
+/// rate only primes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Sampler {
@@ -30,22 +31,22 @@ pub enum Sampler {
     ///
     /// `totalUtilization` is the time neither idle nor waiting; `irq` holds software interrupts.
     Cpu,
-    /// How busy each processor is, as `ResourceUtilizationRecord` of `cpu-0` and so on (Kieker's
+    /// The load of each processor, as `ResourceUtilizationRecord` of `cpu-0` and so on (Kieker's
     /// `CPUsCombinedPercSampler`); signatures as for [`Cpu`](Self::Cpu).
     CpuCombined,
-    /// What each disk does, as `DiskUsageRecord`; signatures `%DISK_USAGE` and, not in Kieker,
+    /// The work of each disk, as `DiskUsageRecord`; signatures `%DISK_USAGE` and, not in Kieker,
     /// `%DISK_USAGE::sda` and so on.
     ///
-    /// `queue` is the mean number of requests that waited or were served, `serviceTime` the mean
-    /// time of those that ended, in milliseconds.
+    /// `queue` is the mean number of requests that waited or were served. `serviceTime` is the mean
+    /// time of finished requests, in milliseconds.
     Disk,
     /// The load averages, as `LoadAverageRecord`; signature `%LOAD_AVERAGE`.
     Load,
     /// Memory and swap space, as `MemSwapUsageRecord`; signature `%MEM_SWAP`.
     ///
-    /// `memFree` is what can be had without swapping, and `memUsed` the rest, as in Kieker.
+    /// `memFree` is the memory available without swapping, and `memUsed` the rest, as in Kieker.
     Memory,
-    /// What goes through each network interface but `lo`, as `NetworkUtilizationRecord`; signatures
+    /// The traffic of each network interface but `lo`, as `NetworkUtilizationRecord`; signatures
     /// `%NETWORK_UTILIZATION` and, not in Kieker, `%NETWORK_UTILIZATION::eth0` and so on.
     ///
     /// `speed` is in bits per second, 0 where the kernel does not know it.
@@ -56,7 +57,7 @@ pub enum Sampler {
 }
 
 impl Sampler {
-    /// What it is called in events.
+    /// Returns its name in events.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
@@ -69,7 +70,8 @@ impl Sampler {
         }
     }
 
-    /// By which patterns switch it; while it is inactive nothing is read. Records may have others.
+    /// Returns the signature by which patterns switch it. While it is inactive, nothing is read.
+    /// Records may have other signatures.
     pub(super) const fn signature(self) -> &'static str {
         match self {
             Self::Cpu | Self::CpuCombined => "%CPU",
@@ -81,7 +83,7 @@ impl Sampler {
         }
     }
 
-    /// What samples it; the first sample of a rate only primes it.
+    /// Returns its sensor. The first sample of a rate only primes it.
     pub(super) fn sensor(self) -> Box<dyn Sensor> {
         match self {
             Self::Cpu => Box::new(Cpu::new(Detail::Full)),
@@ -101,16 +103,16 @@ impl fmt::Display for Sampler {
     }
 }
 
-/// Makes records of what the kernel says.
+/// Makes records of the kernel's data.
 pub(super) trait Sensor: Send {
-    /// Appends the records of now.
+    /// Appends the current records.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
 }
 
-/// What a sensor needs to know.
+/// The environment of a sensor.
 pub(super) struct Context<'a> {
     pub(super) root: &'a Root,
-    /// By the clock that never jumps.
+    /// By a clock that never jumps.
     pub(super) at: Instant,
     pub(super) unix_ns: i64,
     pub(super) hostname: &'a str,
@@ -171,7 +173,7 @@ impl<S: Sensor> Bench<S> {
         }
     }
 
-    /// Says what the kernel says.
+    /// Sets the content of one of the kernel's files.
     pub(super) fn put(&self, path: &str, text: &str) {
         let path = self.folder.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! The one thread of all samplers, and when each of them is due.
+//! The one thread of all samplers, and their schedules.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,13 +22,13 @@ pub(crate) struct Task {
     pub(crate) period: Duration,
 }
 
-/// What the samplers of a controller did.
+/// The figures of a controller's samplers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct SamplerStats {
-    /// Records that were emitted and taken.
+    /// Records that were emitted and accepted.
     pub records: u64,
-    /// Points of a schedule that passed because the machine or the queue kept the thread busy.
+    /// Points of a schedule that were missed because the machine or the queue kept the thread busy.
     pub missed: u64,
     /// Samples that failed.
     pub failed: u64,
@@ -43,12 +43,12 @@ pub(crate) struct Samplers {
     failed: AtomicU64,
 }
 
-/// Nothing is sent over its channels: each of them says that one of its ends is gone.
+/// Nothing is sent over its channels. Each of them only shows that one of its ends is gone.
 #[derive(Debug)]
 struct SamplerThread {
-    /// The thread goes on as long as this is there.
+    /// The thread runs as long as this end exists.
     goes_on: Option<Sender<()>>,
-    /// The other end is there as long as the thread runs.
+    /// The other end exists as long as the thread runs.
     ended: Receiver<()>,
 }
 
@@ -61,11 +61,11 @@ impl Samplers {
         }
     }
 
-    /// Starts the thread, if there is anything to do.
+    /// Starts the thread, if there is a sampler.
     ///
     /// # Errors
     ///
-    /// The operating system's, when it has no thread left.
+    /// The operating system cannot start another thread.
     pub(crate) fn start(
         self: &Arc<Self>,
         tasks: &[Task],
@@ -109,11 +109,11 @@ impl Samplers {
         }
     }
 
-    /// Waits until the thread has ended, at most until then.
+    /// Waits until the thread has ended, or until `by`.
     pub(crate) fn wait(&self, by: Instant) {
         if let Some(thread) = &*self.thread() {
             let left = by.saturating_duration_since(monotonic());
-            // Ended, or too late: there is nothing more to do.
+            // It has ended, or the time is over: in both cases nothing is left to do.
             thread.ended.recv_timeout(left).unwrap_or_default();
         }
     }
@@ -123,12 +123,12 @@ impl Samplers {
     }
 }
 
-/// A sampler at work.
+/// A sampler in operation.
 struct Running {
     sampler: Sampler,
     sensor: Box<dyn Sensor>,
     schedule: Schedule,
-    /// Whether its failure was reported; until it works again.
+    /// Whether its failure was reported; reset when it works again.
     is_told: bool,
 }
 
@@ -138,9 +138,9 @@ struct Worker {
     running: Vec<Running>,
     controller: WeakController,
     out: Vec<Sample>,
-    /// The other end is gone when the thread is to end.
+    /// The other end is gone when the thread must end.
     stop: Receiver<()>,
-    /// Lets nobody wait for a thread that has ended, however it ended.
+    /// Its drop releases all waiting threads, however the thread ends.
     _runs: Sender<()>,
 }
 
@@ -155,7 +155,7 @@ impl Worker {
         }
     }
 
-    /// Takes the samples that are due; whether anyone still wants some.
+    /// Takes the samples that are due; returns whether the controller still exists.
     fn sample(&mut self) -> bool {
         let Self {
             samplers,
@@ -176,7 +176,7 @@ impl Worker {
             let patterns = controller.switch().list();
             let signature = task.sampler.signature();
             if !controller.is_enabled() || !patterns.is_active(signature) {
-                // What is sampled later must not be the mean of the time until then.
+                // The next sample must not be a mean over the time until then.
                 task.sensor = task.sampler.sensor();
                 return task.schedule.advance(now).is_some();
             }
@@ -189,7 +189,7 @@ impl Worker {
             };
             out.clear();
             let sampled = {
-                // What reads files must not be monitored by itself; its records must be taken.
+                // Reading files must not monitor itself, but its records must be accepted.
                 let _suppressed = suppress();
                 catch_unwind(AssertUnwindSafe(|| task.sensor.sample(&context, out)))
             };
@@ -197,7 +197,7 @@ impl Worker {
                 Ok(result) => (result, true),
                 Err(_) => (Err(io::Error::other("it panicked")), false),
             };
-            // What was found before an error is good.
+            // Records from before an error are good.
             for sample in out.drain(..) {
                 if sample.emit(&controller) {
                     samplers.records.fetch_add(1, Ordering::Relaxed);
@@ -243,9 +243,9 @@ impl Schedule {
         }
     }
 
-    /// Goes on to the first point that is still to come; how many others were missed.
+    /// Advances to the first point in the future; returns the number of missed points.
     ///
-    /// `None` when that is beyond what an instant can hold.
+    /// Returns `None` if that point is beyond the range of an instant.
     fn advance(&mut self, now: Instant) -> Option<u64> {
         let late = now.saturating_duration_since(self.next).as_nanos();
         let missed = late.checked_div(self.period.as_nanos())?;

@@ -1,4 +1,4 @@
-//! A place in a trace as a value, which threads and tasks take along.
+//! A position in a trace as a value, which threads and tasks take along.
 
 use std::future::{Future, poll_fn};
 use std::marker::PhantomData;
@@ -11,12 +11,11 @@ use super::events::{self, Entered, EventPosition, Origin};
 use super::{Active, Position, at, begin_trace, count, parent_here, replace_parent, with_counter};
 use crate::traceparent::TraceParent;
 
-/// A place in a trace: calls made there become children of the call that was open where the
+/// A position in a trace. Calls made there become children of the call that was open where the
 /// context was taken.
 ///
-/// Asynchronous probed functions carry it along by themselves.
-/// It is needed where a trace is to go on in another thread or task, which otherwise begin traces
-/// of their own:
+/// Asynchronous probed functions take it along automatically. Use it if a trace must continue in
+/// another thread or task, which otherwise begins traces of its own:
 ///
 /// ```
 /// use baler_monitoring::TraceContext;
@@ -32,22 +31,22 @@ use crate::traceparent::TraceParent;
 #[derive(Debug, Clone)]
 pub struct TraceContext {
     active: Active,
-    /// There is one if a trace is active, except for what [`replace`] takes off a thread.
+    /// Present if a trace is active, except for a context that [`replace`] takes off a thread.
     counter: Option<Arc<AtomicU32>>,
-    /// Where the trace, or one that begins here, comes from.
+    /// The origin of the trace, or of one that begins here.
     parent: Option<Arc<TraceParent>>,
-    /// Where the next event goes.
+    /// The position of the next event.
     events: EventPosition,
 }
 
 impl TraceContext {
-    /// The place at which this thread (or the task it is polling) is now; [`Self::none`] outside
-    /// of every probed call.
+    /// The current position of this thread (or of the task it is polling); [`Self::none`] outside
+    /// every probed call.
     ///
     /// The first call within a trace allocates its shared counter.
     ///
-    /// Events are in order within a thread or task only, so that those of calls made in this context
-    /// are in traces of their own, with the present one and its last event as their parent.
+    /// Events are only in order within a thread or task. So events of calls made in this context
+    /// are in traces of their own, with the present trace and its last event as their parent.
     pub fn current() -> Self {
         let context = Self::of_task();
         Self {
@@ -71,7 +70,7 @@ impl TraceContext {
         let counter = with_counter(|slot| {
             Arc::clone(slot.get_or_insert_with(|| Arc::new(AtomicU32::new(active.next_eoi))))
         });
-        // Without thread-local storage the thread is about to end; its trace goes on alone.
+        // Without thread-local storage the thread is about to end; its trace continues alone.
         let counter = counter.unwrap_or_else(|| Arc::new(AtomicU32::new(active.next_eoi)));
         active.is_shared = true;
         active.set();
@@ -83,7 +82,7 @@ impl TraceContext {
         }
     }
 
-    /// No trace, but traces that begin here come from another process: each has a `TraceMetadata`
+    /// No trace, but traces that begin here come from another process. Each gets a `TraceMetadata`
     /// record with its parent.
     pub fn continuing(parent: &TraceParent) -> Self {
         Self {
@@ -94,10 +93,10 @@ impl TraceContext {
         }
     }
 
-    /// What a request made here says of the trace to another process; `None` without a trace.
+    /// Returns the header for a request to another process; `None` without a trace.
     ///
-    /// The call that it names is the last one of the trace that began; where only events are recorded,
-    /// it is the last event.
+    /// It names the call of the trace that began last. If only events are recorded, it names the
+    /// last event.
     pub fn traceparent(&self) -> Option<TraceParent> {
         if self.active.depth == 0 {
             let Origin { trace_id, order } = self.events.origin()?;
@@ -116,8 +115,8 @@ impl TraceContext {
 
     /// No trace: the next probed call begins one.
     ///
-    /// Worth attaching where a synchronous probed function runs an executor: all that it polls on
-    /// its own thread would be part of its trace.
+    /// Attach it where a synchronous probed function runs an executor. Otherwise all tasks that it
+    /// polls on its own thread would be part of its trace.
     pub const fn none() -> Self {
         Self {
             active: Active::NONE,
@@ -127,7 +126,8 @@ impl TraceContext {
         }
     }
 
-    /// The trace's id, if there is a trace; that of events, if there is no other.
+    /// Returns the trace's id, if there is a trace; otherwise the id of the trace of events, if
+    /// there is one.
     pub fn trace_id(&self) -> Option<i64> {
         if self.active.depth == 0 {
             self.events.origin().map(|origin| origin.trace_id)
@@ -138,8 +138,8 @@ impl TraceContext {
 
     /// Makes this the context of the thread until the guard is dropped.
     ///
-    /// Guards of a thread must be dropped in the reverse order in which they were made, those of
-    /// [`enter!`](crate::enter) included.
+    /// Guards of a thread must be dropped in the reverse order in which they were made, including
+    /// the guards of [`enter!`](crate::enter).
     pub fn attach(self) -> Attached {
         Attached {
             outer: replace(self),
@@ -147,7 +147,7 @@ impl TraceContext {
         }
     }
 
-    /// Polls a future in this context, which takes along what changed in it.
+    /// Polls a future in this context, and keeps the context's changes.
     pub(crate) fn poll<F: Future>(
         &mut self,
         future: Pin<&mut F>,
@@ -175,7 +175,7 @@ impl Drop for Attached {
     }
 }
 
-/// Runs a future in a trace: attaches the context for the time of each poll.
+/// Runs a future in a trace: attaches the context during each poll.
 ///
 /// ```
 /// # use baler_monitoring::{TraceContext, in_trace};
@@ -189,9 +189,9 @@ pub async fn in_trace<F: Future>(mut context: TraceContext, future: F) -> F::Out
     poll_fn(|task| context.poll(future.as_mut(), task)).await
 }
 
-/// Begins an asynchronous call: its position, and the context in which its body is to be polled.
+/// Begins an asynchronous call: returns its position, and the context for polling its body.
 ///
-/// The thread's own context stays as it is.
+/// The thread's own context does not change.
 pub(crate) fn enter_async() -> (Position, TraceContext) {
     let outer = TraceContext::of_task();
     let (trace_id, counter) = match outer.counter {
@@ -221,8 +221,7 @@ pub(crate) fn enter_async() -> (Position, TraceContext) {
     (position, context)
 }
 
-/// Begins an asynchronous call that records events, and makes the context in which its body is
-/// to be polled.
+/// Begins an asynchronous call that records events, and makes the context for polling its body.
 pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
     let (entered, events) = events::enter_events_async();
     let context = TraceContext {
@@ -232,7 +231,7 @@ pub(crate) fn enter_events_async() -> (Entered, TraceContext) {
     (entered, context)
 }
 
-/// Exchanges a context with the thread's, and exchanges them back when dropped, in a panic too.
+/// Exchanges a context with the thread's, and exchanges them back when dropped, even in a panic.
 struct ContextSwap<'a>(&'a mut TraceContext);
 
 impl<'a> ContextSwap<'a> {
@@ -254,7 +253,7 @@ impl Drop for ContextSwap<'_> {
     }
 }
 
-/// Sets the thread's context and returns what it was.
+/// Sets the thread's context and returns the previous one.
 fn replace(context: TraceContext) -> TraceContext {
     let active = context.active.replace();
     let parent = replace_parent(context.parent);

@@ -1,13 +1,12 @@
-//! Which events belong together, and in which order they happened.
+//! The traces of events, and the order of the events.
 //!
-//! Kieker keeps events apart from executions: its `TraceRegistry` gives each outermost call a
-//! `TraceMetadata` with an id of its own, and its events are numbered from 0 (`getNextOrderId`), one
-//! before and one after each call.
-//! Whoever puts a trace together needs numbers without gaps, and each call to end before the one that
-//! called it.
-//! Calls that run at once cannot be recorded so: as in Kieker a branch, in another thread, in another task
-//! or beside a call that is still open, is a trace of its own, whose metadata name the trace that it
-//! comes from and its last event there.
+//! Kieker separates events from executions. Its `TraceRegistry` gives each outermost call a
+//! `TraceMetadata` with an id of its own. The trace's events are numbered from 0
+//! (`getNextOrderId`), one before and one after each call. Assembling a trace requires numbers
+//! without gaps, and that each call ends before its caller. Concurrent calls cannot be recorded in
+//! this way. So a branch in another thread, in another task or beside a call that is still open is
+//! a trace of its own, as in Kieker. Its metadata name the trace that it comes from, and its last
+//! event there.
 
 use std::cell::RefCell;
 use std::mem;
@@ -17,65 +16,65 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{next_trace_id, next_trace_id_beside, parent_here};
 
 thread_local! {
-    /// Where the thread's next event goes.
+    /// The position of the thread's next event.
     static PLACE: RefCell<EventPosition> = const { RefCell::new(EventPosition::NONE) };
 }
 
-/// No number is known, as Kieker says it.
+/// Kieker's value for an unknown number.
 const UNKNOWN: i32 = -1;
 
-/// The events of a flow of control in which one thing happens after the other.
+/// The events of one sequential flow of control.
 #[derive(Debug)]
 struct EventTrace {
     id: i64,
-    /// How many events it has.
+    /// The number of its events.
     events: AtomicU32,
-    /// How many of its calls are open.
+    /// The number of its open calls.
     open: AtomicU32,
 }
 
-/// A trace and one of its events, from which another trace comes.
+/// The trace and its event from which another trace comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) trace_id: i64,
     pub(crate) order: i32,
 }
 
-/// Where the next event of a thread or a task goes.
+/// The position of the next event of a thread or a task.
 #[derive(Debug, Clone, Default)]
 pub(super) struct EventPosition {
     trace: Option<Arc<EventTrace>>,
-    /// How many calls were open here when the innermost one began, that one included.
+    /// How many calls were open here when the innermost one began, including that one.
     depth: u32,
-    /// Where a trace that begins here comes from.
+    /// The origin of a trace that begins here.
     origin: Option<Origin>,
 }
 
-/// A call whose first event has its number.
+/// A call after its first event.
 #[derive(Debug)]
 pub(crate) struct Entered {
     pub(crate) trace_id: i64,
     /// The number of its first event.
     pub(crate) order: i32,
-    /// Where its trace comes from, if that began with it.
+    /// The origin of its trace, if the trace began with it.
     pub(crate) begun: Option<Origin>,
     depth: u32,
     end: End,
 }
 
-/// How to find the trace of a call when it ends.
+/// How a call finds its trace at its end.
 #[derive(Debug)]
 enum End {
-    /// It is the thread's, and stays it.
+    /// It is the thread's trace, and stays it.
     Here,
-    /// It is the thread's and ends; this is the thread's place then.
+    /// It is the thread's trace and ends; this becomes the thread's position.
     Outermost(EventPosition),
-    /// It is this one, wherever that is.
+    /// It is this trace, whatever the thread's position.
     Held(Arc<EventTrace>),
 }
 
 impl EventTrace {
-    /// Counts the first event of a call at this depth, and opens it.
+    /// Counts the first event of a call at this depth, and opens the call.
     fn open(&self, depth: u32, begun: Option<Origin>) -> Entered {
         self.open.store(depth.saturating_add(1), Ordering::Relaxed);
         Entered {
@@ -87,10 +86,10 @@ impl EventTrace {
         }
     }
 
-    /// The number of the next event.
+    /// Returns the number of the next event, and counts it.
     fn count(&self) -> i32 {
         let number = self.events.fetch_add(1, Ordering::Relaxed);
-        // Two billion events later the numbers begin anew rather than turn negative.
+        // After two billion events the numbers start over, so that they do not become negative.
         i32::try_from(number & (u32::MAX >> 1)).unwrap_or(i32::MAX)
     }
 
@@ -100,8 +99,8 @@ impl EventTrace {
         i32::try_from(number).unwrap_or(i32::MAX)
     }
 
-    /// Counts the last event of the call at this depth, and closes it with all that is left open
-    /// above it.
+    /// Counts the last event of the call at this depth. Closes the call and all calls that are
+    /// still open above it.
     fn close(&self, depth: u32) -> i32 {
         if self.open.load(Ordering::Relaxed) > depth {
             self.open.store(depth, Ordering::Relaxed);
@@ -117,17 +116,17 @@ impl EventPosition {
         origin: None,
     };
 
-    /// The thread's; nowhere when the thread is about to end.
+    /// Returns the thread's position; none if the thread is about to end.
     pub(super) fn here() -> Self {
         change_place(|place| place.clone()).unwrap_or_default()
     }
 
-    /// Makes it the thread's, and says what that was.
+    /// Makes it the thread's position, and returns the previous one.
     pub(super) fn replace(self) -> Self {
         change_place(|place| mem::replace(place, self)).unwrap_or_default()
     }
 
-    /// A place for another thread or task: what begins there comes from here.
+    /// Returns a position for another thread or task. Traces that begin there come from here.
     pub(super) fn branch(&self) -> Self {
         Self {
             origin: self.origin(),
@@ -135,7 +134,7 @@ impl EventPosition {
         }
     }
 
-    /// The trace and the last event here, or where they are to come from.
+    /// Returns the trace and the last event here, or the origin of traces that begin here.
     pub(super) fn origin(&self) -> Option<Origin> {
         match &self.trace {
             Some(trace) => Some(Origin {
@@ -146,14 +145,14 @@ impl EventPosition {
         }
     }
 
-    /// The trace of the next call, if it is one that goes on: nothing is open in it but what has led
-    /// here.
+    /// Returns the trace in which the next call continues, if there is one: only calls that led
+    /// here are open in it.
     fn going_on(&self) -> Option<&Arc<EventTrace>> {
         let trace = self.trace.as_ref();
         trace.filter(|trace| trace.open.load(Ordering::Relaxed) == self.depth)
     }
 
-    /// A trace that begins here, and its first call.
+    /// Begins a trace here; returns the position within it, and its first call.
     fn begin(&self) -> (Self, Entered) {
         let caller = self.caller();
         let trace = Arc::new(EventTrace {
@@ -161,7 +160,7 @@ impl EventPosition {
             events: AtomicU32::new(0),
             open: AtomicU32::new(0),
         });
-        // A trace from nowhere is its own parent (Kieker's `TraceRegistry.registerTrace`).
+        // A trace without an origin is its own parent (Kieker's `TraceRegistry.registerTrace`).
         let begun = caller.unwrap_or(Origin {
             trace_id: trace.id,
             order: UNKNOWN,
@@ -175,7 +174,7 @@ impl EventPosition {
         (within, entered)
     }
 
-    /// Where a trace comes from that begins here: this process, another one, or nowhere.
+    /// Returns the origin of a trace that begins here: this process, another one, or none.
     fn caller(&self) -> Option<Origin> {
         self.origin().or_else(|| {
             let parent = parent_here()?;
@@ -187,7 +186,7 @@ impl EventPosition {
     }
 }
 
-/// Changes the thread's place. There is none when the thread is about to end, and for a signal
+/// Changes the thread's position. There is none if the thread is about to end, or in a signal
 /// handler that interrupts a change.
 fn change_place<T>(change: impl FnOnce(&mut EventPosition) -> T) -> Option<T> {
     let changed = PLACE.try_with(|place| Some(change(&mut *place.try_borrow_mut().ok()?)));
@@ -214,8 +213,8 @@ pub(crate) fn enter_events() -> Entered {
     })
 }
 
-/// Ends a call that began on this thread; the number of its last event, or -1 if it did not end in
-/// its turn.
+/// Ends a call that began on this thread. Returns the number of its last event, or -1 if it did not
+/// end in order.
 pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
     let end = mem::replace(&mut entered.end, End::Here);
     if let End::Held(trace) = end {
@@ -234,9 +233,9 @@ pub(crate) fn leave_events(entered: &mut Entered) -> i32 {
     order.flatten().unwrap_or(UNKNOWN)
 }
 
-/// Begins an asynchronous call, and says in which place its body is to be polled.
+/// Begins an asynchronous call, and returns the position for polling its body.
 ///
-/// The thread's own place stays as it is.
+/// The thread's own position does not change.
 pub(super) fn enter_events_async() -> (Entered, EventPosition) {
     let outer = EventPosition::here();
     let depth = outer.depth;

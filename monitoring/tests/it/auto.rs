@@ -16,7 +16,7 @@ fn lone_record_is_delivered_within_the_bound_and_the_choice_is_told() {
     let medium = Medium::new(Mode::Prompt);
     let controller = plain(medium.writer(64)).auto_chunks(BOUND).start().unwrap();
     let stats = controller.stats();
-    // Half is kept for what comes after a chunk was closed.
+    // Half is kept for the steps after a chunk was closed.
     assert_eq!(stats.wait_time, BOUND / 2);
     assert_eq!(stats.chunk_records, 1);
     for number in 0..4 {
@@ -43,7 +43,7 @@ fn flood_after_silence_is_taken_in_chunks_of_the_largest_useful_size() {
     for number in 1..flood {
         assert!(controller.emit(&beat(0, number)));
     }
-    // No record has to wait for the minute that it could.
+    // No record has to wait for the minute that is allowed.
     await_that("chunks of what came", || medium.chunks().len() >= 4);
     controller.flush(PATIENCE).unwrap();
     let received = medium.received();
@@ -112,7 +112,7 @@ fn chunks_stay_within_the_limit_of_the_medium() {
     assert!(stats.closed_by.bytes > 5, "{stats:?}");
 }
 
-/// Of one trace.
+/// A record with a trace.
 #[derive(Debug, Record)]
 #[record(name = "test.Step")]
 struct Step {

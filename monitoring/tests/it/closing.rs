@@ -1,4 +1,4 @@
-//! What closes a chunk.
+//! The reasons that close a chunk.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use baler_monitoring::ClosedBy;
 
 use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
 
-/// So long that no test sees it pass.
+/// No test lasts this long.
 const NEVER: Duration = Duration::from_secs(3_600);
 
 #[test]
@@ -70,7 +70,7 @@ fn chunk_is_closed_when_its_oldest_record_has_waited() {
     assert_eq!(controller.stats().closed_by.of(ClosedBy::Age), 1);
 }
 
-/// What the kernel says of the collector's thread.
+/// Returns what the kernel reports about the collector's thread.
 #[cfg(target_os = "linux")]
 fn collector_status(field: &str) -> Option<u64> {
     let threads = std::fs::read_dir("/proc/self/task").unwrap();
@@ -85,7 +85,7 @@ fn collector_status(field: &str) -> Option<u64> {
     line.trim().parse().ok()
 }
 
-/// Waits until the collector's thread was not woken for this long.
+/// Waits until the collector's thread has not been woken for this long.
 #[cfg(target_os = "linux")]
 fn await_sleep_of_collector(time: Duration) {
     let wake_ups = || collector_status("voluntary_ctxt_switches:");
@@ -108,7 +108,7 @@ fn idle_collector_sleeps() {
     controller.emit(&beat(0, 0));
     controller.flush(PATIENCE).unwrap();
     for _ in 0..4 {
-        // It looks twice in a wait time, and eight times while it is not idle.
+        // It polls twice in a wait time, and eight times while it is not idle.
         await_sleep_of_collector(wait / 3);
     }
 }
@@ -183,7 +183,7 @@ fn shutdown_sends_what_is_left_before_all_is_confirmed() {
     let shutdown = std::thread::spawn(move || controller.shutdown(PATIENCE * 2));
     let received = Received::of(&medium.await_chunks(2));
     assert_eq!(received.sizes, [10, 5]);
-    // The last chunk knows all losses, so it comes when there can be no more.
+    // The last chunk contains all losses, so it comes when there can be no more.
     medium.set_mode(Mode::Prompt);
     medium.confirm(2);
     assert_eq!(shutdown.join().unwrap().delivered(), 15);

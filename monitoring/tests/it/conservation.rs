@@ -1,5 +1,5 @@
-//! Every record is delivered or dropped for a reason, exactly, whatever the policy and however
-//! many threads.
+//! Every record is delivered, or dropped for a reason, exactly, with any policy and any number of
+//! threads.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use baler_monitoring::{Overflow, ShutdownReport};
 
 use super::support::{Medium, Mode, PATIENCE, assert_chunks_add_up, await_that, beat, plain};
 
-/// Emits from `threads` threads, of which at most 16 live at a time, into queues that are too small
-/// for a writer that confirms a chunk every millisecond.
+/// Emits from `threads` threads, of which at most 16 live at the same time, into queues that are
+/// too small for a writer that confirms a chunk every millisecond.
 fn emit_over_slow_writer(
     overflow: Overflow,
     threads: u32,
@@ -74,11 +74,11 @@ fn assert_conserved(overflow: Overflow, threads: u32, records: u64, expected: Lo
         report.dropped().total(),
         "{report}"
     );
-    // Else the queues never were full, and the test proves nothing.
+    // Otherwise the queues were never full, and the test proves nothing.
     assert_eq!(report.dropped().is_empty(), overflow == Overflow::Block);
     received.assert_ordered();
     match expected {
-        // What was taken may still be evicted.
+        // Accepted records may still be evicted.
         LossReason::QueueFullOldest => assert!(taken >= report.delivered()),
         _ => assert_eq!(taken, report.delivered()),
     }
@@ -257,7 +257,8 @@ fn chunks_that_the_medium_never_took_are_given_up() {
     }
 }
 
-/// What is emitted while one controller takes over from another is in the account of one of the two.
+/// Records that are emitted during a handover between two controllers are in the account of one of
+/// them.
 #[cfg(feature = "macros")]
 #[test]
 fn handing_over_from_controller_to_controller_leaves_nothing_uncounted() {

@@ -1,4 +1,4 @@
-//! Writers that break, hang, refuse or panic, and a collector that is gone.
+//! Writers that break, hang, refuse or panic, and a collector that has ended.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
@@ -150,7 +150,7 @@ fn shutdown_keeps_its_deadline_when_the_writer_hangs() {
     assert!(report.error.is_some());
     assert!(report.adds_up(), "{report}");
     assert_eq!(report.dropped().get(LossReason::Undelivered), 25);
-    // What it says later no longer changes the account.
+    // Its later answers do not change the account any more.
     medium.set_mode(Mode::Prompt);
     await_that("the close", || medium.is_closed());
     assert_eq!(
@@ -236,7 +236,7 @@ fn serializer_that_panics_loses_its_batch_only() {
                 if let Event::Panicked { records, .. } = event {
                     *panics.lock().unwrap() += records;
                 }
-                // A hook that panics harms nobody either.
+                // A hook that panics does no harm either.
                 panic!("as the test wants it");
             }
         })
@@ -322,8 +322,8 @@ fn records_that_the_queues_dropped_are_told() {
     await_that("the event", || *told.lock().unwrap() == dropped);
 }
 
-/// What a shutdown reports while nothing is confirmed, and how many records were reported as lost and
-/// as dropped when it returned.
+/// Returns the report of a shutdown while nothing is confirmed, and the records that had been
+/// reported as lost and as dropped when it returned.
 fn told_by_a_shutdown() -> (ShutdownReport, u64, u64) {
     let medium = Medium::new(Mode::Held);
     let (lost, dropped) = (Arc::new(Mutex::new(0)), Arc::new(Mutex::new(0)));
@@ -344,7 +344,7 @@ fn told_by_a_shutdown() -> (ShutdownReport, u64, u64) {
     for number in 0..10 {
         controller.emit(&beat(0, number));
     }
-    // The collector has looked at the queues a moment ago: it reports later drops later.
+    // The collector has just polled the queues, so it reports later drops later.
     medium.await_chunks(1);
     for number in 0..1_000 {
         controller.emit(&beat(0, number));
@@ -368,8 +368,8 @@ fn what_is_lost_by_the_shutdown_is_told_before_its_report() {
             assert_eq!(lost, 20);
             return;
         }
-        // The collector ends a moment before the deadline, and reports. Where its thread did
-        // not run in that moment the deadline came first, and the report with it.
+        // The collector ends a moment before the deadline, and reports. If its thread did not run
+        // in that moment, the deadline came first, and with it the report.
         assert!(Instant::now() < by, "it never ends in time: {report}");
     }
 }

@@ -1,4 +1,4 @@
-//! Records are dealt to lanes by their trace; each lane is numbered, ordered and ended by itself.
+//! The trace of a record determines its lane; each lane has its own numbers, order and end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
@@ -10,7 +10,7 @@ use baler_monitoring::{Overflow, StartError};
 
 use super::support::{Medium, Mode, PATIENCE, Received, await_that, beat, plain};
 
-/// Of one trace.
+/// A record with a trace.
 #[derive(Debug, Record)]
 #[record(name = "test.Step")]
 struct Step {
@@ -192,8 +192,8 @@ fn one_budget_is_divided_among_queues_batches_and_chunks() {
             stats.queue_bytes + stats.outbox.unconfirmed_bytes,
         )
     };
-    // The medium confirms nothing: everything fills up, then records are dropped, and not only while
-    // the collector has not been there.
+    // The medium confirms nothing. Everything fills up, then records are dropped, even while the
+    // collector runs.
     await_that("a budget that is used", || {
         for _ in 0..1_000 {
             let mut record = beat(0, number);

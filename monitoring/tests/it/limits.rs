@@ -46,7 +46,7 @@ fn chunk_above_the_cap_is_split_by_halving() {
         .max_chunk_bytes(20_000)
         .start()
         .unwrap();
-    // Estimated by the first chunk, whose records are small, the second is far too large.
+    // The first chunk, with small records, sets the estimate, so the second one is far too large.
     for number in 0..64 {
         controller.emit(&beat(0, number));
     }
@@ -92,7 +92,7 @@ fn medium_with_a_smaller_limit_gets_smaller_chunks() {
     );
 }
 
-/// Has a limit of which its capability says nothing.
+/// Has a limit that its capability does not contain.
 fn deceiving(mode: Mode) -> (Medium, Controller) {
     let medium = Medium::new(mode);
     medium.limit(5_000);
@@ -117,7 +117,7 @@ fn last_chunk_that_the_medium_finds_too_large_has_a_successor_that_says_so() {
     assert_eq!(received.numbers(), (0..32).collect::<Vec<_>>());
     let last: Vec<_> = received.headers.iter().map(|it| it.last_of_epoch).collect();
     assert_eq!(last.iter().position(|last| *last), Some(last.len() - 1));
-    // Whatever number is missing is listed, so that nobody takes it for a loss on the way.
+    // Every missing number is listed, so that no consumer takes it for a loss on the way.
     let header = received.headers.last().unwrap();
     let listed: u64 = header.lost_chunks.iter().map(|range| range.chunks).sum();
     let came = u64::try_from(received.headers.len()).unwrap();
@@ -191,7 +191,7 @@ fn record_above_the_whole_queue_is_dropped_at_once() {
     assert_eq!(report.stats.queue_bytes, 0, "nothing stays charged");
 }
 
-/// Says one thing in its schema and writes another.
+/// Has one schema and writes another one.
 struct Liar;
 
 impl Record for Liar {

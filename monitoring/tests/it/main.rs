@@ -1,5 +1,5 @@
-//! What an application sees: the controller, its queues and its collector over writers that are
-//! slow, stuck or broken; probes; and the examples.
+//! The application's view: the controller, its queues and its collector over writers that are slow,
+//! stuck or broken; probes; and the examples.
 
 #![cfg(test)]
 #![cfg(feature = "enable")]

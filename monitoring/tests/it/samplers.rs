@@ -1,5 +1,4 @@
-//! Samplers on the machine that runs the test: what comes of them, how they are switched, when they
-//! end.
+//! Samplers on the test's machine: their records, their switching, and their end.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

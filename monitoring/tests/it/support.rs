@@ -1,4 +1,4 @@
-//! A writer that does what a test says, and what can be read from the chunks that it was given.
+//! A writer that a test controls, and readers for its chunks.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -13,10 +13,10 @@ use baler_common::transport::{
 };
 use baler_monitoring::{Controller, ControllerBuilder, ShutdownReport};
 
-/// How long a test waits for anything before it fails.
+/// The time limit of any wait in a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A record of a test: the thread that emitted it, its number there, and something to fill it.
+/// A record of a test: the emitting thread, its number there, and a text to fill it.
 #[derive(Debug, Clone, PartialEq, Record)]
 #[record(name = "test.Beat")]
 pub(crate) struct Beat {
@@ -33,7 +33,7 @@ pub(crate) fn beat(thread: u32, number: u64) -> Beat {
     }
 }
 
-/// What the writer does from now on.
+/// The behaviour of the writer from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Mode {
     /// Confirms at once.
@@ -45,17 +45,17 @@ pub(crate) enum Mode {
     Stuck,
     /// Has no connection, and gets none.
     Unreachable,
-    /// Is not let in, for good.
+    /// Authentication fails, permanently.
     Unauthorised,
     /// Panics in `offer`.
     Panicking,
-    /// Refuses every chunk for good.
+    /// Refuses every chunk permanently.
     Refusing,
-    /// Confirms, but notifies nobody and hands nothing out unless its owner waits.
+    /// Confirms, but neither notifies nor returns reports unless its owner waits.
     Sleeping,
 }
 
-/// The medium behind the writer, as the test sees it.
+/// The medium of the writer, as the test sees it.
 #[derive(Clone, Default)]
 pub(crate) struct Medium {
     shared: Arc<(Mutex<State>, Condvar)>,
@@ -64,7 +64,7 @@ pub(crate) struct Medium {
 #[derive(Default)]
 struct State {
     mode: Mode,
-    /// Takes only smaller chunks than its capability says.
+    /// Takes only smaller chunks than its capability allows.
     limit: Option<usize>,
     open: bool,
     opened: u64,
@@ -158,7 +158,7 @@ impl Medium {
         });
     }
 
-    /// How often the owner began to wait for confirmations, and whether it does.
+    /// Returns how often the owner began to wait for confirmations, and whether it waits now.
     pub(crate) fn awaits(&self) -> (u64, bool) {
         let state = self.lock();
         (state.awaits, !state.unawaited)
@@ -193,7 +193,7 @@ impl Medium {
         state.taken.clone()
     }
 
-    /// What the chunks say, each chunk once however often it was sent.
+    /// Returns the contents of the chunks, each chunk once however often it was sent.
     pub(crate) fn received(&self) -> Received {
         Received::of(&self.chunks())
     }
@@ -208,7 +208,7 @@ impl State {
     }
 }
 
-/// Every chunk made has a reason and a fate.
+/// Checks that every chunk has a reason and a fate.
 pub(crate) fn assert_chunks_add_up(report: &ShutdownReport) {
     let stats = &report.stats;
     let closed = stats.closed_by;
@@ -327,7 +327,7 @@ impl ChunkWriter for ScriptedWriter {
     }
 }
 
-/// What chunks say, each chunk once.
+/// The contents of chunks, each chunk once.
 pub(crate) struct Received {
     /// The names of the records' types in order.
     pub(crate) types: Vec<String>,
@@ -377,7 +377,7 @@ impl Received {
         u64::try_from(self.types.len()).unwrap()
     }
 
-    /// Fails unless the records of each thread are in order and none is there twice.
+    /// Fails unless the records of each thread are in order and without duplicates.
     pub(crate) fn assert_ordered(&self) {
         let mut last = BTreeMap::new();
         for beat in &self.beats {

@@ -1,4 +1,4 @@
-//! A file of Parquet that is written under another name until it is whole.
+//! A Parquet file that has a temporary name until it is complete.
 
 use std::fs::{self, File};
 use std::io;
@@ -16,28 +16,28 @@ use crate::convert::TypeBatch;
 pub(super) struct OpenFile {
     writer: ArrowWriter<File>,
     names: Names,
-    /// The type of the records, and how many there are.
+    /// The type of the records, and their number.
     content: (Box<str>, u64),
 }
 
-/// A file on disk with all it needs but its name.
+/// A complete file on disk that still has its temporary name.
 pub(super) struct WholeFile {
     names: Names,
-    /// The type of the records, and how many there are.
+    /// The type of the records, and their number.
     content: (Box<str>, u64),
 }
 
-/// The name until the file is whole, and then.
+/// The temporary name of the file, and the final one.
 struct Names {
     temporary: PathBuf,
     path: PathBuf,
 }
 
-/// What did not become whole is of no use to anybody: its chunks come again.
+/// An incomplete file is useless: its chunks come again.
 impl Drop for Names {
     fn drop(&mut self) {
-        // It is gone once it has its name; and who cannot remove it leaves a file that no reader
-        // looks at.
+        // After publishing, the temporary file is gone. If the file cannot be removed, no reader
+        // looks at it.
         fs::remove_file(&self.temporary).ok();
     }
 }
@@ -63,7 +63,7 @@ impl OpenFile {
         })
     }
 
-    /// The name that it will have.
+    /// Returns its final name.
     pub(super) fn path(&self) -> &Path {
         &self.names.path
     }
@@ -76,13 +76,13 @@ impl OpenFile {
         Ok(())
     }
 
-    /// How large it is so far, about.
+    /// Returns its approximate size so far.
     pub(super) fn bytes(&self) -> usize {
         let buffered = self.writer.in_progress_size();
         self.writer.bytes_written().saturating_add(buffered)
     }
 
-    /// Writes what is missing, and waits until the disk has all of it.
+    /// Writes the missing parts, and waits until the disk has all of it.
     pub(super) fn finish(self) -> io::Result<WholeFile> {
         let Self {
             writer,
@@ -95,17 +95,17 @@ impl OpenFile {
 }
 
 impl WholeFile {
-    /// The name that it will have.
+    /// Returns its final name.
     pub(super) fn path(&self) -> &Path {
         &self.names.path
     }
 
-    /// The type of its records, and how many it has.
+    /// Returns the type of its records, and their number.
     pub(super) fn content(&self) -> (Box<str>, u64) {
         self.content.clone()
     }
 
-    /// Gives it its name; the folder is to be synchronised after that.
+    /// Gives it its final name. The folder must be synchronised after that.
     pub(super) fn publish(self) -> io::Result<()> {
         fs::rename(&self.names.temporary, &self.names.path)
     }
@@ -113,14 +113,14 @@ impl WholeFile {
 
 /// Waits until the disk has the entries of a folder.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Elsewhere folders cannot be opened.
+    // On other systems, folders cannot be opened.
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
     }
     Ok(())
 }
 
-/// The error of the disk, if it is one.
+/// Returns the error of the disk, if it is one.
 fn as_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

@@ -1,7 +1,7 @@
-//! Records as files of Parquet, which are whole before their chunks are settled.
+//! Writes records as Parquet files. A file is complete before its chunks are settled.
 //!
-//! - `partition`: which folder a record belongs to.
-//! - `file`: a file that is written under another name until it is whole.
+//! - `partition`: the folder of a record.
+//! - `file`: a file that has a temporary name until it is complete.
 
 mod file;
 mod partition;
@@ -21,14 +21,14 @@ use crate::schema::Times;
 
 pub use self::partition::TimePartition;
 
-/// How many files may be open. When there would be more, also within a chunk, all are closed.
+/// The most open files. If more are needed, even within a chunk, all are closed.
 const MAX_FILES: usize = 256;
 
-/// What [`ParquetFolder`] writes, and when a file ends.
+/// The output of a [`ParquetFolder`], and the conditions that end its files.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ParquetSettings {
-    /// Folders by the time of logging, in UTC. Default none.
+    /// Folders by logging time, in UTC. Default none.
     pub by_time: Option<TimePartition>,
     /// Folders by the producer of the chunk. Default no.
     pub by_producer: bool,
@@ -36,16 +36,16 @@ pub struct ParquetSettings {
     pub times: Times,
     /// Whether to write the columns of [`Converter::with_identity`]. Default no.
     pub identity: bool,
-    /// Files end when they have so many records together. Default 1 Mi.
+    /// Files end when they have this number of records together. Default 1 Mi.
     pub records: usize,
-    /// Files end when they have so many bytes together, estimated. Default 128 MiB.
+    /// Files end when they have about this number of bytes together. Default 128 MiB.
     pub bytes: usize,
-    /// Files end when they have records of so many chunks together, all of which are in work until
-    /// then: the source's demand should be no less. Default 4,096.
+    /// Files end when they have records of this number of chunks together. All these chunks are in
+    /// work until then, so the source's demand should not be lower. Default 4,096.
     pub chunks: usize,
-    /// Files end when their first record is there for so long. Default one minute.
+    /// Files end this time after their first record. Default one minute.
     pub age: Duration,
-    /// Files end when nothing came for so long. Default two seconds.
+    /// Files end when nothing has arrived for this time. Default two seconds.
     pub idle: Duration,
 }
 
@@ -65,13 +65,12 @@ impl Default for ParquetSettings {
     }
 }
 
-/// Writes Parquet files into folders by record type, version of the type, and as the settings say.
+/// Writes Parquet files into folders by record type, version of the type, and the settings.
 ///
-/// All open files end together.
-/// Then each gets its footer, goes to disk, and gets its name; the folders go to disk; and only
-/// then are the chunks let go of whose records are in them.
-/// Dropped or killed before, it leaves files whose names begin with a dot and end in `.tmp`, which
-/// no reader looks at, and its chunks are delivered again.
+/// All open files end together. Then each file gets its footer, goes to disk, and gets its final
+/// name. Then the folders go to disk. Only then are the chunks of the records settled. If it is
+/// dropped or killed before, it leaves files whose names begin with a dot and end in `.tmp`. No
+/// reader looks at them, and the chunks are delivered again.
 pub struct ParquetFolder {
     folder: PathBuf,
     settings: ParquetSettings,
@@ -80,12 +79,12 @@ pub struct ParquetFolder {
     held: Held,
     /// Records in the open files.
     records: usize,
-    /// Records in whole files.
+    /// Records in complete files.
     written: Counts,
-    /// When the first record of the open files came, and the last one.
+    /// The arrival of the first and the last record of the open files.
     first: Option<Instant>,
     last: Option<Instant>,
-    /// Tells the files of this process apart.
+    /// Numbers the files of this process.
     files: u64,
 }
 
@@ -101,8 +100,7 @@ impl fmt::Debug for ParquetFolder {
 }
 
 impl ParquetFolder {
-    /// Writes into this folder, which is made when the first record comes.
-    /// What is in it stays.
+    /// Writes into this folder, which is created with the first record. Existing files in it stay.
     pub fn new(folder: impl Into<PathBuf>, settings: ParquetSettings) -> Self {
         let mut converter = Converter::new(settings.times);
         if settings.identity {
@@ -122,7 +120,7 @@ impl ParquetFolder {
         }
     }
 
-    /// Counts there the records in files that are whole and have their name.
+    /// Adds the records in complete files with their final name to `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
         self.written = written;
@@ -154,7 +152,7 @@ impl ParquetFolder {
     fn append(&mut self, key: Key, batch: &TypeBatch) -> Result<(), AnalysisError> {
         if !self.open.contains_key(&key) {
             if self.open.len() >= MAX_FILES {
-                // The chunk whose records these are is not held yet, so it stays unsettled.
+                // The chunk of these records is not held yet, so it stays unsettled.
                 self.close()?;
             }
             let parts = key.folder(&batch.schema, &self.settings);
@@ -176,7 +174,7 @@ impl ParquetFolder {
         Ok(())
     }
 
-    /// A name that no other file of this folder has: when, by which process, and its number.
+    /// Returns a name that no other file of this folder has: the time, the process, and a number.
     fn stem(&mut self) -> String {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = since_epoch.map_or(0, |time| time.as_nanos());
@@ -184,7 +182,7 @@ impl ParquetFolder {
         format!("{nanos:020}-{}-{}", std::process::id(), self.files)
     }
 
-    /// Ends all files, and then lets go of the chunks.
+    /// Ends all files, and then releases the chunks.
     fn close(&mut self) -> Result<(), AnalysisError> {
         let open = std::mem::take(&mut self.open);
         let mut whole = Vec::with_capacity(open.len());
@@ -198,7 +196,7 @@ impl ParquetFolder {
             let (type_name, rows) = file.content();
             file.publish().map_err(|error| self.error(&path, error))?;
             self.written.add(&type_name, rows);
-            // A folder that is new is an entry of the one above.
+            // A new folder is an entry of its parent folder.
             let above = path.ancestors().skip(1);
             let up_to = self.folder.parent();
             folders.extend(

@@ -1,4 +1,4 @@
-//! Which folder a record belongs to.
+//! The folder of a record.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use crate::schema::fingerprint;
 
 const NS_PER_HOUR: i64 = 3_600_000_000_000;
 
-/// What stands for the missing value of a partition, in Hive and its heirs.
+/// Stands for the missing value of a partition, in Hive and its successors.
 const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The most bytes of a type's name that name a folder; file systems take 255.
+/// The most bytes of a type's name in the name of a folder; file systems allow 255.
 const MAX_NAME_BYTES: usize = 200;
 
 /// Folders by time, in UTC.
@@ -30,7 +30,7 @@ pub enum TimePartition {
 pub(super) struct Key {
     pub(super) fingerprint: Fingerprint,
     pub(super) producer: Option<ProducerId>,
-    /// The hour since 1970, that in which the day begins if it is days; none without a timestamp.
+    /// The hour since 1970; for days, the first hour of the day. `None` without a timestamp.
     pub(super) slot: Option<i64>,
 }
 
@@ -82,8 +82,8 @@ pub(super) fn rows_by_key(
         .collect()
 }
 
-/// A type's name as that of a folder: it comes from outside and must not lead out of the folder,
-/// and what begins with a dot or an underscore is hidden from readers.
+/// Converts a type's name to the name of a folder. The name is untrusted and must not lead out of
+/// the folder. Readers ignore names that begin with a dot or an underscore.
 fn folder_name(name: &str) -> String {
     let mut folder = String::new();
     for (position, byte) in name.bytes().enumerate() {

@@ -1,4 +1,4 @@
-//! Files of Parquet: what is in them, when they are there, and who reads them.
+//! Parquet files: their content, when they appear, and their readers.
 #![cfg(test)]
 
 mod python;

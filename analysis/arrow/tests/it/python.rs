@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value as Json;
 
-/// Where a package is: on the machine, or where `scripts/test` has put it, beside what it builds.
+/// Returns the folder of a package: on the machine, or below the build folder of `scripts/test`.
 fn folder_of(package: &str) -> Option<PathBuf> {
     let import = format!("import {package}");
     let found = |folder: Option<&Path>| {
@@ -41,7 +41,7 @@ fn python(package: &str) -> Command {
     python
 }
 
-/// What it prints, a JSON document a line.
+/// Returns its output, a JSON document a line.
 fn documents(python: &mut Command) -> Vec<Json> {
     let output = python.output().unwrap();
     let message = String::from_utf8_lossy(&output.stderr);
@@ -53,8 +53,8 @@ fn documents(python: &mut Command) -> Vec<Json> {
         .collect()
 }
 
-/// The rows of the last of these statements, run by an engine in this folder: `duckdb` or
-/// `datafusion`.
+/// Returns the rows of the last of these statements. An engine runs them in this folder: `duckdb`
+/// or `datafusion`.
 pub(crate) fn last_rows(folder: &Path, engine: &str, statements: &[&str]) -> Vec<Json> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries.py");
     let mut python = python(engine);
@@ -62,7 +62,7 @@ pub(crate) fn last_rows(folder: &Path, engine: &str, statements: &[&str]) -> Vec
     documents(python.current_dir(folder))
 }
 
-/// What pyarrow reads in these folders: for each the types of the columns, then the rows.
+/// Returns what pyarrow reads in these folders: for each the types of the columns, then the rows.
 pub(crate) fn read(folders: &[&Path]) -> Vec<Json> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
     documents(python("pyarrow").arg(script).args(folders))

@@ -1,4 +1,5 @@
-//! The five queries of README.md find in DuckDB and in DataFusion what the analysis of traces finds.
+//! The five queries of README.md return the same results in DuckDB and DataFusion as the trace
+//! analysis.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +36,7 @@ fn executions() -> Vec<DynamicRecord> {
     let mut records = Vec::new();
     for trace in 0..1_000_i64 {
         let start = NOON + trace * 3_000_000;
-        // No two take as long.
+        // All durations are different.
         let took = 1_000_000 + (trace * 389 % 1_009) * 130_000;
         // The root; below it a call, one below that, and again a call below the root.
         let depths = [0, 1, 2, 1];
@@ -130,7 +131,7 @@ fn the_queries_of_the_readme_find_what_the_analysis_of_traces_finds() {
         slowest.map(|it| json!([it["operation"], it["count"], milliseconds(&it["mean_ns"])]));
     let mut edges = list("dependencies");
     edges.retain(|it| it["from"] != "'Entry'");
-    // Those of the same count stay in the order of names.
+    // Edges with equal counts stay in the order of names.
     edges.sort_by_key(|it| std::cmp::Reverse(it["count"].as_u64()));
     let edges = edges.iter();
     let edges = edges.map(|it| json!([it["from"], it["to"], it["count"]]));

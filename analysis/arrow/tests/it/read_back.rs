@@ -60,7 +60,7 @@ fn write(folder: &Path, settings: ParquetSettings) -> Vec<Vec<DynamicRecord>> {
     chunks
 }
 
-/// The rows of one type, those that are to be there and those that are.
+/// Compares the expected rows of one type with the rows in the files.
 fn compare(
     folder: &Path,
     chunks: &[Vec<DynamicRecord>],

@@ -40,7 +40,7 @@ pub(crate) fn chunk(records: &[DynamicRecord], sequence: u64) -> Bytes {
     chunk.into()
 }
 
-/// The records as they come out of a chunk.
+/// Decodes the records from a chunk.
 pub(crate) fn parcel(records: &[DynamicRecord], sequence: u64) -> Parcel {
     let chunk = chunk(records, sequence);
     Parcel::new(ChunkDecoder::default().decode(&chunk).unwrap())

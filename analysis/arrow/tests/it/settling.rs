@@ -1,4 +1,4 @@
-//! No chunk is settled before its records are in a whole file.
+//! No chunk is settled before its records are in a complete file.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -36,7 +36,7 @@ fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The rows of all files that have their name; each must be whole.
+/// Counts the rows of all files with their final name; each file must be complete.
 fn rows(folder: &Path) -> i64 {
     let rows = |path: &PathBuf| {
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
@@ -45,10 +45,10 @@ fn rows(folder: &Path) -> i64 {
     files(folder, ".parquet").iter().map(rows).sum()
 }
 
-/// For each verdict, how many rows were in files then.
+/// For each verdict, the number of rows in files at that time.
 type Verdicts = Arc<Mutex<Vec<(Verdict, i64)>>>;
 
-/// Hands out chunks and then nothing, and looks into the folder when one is settled.
+/// Delivers chunks and then nothing, and checks the folder when a chunk is settled.
 struct Watching {
     capability: ReaderCapability,
     chunks: VecDeque<Bytes>,
@@ -112,7 +112,7 @@ impl ChunkReader for Watching {
     }
 }
 
-/// Runs until all chunks are settled; how many rows were in files at each verdict.
+/// Runs until all chunks are settled; returns the number of rows in files at each verdict.
 fn settled(folder: &Path, settings: ParquetSettings) -> Vec<i64> {
     let (reader, verdicts) = Watching::new(folder);
     let mut source = Source::new(reader);
@@ -172,7 +172,7 @@ fn what_is_dropped_before_its_files_are_whole_leaves_none() {
 
 #[test]
 fn what_is_counted_is_in_whole_files_when_one_of_several_fails() {
-    // Which file comes first is up to chance: one, none, or both kinds of it are tried.
+    // The order of the files is random, so one, none, or both kinds of it are tried.
     for _ in 0..8 {
         let folder = tempfile::tempdir().unwrap();
         let written = Counts::default();

@@ -5,7 +5,7 @@ fn die_with(folder: &Path, chunks: &[&[u8]]) {
     let attempts = Attempts::open(folder).unwrap();
     for chunk in chunks {
         let mut entry = attempts.entry();
-        // Nothing died with any of these before, or one would wait for the other.
+        // No earlier process has died with these chunks; otherwise one would wait for another.
         entry.file.suspect.1.try_recv().ok();
         entry.begin(chunk).unwrap();
         std::mem::forget(entry);
@@ -23,7 +23,7 @@ fn deaths_are_counted_for_the_chunks_in_work_and_for_no_others() {
     let mut entry = attempts.entry();
     let counts = [b"one", b"two", b"six"].map(|chunk| entry.attempts(chunk));
     assert_eq!(counts, [2, 1, 0]);
-    // What was processed, or is when the process ends by itself, is not counted.
+    // Chunks that were processed, or are in work when the process ends by itself, are not counted.
     entry.begin(b"six").unwrap();
     entry.end().unwrap();
     entry.begin(b"six").unwrap();

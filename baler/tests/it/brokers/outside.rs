@@ -1,4 +1,4 @@
-//! Programs outside of the workspace, with `baler` as their only dependency of ours.
+//! Programs outside the workspace, with `baler` as their only dependency on this workspace.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples")
 }
 
-/// Builds the programs beside the test, as `scripts/test` did before; the folder that has them.
+/// Builds the programs beside the test, as `scripts/test` did before; returns their folder.
 fn build() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
@@ -50,7 +50,7 @@ impl Program {
         Self { child, lines }
     }
 
-    /// Interrupts it, and waits until it has ended well.
+    /// Interrupts it, and waits until it has ended successfully.
     fn interrupt(&mut self) {
         let pid = self.child.id().to_string();
         let sent = Command::new("kill").args(["-s", "INT", &pid]).status();
@@ -72,7 +72,7 @@ impl Drop for Program {
     }
 }
 
-/// Runs a program to its end; its standard output.
+/// Runs a program to its end; returns its standard output.
 fn output(folder: &Path, name: &str, arguments: &[&str]) -> String {
     let run = Command::new(folder.join(name)).args(arguments).output();
     let run = run.unwrap();
@@ -116,7 +116,7 @@ struct ShopOrder {
     count: u32,
 }
 
-/// Sends an order to the shop; the answer.
+/// Sends an order to the shop; returns the answer.
 fn post(address: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();

@@ -27,7 +27,7 @@ fn every_round_has_every_case_once_and_an_order_of_its_own() {
     let mut second = expected[20..40].to_vec();
     second.sort_unstable();
     assert_eq!(second, cases);
-    // Neither what was finished before nor what failed is measured.
+    // Neither finished nor failed cases are measured.
     assert!(
         order
             .iter()

@@ -2,7 +2,7 @@
 //! until it has reached a depth.
 //!
 //! Every variant has a copy of it, made by [`monitored!`](crate::monitored), so that two variants
-//! differ in their probe and in nothing else.
+//! differ only in their probe.
 
 /// One call from outside, which nests this deep.
 ///

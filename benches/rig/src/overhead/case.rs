@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How many instrumented calls a batch has, about. Batches are timed, not calls, so that reading the
-/// clock adds a few hundredths of a nanosecond to a call.
+/// The approximate number of instrumented calls in a batch. Batches are timed instead of calls, so
+/// reading the clock adds only a few hundredths of a nanosecond to a call.
 const BATCH_CALLS: u64 = 1_000;
 
 /// The case of one repetition, in a process of its own.
@@ -11,21 +11,22 @@ const BATCH_CALLS: u64 = 1_000;
 pub struct Case {
     /// The name of the [`Variant`](super::Variant).
     pub variant: String,
-    /// How many threads call.
+    /// The number of calling threads.
     pub threads: usize,
-    /// How deep the calls nest: the number of instrumented calls in one call from outside.
+    /// The depth of the calls: the number of instrumented calls in one call from outside.
     pub depth: u32,
-    /// How many calls from outside each thread makes, those of the warm-up included.
+    /// The number of calls from outside by each thread, including the warm-up.
     pub calls: u64,
 }
 
 impl Case {
-    /// How many calls from outside are timed together.
+    /// Returns how many calls from outside are timed together.
     pub fn batch_calls(&self) -> u64 {
         (BATCH_CALLS / u64::from(self.depth.max(1))).max(1)
     }
 
-    /// How many batches a thread makes before it measures, the first half, and how many it measures.
+    /// Returns how many batches a thread makes before it measures (the first half), and how many it
+    /// measures.
     pub(super) fn batches(&self) -> (usize, usize) {
         let batches = self.calls.div_ceil(self.batch_calls()).max(1);
         let all = usize::try_from(batches).unwrap_or(usize::MAX);
@@ -33,7 +34,7 @@ impl Case {
         (warm_up, all - warm_up)
     }
 
-    /// How many instrumented calls all threads make, those of the warm-up included.
+    /// Returns how many instrumented calls all threads make, including the warm-up.
     pub fn instrumented_calls(&self) -> u64 {
         let (warm_up, measured) = self.batches();
         let batches = u64::try_from(warm_up + measured).unwrap_or(u64::MAX);

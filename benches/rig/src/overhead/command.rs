@@ -13,7 +13,7 @@ use crate::report::{self, Column};
 ///
 /// # Errors
 ///
-/// A requested variant does not exist, `progress` said to stop, or the rows cannot be written.
+/// A requested variant does not exist, `progress` requested a stop, or the rows cannot be written.
 pub fn command(
     args: &OverheadArgs,
     origin: &Origin<'_>,

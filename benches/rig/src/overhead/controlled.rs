@@ -8,15 +8,15 @@ use super::application::Outer;
 use super::variant::Running;
 use crate::harness::Failure;
 
-/// How long the controller may take to deliver its queues at the end.
+/// The time limit for delivering the queues at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Which records the probes make.
+/// The records that the probes make.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Makes {
     /// None: a pattern deactivates all probes.
     Deactivated,
-    /// Two for every call, and one for every call from outside, which nests this deep.
+    /// Two for every call, and one for every call from outside, which has this depth.
     Events { depth: u32 },
     /// None: monitoring is off.
     Nothing,
@@ -33,13 +33,13 @@ struct Controlled {
     makes: Makes,
 }
 
-/// Starts a controller whose probes, those of `outer`, make these records.
+/// Starts a controller. The probes of `outer` make these records.
 pub(super) fn start(
     builder: ControllerBuilder,
     outer: Outer,
     makes: Makes,
 ) -> Result<Box<dyn Running>, Failure> {
-    // The only records are those of the calls.
+    // The only records are records of calls.
     let builder = builder.metadata_record(false).application("overhead");
     let controller = builder
         .start()

@@ -1,5 +1,5 @@
-//! Instructions a call, counted by valgrind's tool callgrind: unlike times they hardly differ from run
-//! to run, nor between machines of an architecture.
+//! Instructions a call, counted by valgrind's tool callgrind. Unlike times, they hardly differ
+//! between runs, or between machines of an architecture.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,18 +15,18 @@ use crate::harness::Failure;
 use crate::process::{Child, to_line};
 use crate::statistics::to_f64;
 
-/// Calls from outside that are counted, after some rounds of as many that are not: their records fit
-/// the queue, so that nothing waits, for valgrind runs one thread at a time.
+/// The counted calls from outside, after some rounds of as many uncounted ones. Their records fit
+/// into the queue, so no call waits: valgrind runs one thread at a time.
 const CALLS: u64 = 5_000;
 
-/// How often a case is counted. The calls may still meet memory that must be cleared for the first time,
-/// if valgrind lets the collector run less than before: the least is what calls take without.
+/// How often a case is counted. Calls may meet memory that must be cleared for the first time, if
+/// valgrind lets the collector run less than before. The least count is without this.
 const RUNS: usize = 3;
 
-/// How long one run may take.
+/// The time limit of one run.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Whether valgrind can be run here.
+/// Whether valgrind can run here.
 pub(super) fn is_possible() -> bool {
     let version = Command::new("valgrind")
         .arg("--version")
@@ -37,13 +37,14 @@ pub(super) fn is_possible() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-/// How many instructions the calling thread executes for an instrumented call of this variant.
+/// Returns how many instructions the calling thread executes for an instrumented call of this
+/// variant.
 ///
-/// Those of other threads are not among them, nor what the operating system does.
+/// Instructions of other threads and of the operating system do not count.
 ///
 /// # Errors
 ///
-/// The program cannot be run so, or failed.
+/// The program cannot be run in this way, or failed.
 pub(super) fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<f64, Failure> {
     let case = Case {
         calls: CALLS,
@@ -67,7 +68,8 @@ fn instructions(case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
     let mut command = Command::new("valgrind");
     command
         .args(["-q", "--tool=callgrind"])
-        // Only inside this function, and a file for each thread, the first being the one that calls.
+        // Count only inside this function, with a file for each thread; the first one is the
+        // caller.
         .arg(format!("--toggle-collect=*{COUNTED}*"))
         .arg("--separate-threads=yes")
         .arg(file)

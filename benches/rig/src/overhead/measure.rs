@@ -1,4 +1,4 @@
-//! One repetition: threads that call, in batches that are timed.
+//! One repetition: calling threads with timed batches.
 
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -17,16 +17,15 @@ use crate::statistics::to_f64;
 /// The result of one repetition.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Measured {
-    /// How long each measured batch of all threads took, in nanoseconds.
+    /// The time of each measured batch of all threads, in nanoseconds.
     pub(super) batches_ns: Vec<u64>,
-    /// How many instrumented calls a batch has.
+    /// The number of instrumented calls in a batch.
     pub(super) calls_a_batch: u64,
-    /// CPU time of all threads that did not call, while the others measured: collectors and
-    /// exporters.
+    /// CPU time of all other threads while the calling threads measured: collectors and exporters.
     pub(super) background_cpu_ns: u64,
-    /// Instrumented calls, those of the warm-up included.
+    /// Instrumented calls, including the warm-up.
     pub(super) calls: u64,
-    /// How many of them never arrived.
+    /// The number of calls whose record never arrived.
     pub(super) lost: u64,
 }
 
@@ -37,7 +36,7 @@ impl Measured {
         self.batches_ns.iter().map(move |ns| to_f64(*ns) / calls)
     }
 
-    /// How many instrumented calls were measured.
+    /// Returns how many instrumented calls were measured.
     pub(super) fn measured_calls(&self) -> u64 {
         let batches = u64::try_from(self.batches_ns.len()).unwrap_or(u64::MAX);
         batches.saturating_mul(self.calls_a_batch)
@@ -65,8 +64,9 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
 pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
     let running = (variant.set_up)(case)?;
     let outer = running.outer();
-    // The set-up in a thread's first calls is not counted, nor is memory that is touched for the first
-    // time. How much of it there is depends on when the collector runs, so one round is not enough.
+    // The set-up in a thread's first calls is not counted, and neither is memory that is touched
+    // for the first time. Its amount depends on when the collector runs, so one round is not
+    // enough.
     for _ in 0..UNCOUNTED_ROUNDS {
         call_often(case.calls, case, outer);
         running.settle();
@@ -128,7 +128,7 @@ fn call_in_threads(case: &Case, outer: Outer) -> Result<Measured, Failure> {
 
 fn call(case: &Case, outer: Outer, warm: &Barrier, go: &Barrier) -> Thread {
     let (warm_up, measured) = case.batches();
-    // Written once, so that no page is new while it is measured.
+    // Written once, so that no page is new during the measurement.
     let mut batches_ns = vec![1_u64; measured];
     for _ in 0..warm_up {
         batch(case, outer);
@@ -147,7 +147,7 @@ fn call(case: &Case, outer: Outer, warm: &Barrier, go: &Barrier) -> Thread {
     }
 }
 
-/// The loop that is measured, the same machine code for every variant.
+/// The measured loop, the same machine code for every variant.
 #[inline(never)]
 fn batch(case: &Case, outer: Outer) {
     call_often(case.batch_calls(), case, outer);

@@ -1,14 +1,13 @@
-//! What a probe costs the application: `MooBench`, in Rust.
+//! The cost of a probe for the application: `MooBench`, in Rust.
 //!
 //! ```text
 //! application (recursion) x variant (probe) -> case -> measure, in a process of its own
 //!   -> row (statistics, controls beside it) -> table, JSON, chart
 //! ```
 //!
-//! `MooBench` is the benchmark of Waller, Ehmke and Hasselbring ("Including Performance Benchmarks into
-//! Continuous Integration to Enable DevOps", 2015) with which Kieker is measured.
-//! A variant is one entry in a list. A program that measures rival libraries, too, adds its own list to
-//! [`variants`].
+//! `MooBench` is the benchmark for Kieker by Waller, Ehmke and Hasselbring ("Including Performance
+//! Benchmarks into Continuous Integration to Enable DevOps", 2015). A variant is one entry in a
+//! list. A program that also measures rival libraries adds its own list to [`variants`].
 
 mod application;
 mod args;

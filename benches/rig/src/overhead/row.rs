@@ -10,61 +10,61 @@ use crate::harness::Failure;
 use crate::report::{self, Column, differ, short, short_or_dash};
 use crate::statistics::{Distribution, Interval, to_f64};
 
-/// The figures of a case. The names are those in JSON; times are of one instrumented call, in
+/// The figures of a case. JSON uses the same names. Times are for one instrumented call, in
 /// nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Row {
-    /// Which probe.
+    /// The name of the probe.
     pub variant: String,
     /// A description of the probe.
     pub about: &'static str,
-    /// The settings of a rival library; empty where there are none.
+    /// The settings of a rival library; empty if there are none.
     pub settings: &'static str,
-    /// How many threads call.
+    /// The number of calling threads.
     pub threads: usize,
-    /// How many instrumented calls make a call from outside.
+    /// The number of instrumented calls in a call from outside.
     pub depth: u32,
-    /// How many calls from outside each thread makes in a repetition, those of the warm-up included.
+    /// The number of calls from outside by each thread in a repetition, including the warm-up.
     pub calls: u64,
-    /// How many repetitions there are.
+    /// The number of repetitions.
     pub repetitions: usize,
-    /// How many batches all repetitions measured.
+    /// The number of measured batches in all repetitions.
     pub batches: usize,
     /// The median of the batches of all repetitions.
     pub median_ns_per_call: Option<f64>,
     /// The mean of the repetitions' means.
     pub mean_ns_per_call: Option<f64>,
-    /// The mean's 95 % confidence interval, to each side; of the repetitions, not of the batches,
-    /// which depend on each other.
+    /// Half the width of the mean's 95 % confidence interval. It is computed from the repetitions
+    /// and not from the batches, which depend on each other.
     pub mean_margin_ns: Option<f64>,
     /// The first quartile of the batches.
     pub q1_ns_per_call: Option<f64>,
     /// The third quartile of the batches.
     pub q3_ns_per_call: Option<f64>,
-    /// The batch that 99 % do not exceed.
+    /// The time that 99 % of the batches do not exceed.
     pub p99_ns_per_call: Option<f64>,
-    /// The batch that 99.9 % do not exceed.
+    /// The time that 99.9 % of the batches do not exceed.
     pub p999_ns_per_call: Option<f64>,
-    /// The median above that of `none` of the same run, threads and depth.
+    /// The median minus the median of `none` with the same run, threads and depth.
     pub over_none_ns: Option<f64>,
-    /// The median by that of `clock` of the same run, threads and depth.
+    /// The median divided by the median of `clock` with the same run, threads and depth.
     pub times_clock: Option<f64>,
-    /// The mean by that of `clock` of the same run, threads and depth.
+    /// The mean divided by the mean of `clock` with the same run, threads and depth.
     pub mean_times_clock: Option<f64>,
     /// CPU time of all other threads of the process: collector and exporter.
     pub background_cpu_ns_per_call: Option<f64>,
-    /// Instrumented calls of all repetitions, those of the warm-up included.
+    /// Instrumented calls of all repetitions, including the warm-up.
     pub records: u64,
-    /// How many of them have no record at the end.
+    /// The number of calls without a record at the end.
     pub lost: u64,
-    /// Instructions of the calling thread, counted by callgrind; `None` where not counted.
+    /// Instructions of the calling thread, counted by callgrind; `None` if they were not counted.
     pub instructions_per_call: Option<f64>,
     /// The reason why the case failed, if it did.
     pub failure: Option<String>,
 }
 
 impl Row {
-    /// The row of a case; what compares it with others is added by [`compare`].
+    /// Creates the row of a case; [`compare`] adds the comparison with others.
     pub(super) fn new(
         case: &Case,
         variant: &Variant,
@@ -113,7 +113,7 @@ impl Row {
     }
 }
 
-/// Compares every row with the controls beside it.
+/// Compares every row with its controls.
 pub(super) fn compare(rows: &mut [Row]) {
     let before = rows.to_vec();
     for row in rows {
@@ -177,7 +177,7 @@ fn lost(row: &Row) -> String {
     }
 }
 
-/// The chart of these rows, as SVG: a bar for each row with a figure.
+/// Returns the chart of these rows, as SVG: a bar for each row with a figure.
 ///
 /// # Errors
 ///
@@ -187,7 +187,7 @@ pub(super) fn chart(rows: &[Row]) -> Result<String, Failure> {
     chart::bars(&bars)
 }
 
-/// Bars of these are drawn in another colour: the others are compared with them.
+/// Their bars have another colour: the others are compared with them.
 const CONTROLS: &[&str] = &["none", "clock", "instant"];
 
 fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
@@ -207,7 +207,7 @@ fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
     })
 }
 
-/// The rows as a table; below it the settings of rivals, and failures.
+/// Returns the rows as a table; below it the settings of rivals, and failures.
 pub(super) fn table(rows: &[Row]) -> String {
     report::table(rows, COLUMNS) + &notes(rows)
 }

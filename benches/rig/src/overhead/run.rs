@@ -1,4 +1,4 @@
-//! Measuring all cases, each repetition of each in a process of its own.
+//! Measures all cases, each repetition in a process of its own.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use super::variant::{Variant, find};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
 use crate::process::{Child, parse_line, tell_parent};
 
-/// How long a repetition may take; a variant that hangs must not hang the run.
+/// The time limit of a repetition; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// The program whose processes measure: this one.
+/// The program whose processes measure: this program.
 #[derive(Debug, Clone, Copy)]
 pub struct Origin<'a> {
-    /// All variants it knows.
+    /// All its variants.
     pub variants: &'a [Variant],
     /// The arguments that make it call [`obey`] with the argument after them.
     pub words: &'a [&'a str],
 }
 
-/// What a child process must do.
+/// The task of a child process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Order {
     /// Measure and print the result.
@@ -39,7 +39,7 @@ pub(super) enum Order {
 ///
 /// # Errors
 ///
-/// The text is no order, or the order cannot be carried out.
+/// The text is not an order, or the order cannot be carried out.
 pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
     let measured = match parse_line(order)? {
         Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
@@ -53,11 +53,11 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
 
 /// Measures everything.
 ///
-/// A case that fails has the reason in its row, and the others go on.
+/// A case that fails has the reason in its row; the others continue.
 ///
 /// # Errors
 ///
-/// A requested variant does not exist, or `progress` said to stop.
+/// A requested variant does not exist, or `progress` requested a stop.
 pub(super) fn run(
     args: &OverheadArgs,
     origin: &Origin<'_>,
@@ -88,7 +88,7 @@ pub(super) fn run(
     Ok(rows)
 }
 
-/// Counts once for each case with one thread: the number of threads does not change it.
+/// Counts once for each case with one thread: the number of threads does not change the count.
 fn count_instructions(cases: &[Case], origin: &Origin<'_>, rows: &mut [Row]) {
     for (case, row) in cases.iter().zip(rows) {
         if case.threads != 1 || row.failure.is_some() {

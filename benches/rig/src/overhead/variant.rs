@@ -9,9 +9,9 @@ use crate::harness::Failure;
 pub struct Variant {
     /// Its name in tables, JSON and flags.
     pub name: &'static str,
-    /// What it measures, in a line.
+    /// A description in one line.
     pub about: &'static str,
-    /// The settings of a rival library, beside which its figures are shown; empty where there are none.
+    /// The settings of a rival library, shown beside its figures; empty if there are none.
     pub settings: &'static str,
     /// Sets it up, in the process that measures it.
     pub set_up: fn(&Case) -> Result<Box<dyn Running>, Failure>,
@@ -32,7 +32,7 @@ impl Variant {
         }
     }
 
-    /// The same variant, with the settings that are shown beside its figures.
+    /// Returns the same variant, with settings to show beside its figures.
     #[must_use]
     pub const fn with_settings(mut self, settings: &'static str) -> Self {
         self.settings = settings;
@@ -48,8 +48,8 @@ pub trait Running {
     /// Waits until all records so far have been delivered.
     fn settle(&self) {}
 
-    /// Ends it after all calling threads have ended; returns the number of these instrumented calls
-    /// whose record never arrived.
+    /// Ends it after all calling threads have ended. Returns how many of these instrumented calls
+    /// have no record at the end.
     ///
     /// # Errors
     ///
@@ -71,7 +71,7 @@ impl Running for Alone {
     }
 }
 
-/// The variant of this name.
+/// Returns the variant with this name.
 ///
 /// # Errors
 ///

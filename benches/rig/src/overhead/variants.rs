@@ -79,7 +79,7 @@ pub fn variants() -> Vec<Variant> {
 /// Reads the processor's time stamp counter; on other architectures than x86-64, the operating
 /// system's clock.
 ///
-/// Nothing is checked and nothing converted: this is the floor that others are compared with.
+/// Nothing is checked or converted: this is the lower limit for the others.
 #[inline]
 pub fn cycles() -> u64 {
     #[cfg(target_arch = "x86_64")]
@@ -88,7 +88,7 @@ pub fn cycles() -> u64 {
         reason = "the counter has no safe function; reading it touches no memory"
     )]
     // SAFETY: every processor of this architecture has the instruction, and Linux permits it to
-    // programs unless it is asked not to.
+    // programs unless a program forbids it to itself.
     unsafe {
         std::arch::x86_64::_rdtsc()
     }
@@ -126,7 +126,7 @@ monitored! { #[probe(record = aggregated, histogram)] fn histogram {} }
 monitored! { #[probe(record = events)] fn events {} }
 monitored! { #[probe(sample = 1/100)] fn sampled {} }
 
-/// A controller that loses nothing and whose writer discards.
+/// Returns a controller that loses nothing and whose writer discards.
 fn null() -> ControllerBuilder {
     let writer = NullWriter::new(NullConfig::default());
     Controller::builder(Box::new(writer)).overflow(Overflow::Block)

@@ -1,4 +1,4 @@
-//! A recommendation in sentences: what to set, what that gains and costs, and how sure it is.
+//! A recommendation in sentences: the setting, its gain and cost, and its certainty.
 
 use super::case::Way;
 use super::cell::{Cell, LATENCY_P99, WRITER_CPU};
@@ -7,11 +7,11 @@ use super::recommend::Recommendation;
 use crate::report::short;
 use crate::statistics::Interval;
 
-/// The sentence where there is no recommendation.
+/// The sentence if there is no recommendation.
 pub(super) const NONE: &str =
     "No setting is recommended: too few sizes kept up, or none is within the bounds.";
 
-/// The recommendation with its gain and its price, and then sentences about how sure it is.
+/// Returns the recommendation with its gain and cost, followed by sentences about its certainty.
 pub(super) fn advice(one: &Recommendation, cells: &[Cell], models: &[CostModel]) -> Vec<String> {
     let beside: Vec<&Cell> = cells
         .iter()
@@ -56,8 +56,8 @@ fn is_of(cell: &Cell, one: &Recommendation) -> bool {
         && setting == (Some(it.chunk_records), Some(it.wait_time_ms))
 }
 
-/// The cell that a recommendation is compared with: the client library alone, or the smallest chunks
-/// where it was not measured or did not keep up.
+/// Returns the cell with which a recommendation is compared: the client library alone, or the
+/// smallest chunks if it was not measured or did not keep up.
 fn baseline<'a>(one: &Recommendation, beside: &[&'a Cell]) -> Option<&'a Cell> {
     let kept_up = || beside.iter().copied().filter(|cell| !cell.saturated);
     let pipelined = kept_up().find(|cell| cell.case.way == Way::Pipelined);
@@ -111,7 +111,7 @@ fn headline(one: &Recommendation, own: Option<Interval>, baseline: Option<&Cell>
     }
 }
 
-/// The sizes whose intervals overlap that of the recommended one.
+/// Returns the sizes whose intervals overlap the recommended one's.
 fn equals(one: &Recommendation, own: Interval, beside: &[&Cell]) -> Option<String> {
     let others = beside.iter().filter(|cell| {
         let cpu = cell.figure(WRITER_CPU);

@@ -13,7 +13,7 @@ use super::case::{Case, Way};
 use super::recommend::Bounds;
 use crate::harness::{Failure, Format};
 
-/// The bound from emitting to confirmation of `auto`, by default.
+/// The default limit of `auto`, from emitting to confirmation.
 const AUTO_LATENCY: Duration = Duration::from_millis(100);
 
 /// Compression and wait time of chunks.
@@ -140,11 +140,11 @@ impl Rate {
 }
 
 impl SweepArgs {
-    /// Checks, before anything is started, whether the medium can be measured like this.
+    /// Checks, before anything is started, whether the medium can be measured in this way.
     ///
     /// # Errors
     ///
-    /// It cannot; the error says why.
+    /// It cannot; the error contains the reason.
     pub fn check(&self) -> Result<(), Failure> {
         let uri = Uri::parse(&self.to).map_err(Failure::cannot("use the URI"))?;
         if let Some(from) = &self.records_from
@@ -174,7 +174,7 @@ impl SweepArgs {
         }
     }
 
-    /// Every URI, which may have secrets.
+    /// Returns every URI. A URI may contain secrets.
     pub(super) fn uris(&self) -> impl Iterator<Item = &String> {
         let others = [self.from.as_ref(), self.records_from.as_ref()];
         iter::once(&self.to).chain(others.into_iter().flatten())
@@ -187,7 +187,7 @@ impl SweepArgs {
         }
     }
 
-    /// Half of the allowed latency is left for the way after the collector.
+    /// Half of the allowed latency is left for the steps after the collector.
     fn wait_times(&self) -> Vec<Duration> {
         if !self.wait_time.is_empty() {
             return unique(&self.wait_time);
@@ -196,7 +196,8 @@ impl SweepArgs {
         vec![half.map_or(WAIT_TIME, |half| half.min(WAIT_TIME))]
     }
 
-    /// Whether the client library alone is measured. Without a broker there is none, or it is Baler.
+    /// Whether the client library alone is measured. Without a broker there is none, or it is
+    /// Baler's own.
     fn has_baseline(&self) -> bool {
         let is_local = ["file:", "null:", "tcp:"]
             .iter()

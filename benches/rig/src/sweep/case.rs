@@ -2,20 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How records get to the broker.
+/// The way of records to the broker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Way {
-    /// Through Baler's controller, in chunks whose size the collector chooses.
+    /// Through Baler's controller, in chunks of a size that the collector chooses.
     Auto,
-    /// Through Baler's controller, in chunks of a size.
+    /// Through Baler's controller, in chunks of a fixed size.
     Baler,
-    /// One message a record with the client library at its best: many are unconfirmed at a time,
-    /// and its own batching is on.
+    /// One message a record with the client library at its best: many messages are in flight, and
+    /// its own batching is on.
     Pipelined,
     /// One message a record, each confirmed before the next is sent: the simplest program.
     Awaiting,
-    /// Records are made in time and thrown away: the cost of the load itself.
+    /// Records are made in time and discarded: the cost of the load itself.
     Pacing,
 }
 
@@ -40,18 +40,18 @@ impl Way {
 /// The case of one row.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Case {
-    /// How records get to the broker.
+    /// The way of records to the broker.
     pub way: Way,
     /// The records that fill a chunk. `None`: there are no chunks, or the collector chooses.
     pub chunk_records: Option<u32>,
     /// Records a second. `None`: as fast as the medium takes them.
     pub rate: Option<f64>,
-    /// How chunks are compressed. `None`: there are no chunks.
+    /// The compression of chunks. `None`: there are no chunks.
     pub compression: Option<String>,
-    /// The age of the oldest record at which a chunk closes; for [`Way::Auto`] the bound from emitting
-    /// to confirmation. `None`: there are no chunks.
+    /// The age of the oldest record at which a chunk closes; for [`Way::Auto`] the limit from
+    /// emitting to confirmation. `None`: there are no chunks.
     pub wait_time_ms: Option<f64>,
-    /// How many processes read. 0: only writing is measured.
+    /// The number of reading processes. 0: only writing is measured.
     pub consumers: u16,
 }
 
@@ -69,8 +69,9 @@ impl Case {
         self.way != Way::Pacing && self.consumers > 0
     }
 
-    /// The number of records after which the last chunk is full, when `emitted` were emitted and the
-    /// first one left alone; `emitted` itself where chunks do not close by their number of records.
+    /// Returns the number of records that fill the last chunk, if `emitted` were emitted and the
+    /// first one was sent alone; `emitted` itself if chunks do not close by their number of
+    /// records.
     pub(super) fn full_after(&self, emitted: u64) -> u64 {
         let (Some(size), Some(wait_ms), Some(rate)) =
             (self.chunk_records, self.wait_time_ms, self.rate)
@@ -99,8 +100,9 @@ pub(super) fn records_of(chunk_records: u32, wait_time_ms: f64, rate: f64) -> f6
     f64::from(chunk_records).min((rate * wait_time_ms / 1e3).max(1.0))
 }
 
-/// How often a second the collector wakes up whose chunks have this number of records, by the rule of
-/// `monitoring` (`collector/closing.rs`): for 1,024 records at least, unless that takes too long.
+/// Returns how often a second the collector wakes up for chunks with this number of records. The
+/// rule is that of `monitoring` (`collector/closing.rs`): for at least 1,024 records, unless that
+/// takes too long.
 pub(super) fn looks_of(records: f64, wait_time_ms: f64, rate: f64) -> f64 {
     let time_ms = |records: f64| records / rate.max(f64::MIN_POSITIVE) * 1e3;
     let tick = (wait_time_ms / 8.0).clamp(1.0, 100.0);

@@ -18,11 +18,11 @@ pub(super) const LATENCY_P99: &str = "latency_ms_p99";
 pub(super) const LATENCY_P999: &str = "latency_ms_p999";
 pub(super) const WRITER_MEMORY: &str = "writer_memory_bytes";
 
-/// What a run measures, by its name in JSON.
+/// The figures of a run, by their names in JSON.
 ///
-/// CPU times are seconds; `reader_` is the sum of all reading processes. Bytes are TCP payload of the
-/// writing process's connections, both ways. The latency is from the time at which a record was to be
-/// emitted to its being decoded.
+/// CPU times are seconds; `reader_` is the sum of all reading processes. Bytes are TCP payload of
+/// the writing process's connections, both ways. The latency is the time from the scheduled
+/// emission of a record to its decoding.
 const MEASURED: [&str; 9] = [
     WRITER_CPU,
     READER_CPU,
@@ -37,49 +37,49 @@ const MEASURED: [&str; 9] = [
 
 /// Writer CPU without the cost of making the records in time ([`Way::Pacing`]).
 pub(super) const BEYOND_LOAD: &str = "writer_cpu_beyond_load_seconds_per_second";
-/// Writer CPU by that of the pipelined way under the same load. Without a rate each case takes as many
-/// records as it can, so this and the other ratios are of the cost of a record.
+/// Writer CPU divided by the pipelined way's under the same load. Without a rate each case takes as
+/// many records as it can, so this and the other ratios refer to the cost of a record.
 pub(super) const CPU_BY_PIPELINED: &str = "writer_cpu_by_pipelined";
 pub(super) const CPU_BY_AWAITING: &str = "writer_cpu_by_awaiting";
-/// Without the cost of the load on both sides.
+/// The same without the cost of the load on both sides.
 pub(super) const BEYOND_LOAD_BY_PIPELINED: &str = "writer_cpu_beyond_load_by_pipelined";
 pub(super) const BYTES_BY_PIPELINED: &str = "wire_bytes_by_pipelined";
 
 /// The result of one run of one case.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Sample {
-    /// How long it was measured.
+    /// The measured time.
     pub(super) seconds: f64,
-    /// Records that were confirmed a second.
+    /// Confirmed records a second.
     pub(super) confirmed: f64,
-    /// By their names; a figure that could not be measured is missing.
+    /// The figures by their names; a figure that could not be measured is missing.
     pub(super) figures: BTreeMap<String, f64>,
     /// Records of the whole run that did not arrive.
     pub(super) lost: u64,
 }
 
-/// The figures of a case. The names are those in JSON.
+/// The figures of a case. JSON uses the same names.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Cell {
-    /// What was measured.
+    /// The measured case.
     #[serde(flatten)]
     pub case: Case,
     /// The number of runs.
     pub repetitions: usize,
-    /// How long each was measured.
+    /// The measured time of each run.
     pub seconds: f64,
     /// Means and ratios with their intervals; a figure that could not be measured is `None`.
     #[serde(flatten)]
     pub figures: BTreeMap<&'static str, Option<Interval>>,
-    /// The records that were due a second. `None`: as many as the medium takes.
+    /// Due records a second. `None`: as many as the medium takes.
     pub offered_rate: Option<f64>,
-    /// The records that were confirmed a second.
+    /// Confirmed records a second.
     pub achieved_rate: Option<f64>,
-    /// Whether fewer were confirmed than were due; never without a rate.
+    /// Whether fewer records were confirmed than due; never without a rate.
     pub saturated: bool,
     /// Records of all runs that did not arrive.
     pub lost: u64,
-    /// Why there are no more runs, if one failed.
+    /// The reason why there are no more runs, if one failed.
     pub failure: Option<String>,
 }
 
@@ -120,15 +120,15 @@ impl Cell {
 
 /// Whether fewer records were confirmed a second than were due.
 ///
-/// A chunk is confirmed as a whole, and together with all that the collector finds when it wakes up.
-/// Records on their way at either end of the measured time are not missing.
+/// A chunk is confirmed as a whole, together with all other records that the collector finds when
+/// it wakes up. Records in flight at either end of the measured time are not missing.
 pub(super) fn is_saturated(case: &Case, achieved: f64, seconds: f64) -> bool {
     let Some(offered) = case.rate else {
         return false;
     };
     let on_their_way = match (case.chunk_records, case.wait_time_ms) {
         (Some(chunk_records), Some(wait_ms)) => {
-            // A full chunk waits for others up to an eighth of the wait time.
+            // A full chunk waits for others for up to an eighth of the wait time.
             records_of(chunk_records, wait_ms, offered) + offered * wait_ms / 8e3
         }
         (None, Some(bound_ms)) => offered * bound_ms / 1e3,
@@ -137,7 +137,8 @@ pub(super) fn is_saturated(case: &Case, achieved: f64, seconds: f64) -> bool {
     achieved < offered * ACHIEVED - on_their_way / seconds.max(1.0)
 }
 
-/// The cells of these cases, compared with the other ways under the same load where these kept up.
+/// Returns the cells of these cases. They are compared with other ways under the same load that
+/// kept up.
 pub(super) fn cells(cases: &[Case], all: &[Runs<Sample>]) -> Vec<Cell> {
     let mut cells: Vec<Cell> = cases
         .iter()
@@ -181,7 +182,7 @@ pub(super) fn cells(cases: &[Case], all: &[Runs<Sample>]) -> Vec<Cell> {
     cells
 }
 
-/// A figure of all runs; nothing if one run lacks it.
+/// Returns a figure of all runs; empty if one run lacks it.
 fn series(samples: &[Sample], name: &str) -> Vec<f64> {
     let values: Option<_> = samples
         .iter()
@@ -190,7 +191,8 @@ fn series(samples: &[Sample], name: &str) -> Vec<f64> {
     values.unwrap_or_default()
 }
 
-/// A figure of all runs as it is compared between ways: of a second where a rate is due, else of a record.
+/// Returns a figure of all runs for comparing ways: for a second if there is a rate, otherwise for
+/// a record.
 fn comparable(case: &Case, samples: &[Sample], name: &str, less: f64) -> Vec<f64> {
     let values = series(samples, name).into_iter().zip(samples);
     values
@@ -201,11 +203,12 @@ fn comparable(case: &Case, samples: &[Sample], name: &str, less: f64) -> Vec<f64
         .collect()
 }
 
-/// How slow the machine was in each round, by the writer CPU of all cases that have all rounds; 1 on
-/// average.
+/// How slow the machine was in each round, measured by the writer CPU of all cases that have all
+/// rounds; 1 on average.
 ///
-/// Every round measures each case once, so a slow minute harms neighbouring cases alike. By this the
-/// intervals say how far cases can be told apart. With fewer than three cases a round says too little.
+/// Every round measures each case once, so a slow minute affects neighbouring cases alike. With
+/// this correction the intervals show how well cases can be distinguished. With fewer than three
+/// cases a round shows too little.
 fn slowness(all: &[Runs<Sample>]) -> Option<Vec<f64>> {
     let rounds = all.iter().map(|runs| runs.samples.len()).max()?;
     let complete: Vec<Vec<f64>> = all
@@ -225,7 +228,7 @@ fn slowness(all: &[Runs<Sample>]) -> Option<Vec<f64>> {
     (complete.len() >= 3).then(|| (0..rounds).map(of).collect())
 }
 
-/// The CPU time of the load of a case by itself; `None` where it was not measured.
+/// Returns the CPU time of a case's load alone; `None` if it was not measured.
 pub(super) fn load_cpu(case: &Case, cells: &[Cell]) -> Option<f64> {
     let mut all = cells.iter();
     all.find(|other| other.case.way == Way::Pacing && other.case.rate == case.rate)?
@@ -292,9 +295,9 @@ pub(super) mod tests {
         for (confirmed, records, expected) in [
             (995.0, 1, false),
             (900.0, 1, true),
-            // The collector wakes up this seldom.
+            // The collector wakes up so rarely.
             (965.0, 1, false),
-            // Half a chunk of 256 records was on its way.
+            // Half a chunk of 256 records was in flight.
             (900.0, 256, false),
             (500.0, 256, true),
         ] {

@@ -24,23 +24,24 @@ struct Document<'a> {
     provenance: &'a Provenance,
     /// The medium, without secrets.
     to: &'a str,
-    /// The records that were sent again and again; `None`: calls of the workload.
+    /// The records that were sent repeatedly; `None`: calls of the workload.
     records: Option<&'a RecordsReport>,
-    /// The recommendation for the first rate; `None` if no setting is within the bounds.
+    /// The recommendation for the first rate; `None` if no setting is within the limits.
     recommended: Option<&'a Recommendation>,
     /// One for each rate.
     recommendations: &'a [Recommendation],
     models: &'a [CostModel],
-    /// The cost of the load by itself, without a medium.
+    /// The cost of the load alone, without a medium.
     controls: Vec<&'a Cell>,
     cells: Vec<&'a Cell>,
 }
 
-/// Measures and writes the results, with the records of the user if there are any. They are right if every cell has its figures and nothing was lost.
+/// Measures and writes the results, with the records of the user if there are any. They are right
+/// if every cell has its figures and nothing was lost.
 ///
 /// # Errors
 ///
-/// The medium cannot be reached, `progress` said to stop, or the cells cannot be written.
+/// The medium cannot be reached, `progress` requested a stop, or the cells cannot be written.
 pub fn command(
     args: &SweepArgs,
     own: Option<&UserRecords>,

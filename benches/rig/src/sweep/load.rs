@@ -1,4 +1,4 @@
-//! The records of a run (calls, or those of the user), when each is due, and the size of their chunks.
+//! The records of a run (calls, or the user's records), their times, and the size of their chunks.
 
 use std::thread;
 use std::time::Duration;
@@ -13,21 +13,21 @@ use crate::harness::Failure;
 use crate::statistics::to_f64;
 use crate::workload::{Call, Execution, Executions, Random, Workload};
 
-/// How many different calls there are; they are repeated in other traces and at other times.
+/// The number of different calls; they are repeated in other traces and at other times.
 const DIFFERENT: usize = 20_000;
 
-/// Due records are emitted once in this time. A thread that wakes up for each record, or a thousand
-/// times a second, costs more than most of the measured operations.
+/// Due records are emitted together at this interval. A thread that wakes up for each record, or a
+/// thousand times a second, costs more than most of the measured operations.
 const BURST_NS: i64 = 5_000_000;
 
-/// When records are due and when they are measured, in nanoseconds since the Unix epoch.
+/// The times at which records are due and measured, in nanoseconds since the Unix epoch.
 ///
-/// This is an open loop: records are due at fixed times, however slow the medium is, and are emitted in
-/// bursts at fixed times. Latency counts from the time at which a record's burst was due, even if the
-/// load was late.
+/// This is an open loop: records are due at fixed times, however slow the medium is, and are
+/// emitted in bursts at fixed times. Latency counts from the time at which a record's burst was
+/// due, even if the load was late.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(super) struct Schedule {
-    /// When record 0 is due, which is sent before the load to open everything.
+    /// When record 0 is due; it is sent before the load to open everything.
     pub(super) first_ns: i64,
     /// When the other records and the bursts begin.
     pub(super) start_ns: i64,
@@ -40,13 +40,13 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// The latest burst that was due at this time.
+    /// Returns the latest burst that was due at this time.
     pub(super) fn burst_before(&self, now_ns: i64) -> i64 {
         let since = now_ns.saturating_sub(self.start_ns);
         now_ns.saturating_sub(since.rem_euclid(BURST_NS))
     }
 
-    /// The burst in which a record that is due at this time is emitted: the first one after it.
+    /// Returns the burst that emits a record due at this time: the first one after it.
     pub(super) fn burst_of(&self, due_ns: i64) -> i64 {
         self.burst_before(due_ns).saturating_add(BURST_NS)
     }
@@ -62,7 +62,7 @@ impl Schedule {
     }
 }
 
-/// The records that a load repeats: the calls that follow from the seed, or those of the user.
+/// The records that a load repeats: the calls of a seed, or the user's records.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Material<'a> {
     pub(super) seed: u64,
@@ -71,7 +71,7 @@ pub(super) struct Material<'a> {
 }
 
 impl Material<'static> {
-    /// Calls that follow from this seed.
+    /// Returns the calls of this seed.
     #[cfg(test)]
     pub(super) const fn of_seed(seed: u64) -> Self {
         Self { seed, own: &[] }
@@ -88,10 +88,10 @@ struct Timed {
     share: f64,
 }
 
-/// Makes the records of a run, the same for the same material, run and schedule.
+/// Makes the records of a run: the same ones for the same material, run and schedule.
 ///
-/// A record's timestamp is when the record is due. The reader computes the latency from it, whatever
-/// delayed the record.
+/// A record's timestamp is the time at which the record is due. The reader computes the latency
+/// from it, whatever delayed the record.
 #[derive(Debug)]
 pub(super) struct Load {
     content: Content,
@@ -116,7 +116,8 @@ pub(super) enum LoadRecord<'a> {
 #[derive(Debug)]
 struct Times {
     schedule: Schedule,
-    /// Where in its interval a record is due, from 0 to 1: evenly spaced times would compress too well.
+    /// The position of a record's due time in its interval, from 0 to 1. Even times would compress
+    /// too well.
     jitter: Vec<f64>,
 }
 
@@ -154,12 +155,12 @@ impl Load {
         self.times.schedule = schedule;
     }
 
-    /// When the record at this position is due.
+    /// Returns when the record at this position is due.
     pub(super) fn due(&self, position: u64) -> i64 {
         self.times.due(position)
     }
 
-    /// The record at this position, to emit it.
+    /// Returns the record at this position, to emit it.
     pub(super) fn record(&mut self, position: u64) -> LoadRecord<'_> {
         match &mut self.content {
             Content::Calls(calls) => {
@@ -256,7 +257,7 @@ impl Calls {
         )]
         let into = ((after - before) as f64 * timed.share) as i64;
         call.tin = match position {
-            // It is sent before the load, whose beginning is not fixed yet.
+            // It is sent before the load, whose start is not known yet.
             0 => call.tout,
             _ => before.saturating_add(into).min(call.tout),
         };
@@ -264,7 +265,7 @@ impl Calls {
     }
 }
 
-/// The item at this position of values that are repeated without end.
+/// Returns the item at this position of endlessly repeated values.
 fn at<T>(values: &[T], position: i64) -> Option<&T> {
     let count = i64::try_from(values.len()).unwrap_or(i64::MAX).max(1);
     values.get(usize::try_from(position.rem_euclid(count)).unwrap_or(0))
@@ -278,8 +279,8 @@ fn ratio(part: i64, whole: i64) -> f64 {
     }
 }
 
-/// The bytes of payload a record in chunks of this number of records: a part of the load at this rate is
-/// encoded to see.
+/// Returns the bytes of payload of a record in chunks of this number of records. A part of the load
+/// at this rate is encoded to measure it.
 pub(super) fn payload_per_record(
     compression: &str,
     material: Material<'_>,

@@ -1,4 +1,4 @@
-//! What each chunk size costs: a constant load to a broker and back, measured in every setting.
+//! The cost of each chunk size: a constant load to a broker and back, measured in every setting.
 //!
 //! ```text
 //! args -> plan: (size x rate x compression x wait time) + client library alone, interleaved
@@ -8,10 +8,10 @@
 //!   -> a sample for each run, written at once -> cell -> model -> table, JSON, page
 //! ```
 //!
-//! It is the second experiment of Knoche's paper (section 4, table 2), with latency, the reader and
-//! the broker measured too, and the figures that a recommendation needs.
-//! The load is synthetic calls, or [records of the user](UserRecords).
-//! The program that measures owns the client libraries, and passes them to the rig as a [`Program`].
+//! It is the second experiment of Knoche's paper (section 4, table 2). In addition it measures
+//! latency, the reader and the broker, and the figures for a recommendation. The load is synthetic
+//! calls, or [records of the user](UserRecords). The measuring program owns the client libraries,
+//! and passes them to the rig as a [`Program`].
 
 mod advice;
 mod args;

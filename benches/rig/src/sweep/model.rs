@@ -8,12 +8,12 @@
 //! looks/s    = messages/s, or fewer: a collector makes several small chunks at a time
 //! ```
 //!
-//! A look is one wake-up of the collector, which finds its caches cold. Chunks that are made at one look
-//! are made with warm caches and sent together: the more messages, the less each costs. The exponent
-//! 0.92 predicted left-out sizes best in nineteen sweeps over RabbitMQ, Kafka and TCP: 2.4 % off on
-//! average, and 4.1 % with an exponent of 1.
+//! A look is one wake-up of the collector, which finds cold caches. Chunks that are made at one
+//! look are made with warm caches and sent together: the more messages, the less each costs. The
+//! exponent 0.92 predicted left-out sizes best in nineteen sweeps over RabbitMQ, Kafka and TCP: 2.4
+//! % off on average, and 4.1 % with an exponent of 1.
 //!
-//! The bytes of a chunk of any size are not fitted: the load is encoded to see.
+//! The bytes of a chunk of any size are not fitted: the load is encoded to measure them.
 
 use serde::Serialize;
 
@@ -26,15 +26,15 @@ use crate::statistics::non_negative_least_squares;
 /// A fitted model of one compression and number of consumers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CostModel {
-    /// The compression that it is of.
+    /// Its compression.
     pub compression: String,
     /// Seconds of CPU time of the writing process for each wake-up of the collector.
     pub cpu_seconds_per_look: f64,
-    /// A message that is made alone; each of several that are made at one look costs less.
+    /// A message that is made alone; each of several messages of one look costs less.
     pub cpu_seconds_per_message: f64,
-    /// A record, beyond what the load costs by itself.
+    /// A record, beyond the cost of the load alone.
     pub cpu_seconds_per_record: f64,
-    /// A byte on the wire; 0 where too few sizes were measured to fit it.
+    /// A byte on the wire; 0 if too few sizes were measured to fit it.
     pub cpu_seconds_per_byte: f64,
     /// Bytes on the wire a message, beside its payload.
     pub wire_bytes_per_message: f64,
@@ -44,9 +44,9 @@ pub struct CostModel {
     pub latency_ms_p99_base: f64,
     /// Its growth for each millisecond that a chunk needs to fill.
     pub latency_ms_p99_per_fill_ms: f64,
-    /// Its growth for each millisecond of wait time; 0 where only one was measured.
+    /// Its growth for each millisecond of wait time; 0 if only one wait time was measured.
     pub latency_ms_p99_per_wait_ms: f64,
-    /// Its errors at sizes that were left out of a fit.
+    /// Its errors for sizes that were left out of a fit.
     pub held_out: Vec<HeldOut>,
 }
 
@@ -55,11 +55,11 @@ pub struct CostModel {
 pub struct HeldOut {
     /// The size.
     pub chunk_records: u32,
-    /// Whether smaller and larger ones were left.
+    /// Whether the fit had smaller and larger sizes.
     pub between: bool,
-    /// Predicted by measured CPU, less 1.
+    /// Predicted CPU divided by measured CPU, minus 1.
     pub cpu_error: f64,
-    /// Predicted by measured bytes, less 1.
+    /// Predicted bytes divided by measured bytes, minus 1.
     pub bytes_error: f64,
 }
 
@@ -68,7 +68,7 @@ pub struct HeldOut {
 pub struct Expected {
     /// Records a chunk.
     pub chunk_records: u32,
-    /// How long the oldest record waits at most.
+    /// The longest wait of the oldest record.
     pub wait_time_ms: f64,
     /// Seconds of CPU time of the writing process a second.
     pub writer_cpu_seconds_per_second: f64,
@@ -79,7 +79,7 @@ pub struct Expected {
 }
 
 impl Expected {
-    /// The figures of a cell; nothing if it lacks one.
+    /// Returns the figures of a cell; `None` if it lacks one.
     pub(super) fn measured(cell: &Cell) -> Option<Self> {
         Some(Self {
             chunk_records: cell.case.chunk_records?,
@@ -91,43 +91,44 @@ impl Expected {
     }
 }
 
-/// A cell as the fit needs it.
+/// A cell in the form for the fit.
 #[derive(Debug, Clone, Copy)]
 struct Point {
     chunk_records: u32,
     rate: f64,
     messages: f64,
     looks: f64,
-    /// The number of messages made alone that would cost as much as all of them do.
+    /// The number of messages, each made alone, with the same cost as all its messages.
     single_messages: f64,
     fill_ms: f64,
     wait_ms: f64,
     payload: f64,
-    /// The CPU time of the load by itself.
+    /// The CPU time of the load alone.
     load_cpu: f64,
     cpu: f64,
     bytes: f64,
     p99: f64,
 }
 
-/// Messages that are made at one look cost as much as this power of their number, each made alone.
+/// The cost of messages at one look is this power of their number, in units of a message made
+/// alone.
 const TOGETHER: f64 = 0.92;
 
-/// How many messages, each made alone, cost as much as `messages` that are made at `looks`.
+/// Returns how many messages, each made alone, cost as much as `messages` at `looks`.
 pub(super) fn single_messages(messages: f64, looks: f64) -> f64 {
     let at_once = (messages / looks).max(1.0);
     messages / at_once * at_once.powf(TOGETHER)
 }
 
-/// A model needs this number of sizes.
+/// A model needs at least this number of sizes.
 const LEAST_SIZES: usize = 3;
 
-/// The cost of a byte is fitted from this number of sizes on. With fewer sizes it is part of the cost of a
-/// message and of a record.
+/// With at least this number of sizes, the cost of a byte is fitted. With fewer sizes it is part of
+/// the cost of a message and of a record.
 const SIZES_FOR_BYTES: usize = 6;
 
 impl Point {
-    /// The part that follows from a setting and a rate.
+    /// Returns the part that follows from a setting and a rate.
     fn unmeasured(chunk_records: u32, wait_ms: f64, rate: f64) -> Self {
         let records = records_of(chunk_records, wait_ms, rate);
         let messages = rate / records;
@@ -158,7 +159,7 @@ fn sizes_of(points: &[Point]) -> Vec<u32> {
 }
 
 impl CostModel {
-    /// The model of the cells of this compression; nothing where too few kept up.
+    /// Fits the model to the cells of this compression; `None` if too few kept up.
     ///
     /// # Errors
     ///
@@ -197,7 +198,7 @@ impl CostModel {
     }
 
     fn of(points: &[Point], compression: &str) -> Self {
-        // Every factor is fitted by least squares of relative errors, and none is negative.
+        // Least squares of relative errors fit every factor, and none is negative.
         let fit =
             |columns: &[fn(&Point) -> f64], of: fn(&Point) -> f64, whole: fn(&Point) -> f64| {
                 let row = |it: &Point| {
@@ -212,7 +213,7 @@ impl CostModel {
             |it| it.bytes,
             |it| it.bytes,
         );
-        // Small chunks do not show whether records or wake-ups cost: the records come first.
+        // Small chunks do not show whether records or wake-ups cost: prefer the records.
         let cpu_of: [fn(&Point) -> f64; 4] = [
             |it| it.single_messages,
             |it| it.rate,
@@ -256,7 +257,7 @@ impl CostModel {
             + bytes * self.cpu_seconds_per_byte
     }
 
-    /// The cost of a setting under a load that costs `load_cpu` by itself.
+    /// Predicts the cost of a setting under a load that alone costs `load_cpu`.
     pub(super) fn predict(
         &self,
         (chunk_records, wait_time_ms): (u32, f64),

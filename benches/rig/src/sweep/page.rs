@@ -62,7 +62,7 @@ pub(super) fn page(
     Ok(report::page(&heading, &body, provenance))
 }
 
-/// A chart: its title, the figure of a cell, and the same of a recommendation.
+/// A chart: its title, the figure of a cell, and the same figure of a recommendation.
 type Chart = (&'static str, &'static str, fn(&Recommendation) -> f64);
 
 const CHARTS: [Chart; 3] = [
@@ -81,8 +81,8 @@ const CHARTS: [Chart; 3] = [
     ),
 ];
 
-/// The chart as SVG: a line for all cells that differ in nothing but the size; `None` where no cell has
-/// the figure.
+/// Returns the chart as SVG: a line for all cells that differ only in the size; `None` if no cell
+/// has the figure.
 fn svg(
     (_, figure, expected): &Chart,
     cells: &[Cell],

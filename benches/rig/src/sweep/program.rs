@@ -1,4 +1,4 @@
-//! The interface of the measuring program, and the processes that the rig starts from it.
+//! The interface of the measuring program, and the child processes of the rig.
 
 use std::any::Any;
 use std::time::Instant;
@@ -16,33 +16,35 @@ pub trait Program {
     /// The arguments that make the program call [`obey`] with the argument after them.
     fn words(&self) -> &[&str];
 
-    /// Connects to a medium and ends the connection. A medium that its readers open counts as reached.
+    /// Connects to a medium and ends the connection. A medium that its readers open counts as
+    /// reachable.
     ///
     /// # Errors
     ///
     /// The medium cannot be reached; the error names its address.
     fn reach(&self, uri: &str) -> Result<(), Failure>;
 
-    /// The sending end of a medium, not opened.
+    /// Returns the sending end of a medium, not opened.
     ///
     /// # Errors
     ///
     /// The URI is wrong.
     fn writer(&self, uri: &str) -> Result<Box<dyn ChunkWriter>, Failure>;
 
-    /// The receiving end of a medium, opened.
+    /// Returns the open receiving end of a medium.
     ///
     /// # Errors
     ///
     /// The URI is wrong, or the medium cannot be opened.
     fn reader(&self, uri: &str) -> Result<OpenReader, Failure>;
 
-    /// The medium's client library alone, connected. With `awaiting` each message is confirmed before
-    /// the next is sent.
+    /// Returns the medium's client library alone, connected. With `awaiting` each message is
+    /// confirmed before the next is sent.
     ///
     /// # Errors
     ///
-    /// The URI is wrong, the medium cannot be reached, or there is nothing to compare with.
+    /// The URI is wrong, the medium cannot be reached, or there is no client library to compare
+    /// with.
     fn plain(&self, uri: &str, awaiting: bool) -> Result<Box<dyn PlainWriter>, Failure>;
 
     /// A Kafka cluster in this process with one topic: its `host:port`, and a value as long as which
@@ -56,14 +58,14 @@ pub trait Program {
 
 /// A client library, alone. Its calls block.
 pub trait PlainWriter {
-    /// Sends each row as a message, in order; waits while too many are unconfirmed.
+    /// Sends each row as a message, in order. Waits while too many are unconfirmed.
     ///
     /// # Errors
     ///
     /// The medium does not take them.
     fn publish(&mut self, rows: &[Vec<u8>]) -> Result<(), Failure>;
 
-    /// How many messages are known to be confirmed.
+    /// Returns how many messages are known to be confirmed.
     fn confirmed(&self) -> u64;
 
     /// Waits until everything is confirmed, `by` at most.
@@ -92,12 +94,12 @@ impl Order {
     }
 }
 
-/// Carries out an order of [`command`](super::command()) in this process: it reads commands from
-/// standard input until that ends, and answers on standard output.
+/// Carries out an order of [`command`](super::command()) in this process. It reads commands from
+/// standard input until the input ends, and answers on standard output.
 ///
 /// # Errors
 ///
-/// The text is no order, or the order cannot be carried out.
+/// The text is not an order, or the order cannot be carried out.
 pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Cluster { topic, partitions } => {

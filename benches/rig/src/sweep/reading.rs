@@ -1,6 +1,6 @@
-//! The reading processes, and what their parent sees of them.
+//! The reading processes, and their parent's view of them.
 //!
-//! They live for many runs, since joining a group takes seconds.
+//! They live for many runs, because joining a group takes seconds.
 
 use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use crate::process::{Child, from_parent, tell_parent};
 use crate::statistics::to_f64;
 use crate::usage::busy_time_of;
 
-/// How long a reader may take to open, and a group to share its partitions.
+/// The time limit for a reader to open, and for a group to share its partitions.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A group whose assignment has not changed for this long is stable.
@@ -28,7 +28,7 @@ const STABLE: Duration = Duration::from_millis(500);
 /// A command to a reading process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum ReaderCommand {
-    /// Another run is about to begin; its messages are rows if `plain`.
+    /// Another run will begin; its messages are rows if `plain`.
     Begin { run: u32, plain: bool },
     /// The load begins with this schedule.
     Schedule(Schedule),
@@ -39,11 +39,11 @@ pub(super) enum ReaderCommand {
 /// A report of a reading process.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 enum ReaderEvent {
-    /// It is open; the address where it waits for senders, if it does.
+    /// It is open. The address on which it listens for senders, if it does.
     Open { listens_on: Option<String> },
     /// It owns this number of lanes now.
     Lanes(usize),
-    /// It has begun another run: chunks that arrive from now on are counted there.
+    /// It has begun another run: chunks that arrive from now on are counted for it.
     Begun,
     /// This number of records of the run have arrived so far.
     Records(u64),
@@ -55,17 +55,17 @@ enum ReaderEvent {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct ReaderReport {
     pub(super) records: u64,
-    /// How many records the latency is of.
+    /// The number of records with a measured latency.
     pub(super) timed: u64,
-    /// From the burst in which a record was to be emitted to its being decoded, in milliseconds: the
-    /// median, 99 % and 99.9 %.
+    /// The time from the scheduled burst of a record to its decoding, in milliseconds: the median,
+    /// 99 % and 99.9 %.
     pub(super) latency_ms: [f64; 3],
 }
 
 /// Readers that share the arriving chunks.
 pub(super) struct Readers {
     readers: Vec<Reader>,
-    /// The address where they wait for senders, if they do.
+    /// The address on which they listen for senders, if they do.
     pub(super) listens_on: Option<String>,
 }
 
@@ -109,7 +109,8 @@ impl Readers {
         Ok(all)
     }
 
-    /// Waits until every lane has an owner, no reader is idle that could own one, and this is stable.
+    /// Waits until every lane has an owner, every reader that could own a lane has one, and this is
+    /// stable.
     fn wait_for_lanes(
         &mut self,
         lanes: usize,
@@ -143,14 +144,14 @@ impl Readers {
         self.readers.len()
     }
 
-    /// CPU time of all of them.
+    /// Returns the CPU time of all of them.
     pub(super) fn cpu_time(&self) -> Result<Duration, Failure> {
         let readers = self.readers.iter();
         readers.map(|it| busy_time_of(it.child.pid())).sum()
     }
 
-    /// Begins another run; returns when all readers have begun it, since a message that comes before
-    /// that counts for the run before.
+    /// Begins another run. Returns when all readers have begun it, because a message that arrives
+    /// before counts for the previous run.
     pub(super) fn begin(&mut self, run: u32, plain: bool) -> Result<(), Failure> {
         self.send(ReaderCommand::Begin { run, plain })?;
         for reader in &mut self.readers {
@@ -171,7 +172,7 @@ impl Readers {
         readers.try_for_each(|reader| reader.child.send(&command))
     }
 
-    /// Takes note of all reports that have come.
+    /// Processes all reports that have arrived.
     pub(super) fn listen(&mut self) -> Result<(), Failure> {
         for reader in &mut self.readers {
             while let Some(event) = reader.child.next(Instant::now())? {
@@ -181,13 +182,13 @@ impl Readers {
         Ok(())
     }
 
-    /// How many records of the run have arrived, by the last reports.
+    /// Returns how many records of the run have arrived, by the last reports.
     pub(super) fn records(&self) -> u64 {
         self.readers.iter().map(|reader| reader.records).sum()
     }
 
-    /// The arrived records of the run at all of them: latencies are means, weighted by the number of
-    /// records.
+    /// Returns the arrived records of the run at all of them. Latencies are means, weighted by the
+    /// number of records.
     pub(super) fn report(&mut self) -> Result<ReaderReport, Failure> {
         self.send(ReaderCommand::Report)?;
         let mut sum = ReaderReport::default();
@@ -218,10 +219,10 @@ impl Reader {
     }
 }
 
-/// How long a call of receive may wait; commands wait as long. Also how often arrivals are reported.
+/// The longest wait of a call of receive, and so of commands. Also the interval of reports.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How many chunks may be unsettled.
+/// The most unsettled chunks.
 const DEMAND: usize = 1_024;
 
 /// The longest latency of the histogram: ten minutes, in nanoseconds.
@@ -314,8 +315,8 @@ impl Run {
         })
     }
 
-    /// Decodes a chunk, or reads the beginning of a row. Messages of other runs and of other programs
-    /// are skipped.
+    /// Decodes a chunk, or reads the beginning of a row. Messages of other runs and of other
+    /// programs are skipped.
     fn take(&mut self, bytes: &[u8]) {
         if self.plain {
             let own = plain_row::read(bytes).filter(|(run, _)| *run == self.number);
@@ -341,8 +342,8 @@ impl Run {
         self.records += u64::try_from(decoded.batch.len()).unwrap_or(0);
     }
 
-    /// Counts a record that was due in the measured time, or before it and arrives in it: of a load that
-    /// the medium cannot keep up with, all that arrives was due before.
+    /// Counts a record that was due in the measured time, or was due before it and arrives in it.
+    /// If the medium cannot keep up with the load, all arriving records were due before.
     fn time(&mut self, due: i64, now: i64) {
         let Some(schedule) = self.schedule else {
             return;

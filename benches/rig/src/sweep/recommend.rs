@@ -1,4 +1,4 @@
-//! The cheapest setting under the user's bounds.
+//! The cheapest setting within the user's limits.
 
 use serde::Serialize;
 
@@ -8,7 +8,7 @@ use super::load::{Material, payload_per_record};
 use super::model::{CostModel, Expected};
 use crate::harness::Failure;
 
-/// The bounds of a recommendation.
+/// The limits of a recommendation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct Bounds {
     /// The 99th percentile of the latency, in milliseconds.
@@ -20,26 +20,26 @@ pub struct Bounds {
 /// A recommended setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
-    /// How chunks are compressed.
+    /// The compression of chunks.
     pub compression: String,
-    /// Under which load.
+    /// The rate of the load.
     pub rate: f64,
-    /// The setting and its costs: the figures of its cell if this very setting was measured, else
-    /// those of the model.
+    /// The setting and its costs: the figures of its cell if exactly this setting was measured,
+    /// otherwise the model's.
     #[serde(flatten)]
     pub expected: Expected,
-    /// Whether this very setting was measured.
+    /// Whether exactly this setting was measured.
     pub measured: bool,
-    /// The bounds that it is within.
+    /// The limits that it keeps.
     pub bounds: Bounds,
 }
 
-/// A setting that costs at most this factor more is taken if its chunks are smaller: it delivers sooner
-/// and loses less with a process that is killed.
+/// A setting with smaller chunks is preferred if it costs at most this factor more: it delivers
+/// sooner and loses less if a process is killed.
 const AS_CHEAP: f64 = 1.01;
 
-/// The best settings, one for each measured rate; none for a rate where no setting is within the
-/// bounds.
+/// Returns the best settings, one for each measured rate; none for a rate without a setting within
+/// the limits.
 ///
 /// # Errors
 ///
@@ -70,7 +70,7 @@ pub(super) fn recommend(
     Ok(best)
 }
 
-/// Settings within the bounds and between those that were measured.
+/// Settings within the limits and between the measured ones.
 fn candidates(
     cells: &[Cell],
     model: &CostModel,
@@ -90,8 +90,8 @@ fn candidates(
     let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
         return Ok(Vec::new());
     };
-    // The wait time decides how often the collector wakes up, so the model says nothing about wait times
-    // that were not measured.
+    // The wait time decides how often the collector wakes up, so the model does not cover wait
+    // times that were not measured.
     let mut waits: Vec<f64> = measured
         .iter()
         .filter_map(|cell| cell.case.wait_time_ms)

@@ -10,7 +10,7 @@ use super::recommend::Recommendation;
 use super::user_records::RecordsReport;
 use crate::report::{self, Column, differ, short, short_or_dash};
 
-/// The tables, failures and losses, and the recommendations with their models.
+/// Returns the tables, failures and losses, and the recommendations with their models.
 pub(super) fn text(
     records: Option<&RecordsReport>,
     cells: &[Cell],
@@ -62,7 +62,7 @@ pub(super) fn problems(cells: &[Cell]) -> Vec<String> {
     all
 }
 
-/// The costs that a model has found.
+/// Returns the costs in a model.
 pub(super) fn factors(model: &CostModel) -> String {
     format!(
         "{:.0} us a wake-up, {:.3} us a single message, {:.1} ns a record, {:.2} ns a byte; {:.0} bytes \
@@ -76,7 +76,7 @@ pub(super) fn factors(model: &CostModel) -> String {
     )
 }
 
-/// A line, broken at 98 columns.
+/// Appends a line, broken at 98 columns.
 fn line(out: &mut String, text: &str) {
     let mut width = 0;
     for word in text.split(' ') {
@@ -94,7 +94,7 @@ fn line(out: &mut String, text: &str) {
     out.push('\n');
 }
 
-/// The settings of a case, where cases differ in them.
+/// The settings of a case in which the cases differ.
 pub(super) const SETTINGS: &[Column<Cell>] = &[
     Column::text("chunk size", |cell: &Cell| cell.case.label()).meaning(
         "Records a chunk, or auto, where Baler chooses. pipelined and awaiting are the client library \
@@ -122,7 +122,7 @@ pub(super) const SETTINGS: &[Column<Cell>] = &[
         .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.wait_time_ms)),
 ];
 
-/// CPU and network, as the paper has them, and by those of the client library alone. `net` is without
+/// CPU and network, as in the paper, and divided by the client library's figures. `net` excludes
 /// the cost of making the records in time, on both sides of a ratio.
 pub(super) const COSTS: &[Column<Cell>] = &[
     Column::number("CPU s/s", |cell: &Cell| decimals(cell.mean(WRITER_CPU), 4)).meaning(
@@ -164,7 +164,7 @@ pub(super) const COSTS: &[Column<Cell>] = &[
     .shown_for(|cells: &[Cell]| any_has(cells, CPU_BY_AWAITING)),
 ];
 
-/// What arrived, and when.
+/// The arrived records, and their latency.
 pub(super) const DELIVERIES: &[Column<Cell>] = &[
     Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES)))
         .meaning("Confirmed messages a second; k is a thousand, M a million."),
@@ -199,7 +199,7 @@ pub(super) const DELIVERIES: &[Column<Cell>] = &[
         .meaning("Records that did not arrive."),
 ];
 
-/// The errors of a model at sizes that were left out of its fit.
+/// The errors of a model for sizes that were left out of its fit.
 pub(super) const ERRORS: &[Column<HeldOut>] = &[
     Column::text("left out", |one: &HeldOut| one.chunk_records.to_string())
         .meaning("The chunk size that was left out of a fit, and was then predicted by it."),

@@ -1,4 +1,4 @@
-//! Measuring all cases, interleaved.
+//! Measures all cases, interleaved.
 
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -22,27 +22,27 @@ use crate::statistics::to_f64;
 use crate::usage::{Footprint, busy_time_of};
 use crate::wire::WireCounter;
 
-/// How long the embedded cluster may take to start, and a run beyond its load.
+/// The time limit for starting the embedded cluster, and for a run beyond its load.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Confirmed records that have not arrived are lost if nothing arrived for this long: three times the
-/// time in which a group replaces a reader that was killed.
+/// Confirmed records that have not arrived are lost if nothing has arrived for this long: three
+/// times the time in which a group replaces a killed reader.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// How often the parent looks what the processes report.
+/// How often the parent reads the reports of the processes.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// The embedded cluster answers a fetch that found nothing when its time is over, not when a message
-/// comes: after half a second by default.
+/// The embedded cluster answers a fetch that found nothing when its time is over, and not when a
+/// message arrives. By default this is half a second.
 const MOCK_FETCH: &str = "fetch.wait.max.ms=2";
 
 /// Measures everything that an interrupted sweep with the same plan has not measured.
 ///
-/// A case that fails has the reason in its cell, and the others go on.
+/// A case that fails has the reason in its cell; the others continue.
 ///
 /// # Errors
 ///
-/// The medium cannot be reached, `progress` said to stop, or runs cannot be written.
+/// The medium cannot be reached, `progress` requested a stop, or runs cannot be written.
 pub(super) fn run(
     args: &SweepArgs,
     records: Option<&RecordsReport>,
@@ -58,7 +58,7 @@ pub(super) fn run(
     };
     let base = run_base();
     let mut medium: Option<Medium<'_>> = None;
-    // Why no other run can be measured, either.
+    // The reason why no other run can be measured, either.
     let mut over: Option<Failure> = None;
     let all = in_rounds(&planned, rounds, progress, |number, case, go_on| {
         if let Some(over) = &over {
@@ -77,8 +77,8 @@ pub(super) fn run(
             return result;
         }
         if result.is_err() {
-            // The next run gets other readers, whatever is wrong with these. Without a broker every
-            // other run would wait in vain, too.
+            // The next run gets new readers, whatever is wrong with these. Without a broker every
+            // other run would also wait in vain.
             let reached = medium.as_mut().map(|medium| {
                 medium.readers = None;
                 program.reach(&medium.writer_uri)
@@ -101,7 +101,7 @@ pub(super) fn run(
     Ok(cells(&planned, &all))
 }
 
-/// Where the numbers of this sweep's runs begin. Another sweep may have left chunks in a queue, so its
+/// The first number of this sweep's runs. Another sweep may have left chunks in a queue, so its
 /// runs should have other numbers.
 fn run_base() -> usize {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -113,7 +113,7 @@ fn run_base() -> usize {
 /// The medium, and the processes around it.
 struct Medium<'a> {
     args: &'a SweepArgs,
-    /// The records of the user, which are in a file.
+    /// The user's records, which are in a file.
     records: Option<&'a RecordsReport>,
     program: &'a dyn Program,
     scheme: String,
@@ -255,14 +255,14 @@ impl<'a> Medium<'a> {
         Ok(sample)
     }
 
-    /// Where to write: for TCP to the port on which the receiver listens.
+    /// Returns the URI of the writer: for TCP it has the port on which the receiver listens.
     fn writer_uri(&self, consumers: u16, listens_on: Option<&str>) -> String {
         match listens_on {
             Some(address) if self.scheme == "tcp" => {
                 let (_, settings) = self.writer_uri.split_once('?').unwrap_or_default();
                 with(&format!("tcp://{address}"), settings)
             }
-            // Otherwise all chunks of a producer are in one partition.
+            // Otherwise all chunks of a producer go to one partition.
             _ if consumers > 1 && self.scheme == "kafka+mock" => {
                 with(&self.writer_uri, "partition_by=round_robin")
             }
@@ -271,20 +271,21 @@ impl<'a> Medium<'a> {
     }
 }
 
-/// The embedded cluster keeps 5 MiB a partition and drops older messages, read or not. So without a rate
-/// the load waits for the readers.
+/// The embedded cluster keeps 5 MiB for each partition and drops older messages, read or not. So
+/// without a rate the load waits for the readers.
 fn most_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
     let size = u64::from(case.chunk_records.unwrap_or(1));
     match own {
-        // With its framing, a record alone has up to 200 bytes more than its row.
+        // With its framing, a single record has up to 200 bytes more than its row.
         Some(records) => ((3 << 20) / (records.row_bytes() + 200)).max(size * 2),
         None if case.way == Way::Auto => 50_000,
-        // A message of one record has up to 400 bytes with its framing, a large chunk 20 a record.
+        // A message with one record has up to 400 bytes with its framing; a large chunk has 20 a
+        // record.
         None => (size * 4).max(8_000),
     }
 }
 
-/// A URI with another setting; one that it has already stays.
+/// Returns a URI with another setting. A setting that it already has stays.
 fn with(uri: &str, setting: &str) -> String {
     let name = setting.split('=').next().unwrap_or_default();
     if setting.is_empty() || uri.contains(&format!("{name}=")) {
@@ -294,7 +295,7 @@ fn with(uri: &str, setting: &str) -> String {
     format!("{uri}{joint}{setting}")
 }
 
-/// The state at the beginning or end of the measured time.
+/// The state at the start or the end of the measured time.
 struct Mark {
     counters: Counters,
     wire_bytes: u64,
@@ -302,11 +303,11 @@ struct Mark {
     broker_cpu: Option<Duration>,
 }
 
-/// The figures of the measured time. `wire_bytes` are those of the whole run.
+/// Returns the figures of the measured time. `wire_bytes` are the bytes of the whole run.
 ///
-/// The measured time begins and ends in the middle of a chunk, and sent chunks are not yet confirmed. So
-/// where a case kept up with its rate, bytes and messages a second are those of one record times the
-/// rate: bytes of the whole run, and messages of the confirmed records.
+/// The measured time begins and ends in the middle of a chunk, and sent chunks are not yet
+/// confirmed. So if a case kept up with its rate, bytes and messages a second are the values for
+/// one record times the rate: bytes of the whole run, and messages of the confirmed records.
 fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64) -> Sample {
     let (before, after) = (&first.counters, &last.counters);
     let seconds = to_f64(after.elapsed_ns.saturating_sub(before.elapsed_ns)).max(1.0) / 1e9;
@@ -317,7 +318,7 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     let has_kept_up = case.way != Way::Pacing && !is_saturated(case, confirmed, seconds);
     let due = case.rate.filter(|_| has_kept_up);
     let messages = per_second(after.messages, before.messages);
-    // The first record left before the load.
+    // The first record was sent before the load.
     let records = to_f64(emitted.saturating_sub(1)).max(1.0);
     let measured = [
         (
@@ -361,7 +362,7 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     }
 }
 
-/// Waits until this number of records have arrived, or no more come; returns the arrived records.
+/// Waits until this number of records have arrived, or no more arrive; returns the arrived records.
 fn arrived(
     readers: &mut Readers,
     records: u64,

@@ -1,4 +1,4 @@
-//! The runs of a sweep, written down as they end, so that an interrupted sweep can go on.
+//! The runs of a sweep, written as they end, so that an interrupted sweep can continue.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -18,15 +18,15 @@ use crate::process::to_line;
 #[derive(Debug)]
 pub(super) struct RunLog(File);
 
-/// The last line of a finished sweep: the same command then begins another one.
+/// The last line of a finished sweep. The same command then begins a new one.
 pub(super) const FINISHED: &str = "\"finished\"";
 
 /// A finished run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct FinishedRun {
-    /// Its place in the schedule.
+    /// Its position in the schedule.
     pub(super) number: usize,
-    /// Its result, or why there is none.
+    /// Its result, or the reason why there is none.
     pub(super) result: Result<Sample, String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct FinishedRun {
 pub(super) type Finished = BTreeMap<usize, Result<Sample, Failure>>;
 
 impl RunLog {
-    /// Opens the file in this folder; returns the runs of an interrupted sweep with the same plan.
+    /// Opens the file in this folder. Returns the runs of an interrupted sweep with the same plan.
     /// Runs of another plan, or of a finished sweep, are overwritten.
     pub(super) fn open(folder: &Path, plan: &str) -> Result<(Self, Finished), Failure> {
         let failed = Failure::cannot("write the runs");
@@ -44,7 +44,7 @@ impl RunLog {
             |_| Vec::new(),
             |file| BufReader::new(file).lines().map_while(Result::ok).collect(),
         );
-        // Written anew: a line that the interruption cut must not stay in the middle.
+        // Written again: a line that the interruption cut must not stay in the middle.
         let mut log = Self(File::create(&path).map_err(&failed)?);
         log.write(plan)?;
         let mut finished = Finished::new();
@@ -64,7 +64,7 @@ impl RunLog {
     }
 
     pub(super) fn write(&mut self, line: &str) -> Result<(), Failure> {
-        // In one call, so that an interruption cuts one line at most.
+        // In one call, so that an interruption cuts at most one line.
         let written = self.0.write_all(format!("{line}\n").as_bytes());
         written.map_err(Failure::cannot("write the runs"))
     }
@@ -83,12 +83,12 @@ pub(super) fn fingerprint(
         args.cases(),
         args.repetitions,
         (args.seconds, args.warm_up, args.seed),
-        // A broker that was restarted is another process, and the same sweep.
+        // A restarted broker is another process, but the sweep is the same.
         args.broker_pid.is_some(),
     ))
 }
 
-/// A URI as it may be shown.
+/// Returns a URI that may be shown.
 pub(super) fn without_secrets(uri: &str) -> String {
     Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
 }

@@ -1,4 +1,4 @@
-//! Records of the user, which a sweep sends instead of the calls of the workload.
+//! The user's records, which a sweep sends instead of the calls of the workload.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,12 +40,12 @@ pub(super) struct RecordsReport {
     bytes: u64,
     /// The mean size of a row.
     mean_bytes: f64,
-    /// The CRC-32C of a chunk of them.
+    /// The CRC-32C of one chunk with all of them.
     checksum: u32,
 }
 
 impl UserRecords {
-    /// No records yet of the source with this URI.
+    /// Creates an empty collection for the source with this URI.
     pub fn new(uri: &str) -> Self {
         Self {
             from: without_secrets(uri),
@@ -110,7 +110,7 @@ impl RecordsReport {
         self.bytes.div_ceil(self.records)
     }
 
-    /// What was measured, in one sentence.
+    /// Returns a sentence about the records.
     pub(super) fn sentence(&self) -> String {
         let (records, from, mean) = (self.records, &self.from, self.mean_bytes);
         let limit = match self.bytes {
@@ -124,7 +124,7 @@ impl RecordsReport {
     }
 }
 
-/// The file in a folder of results.
+/// Returns the path of the file in a folder of results.
 pub(super) fn file(folder: &Path) -> PathBuf {
     folder.join("sweep-records.balr")
 }
@@ -138,7 +138,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<DynamicRecord>, Failure> {
     Ok(batch.records().map(DynamicRecord::from).collect())
 }
 
-/// The header of a chunk that no controller makes.
+/// Returns the header of a chunk without a controller.
 pub(super) fn header() -> ChunkHeader {
     ChunkHeader::new(ChunkIdentity {
         producer: ProducerId::new(1),

@@ -18,19 +18,20 @@ use crate::clock::{nanos, now_ns, process_cpu_time};
 use crate::harness::Failure;
 use crate::process::{from_parent, tell_parent};
 
-/// How long the medium may take to open, and to confirm everything at the end.
+/// The time limit for the medium to open, and to confirm everything at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Between opening and the first record of the load, so that the readers get the schedule in time.
+/// The time between opening and the first record of the load, so that readers get the schedule in
+/// time.
 const AHEAD_NS: i64 = 50_000_000;
 
-/// Without a rate, records are timed as if this number were due a second.
+/// Without a rate, records are timed as if this number were due in a second.
 const NOMINAL_RATE: f64 = 10_000_000.0;
 
-/// Records that are made between two looks at the clock, ...
+/// Records that are made between two reads of the clock, ...
 const AT_A_TIME: u64 = 256;
 
-/// ... and where each of them is awaited.
+/// ... and the number if each of them is awaited.
 const AWAITED_AT_A_TIME: u64 = 4;
 
 /// A run to write.
@@ -40,14 +41,14 @@ pub(super) struct Writing {
     pub(super) case: Case,
     pub(super) run: u32,
     pub(super) seed: u64,
-    /// The file with the records of the user, if there are any.
+    /// The file with the user's records, if there are any.
     pub(super) records: Option<PathBuf>,
-    /// How long the load runs before it is measured.
+    /// The time of the load before the measurement.
     pub(super) warm_up: Duration,
-    /// How long it is measured.
+    /// The measured time.
     pub(super) seconds: u32,
-    /// How many records may be emitted and not have arrived. The parent then sends the number of those
-    /// that have arrived.
+    /// The most records that were emitted and have not arrived. The parent sends the number of
+    /// arrived records.
     pub(super) most_under_way: Option<u64>,
 }
 
@@ -59,7 +60,7 @@ pub(super) enum WriterEvent {
     /// The measured time begins, or has ended.
     Mark(Counters),
     /// Everything is confirmed; this number of records was emitted. The process ends when its input
-    /// does.
+    /// ends.
     Done { emitted: u64 },
 }
 
@@ -101,7 +102,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         Way::Pacing => Sender::Nothing(0),
         way => Sender::Plain(program.plain(&task.uri, way == Way::Awaiting)?, Vec::new()),
     };
-    // The first record opens whatever is not open yet.
+    // The first record opens everything that is not open yet.
     schedule.first_ns = now_ns();
     load.set_schedule(schedule);
     sender.emit(&mut load, 0, 1)?;
@@ -114,7 +115,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     let emitted = emit_due(task, &mut load, &mut sender, &arrived)?;
     sender.settle()?;
     tell_parent(&WriterEvent::Done { emitted })?;
-    // The parent looks at this process's sockets and memory before it ends.
+    // The parent reads this process's sockets and memory before the process ends.
     while arrived.recv().is_ok() {}
     Ok(())
 }
@@ -144,7 +145,8 @@ fn emit_due(
                 ..sender.confirmed()
             }))?;
             if next_mark == schedule.to_ns {
-                // Fills the last chunk: the bytes of a record are not those of a chunk that is cut short.
+                // Fill the last chunk: its bytes for each record must not come from a chunk that is
+                // cut short.
                 let full = task.case.full_after(position);
                 sender.emit(load, position, full)?;
                 return Ok(full);
@@ -209,7 +211,7 @@ fn controller(task: &Writing, program: &dyn Program) -> Result<Controller, Failu
 enum Sender {
     /// Baler: emit, queue, collector, encoding, connector.
     Chunks(Controller),
-    /// The client library alone, and rows whose memory is used again.
+    /// The client library alone, and rows whose memory is reused.
     Plain(Box<dyn PlainWriter>, Vec<Vec<u8>>),
     /// Records are made, counted and thrown away.
     Nothing(u64),

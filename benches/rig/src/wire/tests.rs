@@ -14,7 +14,7 @@ fn every_byte_is_counted_once_both_ways_and_after_the_end() {
     other.read_exact(&mut [0; 100_000]).unwrap();
     other.write_all(&[2; 7]).unwrap();
     one.read_exact(&mut [0; 7]).unwrap();
-    // Both ends are this process's.
+    // Both ends belong to this process.
     assert_eq!(counter.look().unwrap() - before, 200_014);
     drop((one, other));
     assert!(counter.look().unwrap() - before >= 200_014);

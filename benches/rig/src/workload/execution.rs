@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Call, HOSTNAME};
 
-/// The strings that calls name by their position.
+/// The strings to which calls refer by position.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Names {
     /// Signatures of operations.
@@ -16,7 +16,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// A call with its strings; a string that is not in the lists is empty.
+    /// Returns a call with its strings; a string that is not in the lists is empty.
     pub fn plain(&self, call: &Call) -> PlainCall<'_> {
         fn text(texts: &[String], position: usize) -> &str {
             texts.get(position).map_or("", |text| text)
@@ -66,8 +66,8 @@ impl<'a> From<&'a OperationExecutionRecord> for PlainCall<'a> {
 
 /// The record of a [`Call`]: Kieker's `OperationExecutionRecord`, as a service would emit it.
 ///
-/// A call site's signature and host are interned, as the probes do. The session is a string of its own,
-/// as a request would bring it. The timestamp is the end of the call, so that everything follows from
+/// A call site's signature and host are interned, as in the probes. The session is a separate
+/// string, as in a request. The timestamp is the end of the call, so that everything follows from
 /// the workload's seed.
 ///
 /// It can only be written; read it as [`OperationExecutionRecord`].
@@ -89,21 +89,21 @@ pub struct Execution {
     ess: i32,
 }
 
-/// Makes the records of calls. Records of one session use the same memory again, so that making or
+/// Makes the records of calls. Records of one session reuse the same memory, so that making or
 /// writing one neither allocates nor copies its session.
 #[derive(Debug, Clone)]
 pub struct Executions {
     operations: Vec<Interned>,
-    /// Of each session.
+    /// The record of each session.
     records: Vec<Execution>,
-    /// Of calls whose session is unknown.
+    /// The record of calls whose session is unknown.
     unknown: Execution,
 }
 
 impl Executions {
-    /// For calls that name these strings.
+    /// Prepares the records of calls that refer to these strings.
     ///
-    /// Interns signatures, for the rest of the program.
+    /// Interns the signatures, for the rest of the program.
     pub fn new(names: &Names) -> Self {
         let of = |session: &str| Execution {
             operation_signature: Interned::new(""),
@@ -126,8 +126,8 @@ impl Executions {
         }
     }
 
-    /// The record of a call. An unknown session is empty; an unknown operation is as it was in the
-    /// session's record before.
+    /// Returns the record of a call. An unknown session is empty. An unknown operation keeps the
+    /// value of the session's last record.
     pub fn of(&mut self, call: &Call) -> &Execution {
         let known = self.records.get_mut(call.session);
         let record = known.unwrap_or(&mut self.unknown);

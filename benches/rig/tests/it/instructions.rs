@@ -1,11 +1,11 @@
-//! Bounds of instructions a call. They hold for optimised programs, so one is built here.
+//! Limits of instructions a call. They apply to optimised programs, so one is built here.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The example `probe_cost`, optimised as a release is.
+/// The example `probe_cost`, optimised like a release.
 fn program() -> PathBuf {
     let output = Command::new(env!("CARGO"))
         .args(["build", "--release", "--example", "probe_cost"])
@@ -25,7 +25,7 @@ fn program() -> PathBuf {
     program.expect(&told)
 }
 
-/// The variants' instructions a call, of those that there are.
+/// Returns the variants' instructions a call, for all existing variants.
 fn instructions(variants: &[&str]) -> Vec<(String, f64)> {
     let program = program();
     let list = Command::new(&program).arg("--list").output().unwrap();
@@ -68,16 +68,16 @@ fn check(bounds: &[(&str, f64)]) {
     );
 }
 
-/// If these grew, the application around the probe did, and no bound below would mean anything.
+/// If these grow, the application around the probe grows, and all limits below lose their meaning.
 #[test]
 #[cfg_attr(not(valgrind), ignore = "valgrind is not installed")]
 fn the_application_and_two_clock_reads_stay_small() {
     check(&[("none", 12.0), ("clock", 26.0)]);
 }
 
-/// With the recursion itself, as the row of `none` has it (10.3), and where there is one, with the
-/// end of a trace at every tenth call. An operation takes seven instructions to find out whether its
-/// block was sealed meanwhile: else such a call would be in no account.
+/// With the recursion itself, as in the row of `none` (10.3), and if there is one, with the end of
+/// a trace at every tenth call. An operation takes seven instructions to check whether its block
+/// was sealed meanwhile: otherwise such a call would be in no account.
 #[test]
 #[cfg_attr(not(valgrind), ignore = "valgrind is not installed")]
 fn probes_stay_within_their_bounds() {

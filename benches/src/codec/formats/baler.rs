@@ -1,4 +1,4 @@
-//! The containers that Baler writes: its own and Kieker's.
+//! Baler's own container and Kieker's.
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ use crate::Failure;
 pub(in super::super) struct Baler {
     serializer: Box<dyn ChunkSerializer>,
     decoder: ChunkDecoder,
-    /// The last decoded batch, whose memory the decoder uses again.
+    /// The last decoded batch. The decoder reuses its memory.
     decoded: RecordBatch,
     header: ChunkHeader,
 }
@@ -41,7 +41,7 @@ impl Baler {
                 random: 0x0123_4567,
             },
             lane: 0,
-            // That of a chunk in the middle of an epoch: two bytes.
+            // The number of a chunk in the middle of an epoch: two bytes.
             sequence: 1_000,
         };
         Self {

@@ -11,12 +11,13 @@ pub(super) use rows::{Avro, Postcard};
 use super::piece::Piece;
 use crate::Failure;
 
-/// Self-contained chunks: nothing is known from the chunk before, in either direction.
+/// A format of self-contained chunks: neither direction uses data of earlier chunks.
 pub(super) trait Format {
     /// Appends the records as a chunk.
     fn encode(&mut self, piece: &Piece<'_>, out: &mut Vec<u8>) -> Result<(), Failure>;
 
-    /// Decodes a chunk as its library does, to columns or rows; returns the number of records.
+    /// Decodes a chunk in the way of its library, to columns or rows; returns the number of
+    /// records.
     fn decode(&mut self, chunk: &[u8]) -> Result<usize, Failure>;
 
     /// Whether a chunk has the records of this piece, in their order.

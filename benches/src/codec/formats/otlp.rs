@@ -1,4 +1,4 @@
-//! OpenTelemetry's protocol: spans below the resource that is their host.
+//! OpenTelemetry's protocol: spans below a resource, which is their host.
 
 use std::hint::black_box;
 
@@ -18,8 +18,8 @@ const SESSION: &str = "session.id";
 const EOI: &str = "eoi";
 const ESS: &str = "ess";
 
-/// A span a record: the trace's id, the operation as its name, the session and the places in the
-/// call tree as attributes.
+/// A span for each record: the trace's id, the operation as its name, the session and the positions
+/// in the call tree as attributes.
 pub(in super::super) struct Otlp;
 
 impl Format for Otlp {

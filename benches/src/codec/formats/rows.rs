@@ -1,4 +1,4 @@
-//! Formats of rows by way of serde: Avro, Postcard.
+//! Formats of rows through serde: Avro, Postcard.
 
 use std::hint::black_box;
 use std::mem;
@@ -28,7 +28,7 @@ impl Avro {
     }
 }
 
-/// A row as the reader yields it, which borrows nothing. The reader compares the name, too.
+/// A row of the reader, which borrows nothing. The reader also compares the name.
 #[derive(Deserialize)]
 #[serde(rename = "OperationExecutionRecord", rename_all = "camelCase")]
 struct AvroRow {

@@ -1,4 +1,4 @@
-//! The number of arrived records, counted without a cache line that threads share.
+//! The number of arrived records, counted without a cache line shared by threads.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ thread_local! {
     static MINE: Mine = const { Mine(Cell::new(0)) };
 }
 
-/// The count of a thread, which is added to the sum at its end.
+/// The count of a thread. It is added to the sum at the thread's end.
 struct Mine(Cell<u64>);
 
 impl Drop for Mine {
@@ -37,7 +37,7 @@ pub(super) fn arrived(records: u64) {
 /// A rival whose records are counted at their end.
 pub(super) struct Counted {
     pub(super) outer: Outer,
-    /// Waits until nothing arrives any more.
+    /// Waits until no more records arrive.
     pub(super) flush: Box<dyn FnOnce()>,
 }
 
@@ -48,7 +48,7 @@ impl Running for Counted {
 
     fn finish(self: Box<Self>, calls: u64) -> Result<u64, Failure> {
         (self.flush)();
-        // Where the calls were made by this thread.
+        // Calls of this thread.
         MINE.with(|mine| arrived(mine.0.take()));
         let arrived = ARRIVED.load(Ordering::Relaxed);
         let lost = calls.checked_sub(arrived);

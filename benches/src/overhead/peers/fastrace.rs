@@ -22,15 +22,16 @@ pub(super) const VARIANTS: &[Variant] = &[Variant::new(
 )
 .with_settings("reports every 10 ms")];
 
-/// How often spans are reported: with the default of a second they pile up, and cost six times as much.
+/// How often spans are reported. With the default of a second they pile up, and cost six times as
+/// much.
 const REPORT: Duration = Duration::from_millis(10);
 
-/// The name of the span around a call from outside, which is no instrumented call.
+/// The name of the span around a call from outside, which is not an instrumented call.
 const ROOT: &str = "root";
 
 monitored! { #[fastrace::trace(name = "operation")] fn traced {} }
 
-/// `#[trace]` records nothing without a parent: a request, as its documentation has it.
+/// `#[trace]` records nothing without a parent: a request, according to its documentation.
 #[inline(never)]
 fn request(depth: u32) -> u64 {
     let root = Span::root(ROOT, SpanContext::random());

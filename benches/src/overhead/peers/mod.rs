@@ -1,5 +1,4 @@
-//! Rival libraries on the work that Baler's probe has: two clock reads, and somewhere to put what
-//! was measured.
+//! Rival libraries with the same work as Baler's probe: two clock reads, and storing the result.
 //!
 //! Each is set up as its documentation recommends, with an exporter that counts and discards.
 

@@ -40,14 +40,14 @@ pub(super) const VARIANTS: &[Variant] = &[Variant::new(
 )
 .with_settings("queue 64 Ki, 4 Ki a batch, 10 ms")];
 
-/// Of the settings that were tried, the cheapest that loses nothing at full speed: with the default
-/// queue of 2,048 spans the median is a sixth higher and a tenth to a third of the spans are lost.
+/// The cheapest of the tried settings that loses nothing at full speed. With the default queue of
+/// 2,048 spans the median is a sixth higher, and a tenth to a third of the spans are lost.
 const QUEUE_SPANS: usize = 65_536;
 
 /// How many spans are exported at once.
 const BATCH_SPANS: usize = 4_096;
 
-/// How often spans are exported at least.
+/// The longest time between two exports of spans.
 const EVERY: Duration = Duration::from_millis(10);
 
 static TRACER: OnceLock<SdkTracer> = OnceLock::new();

@@ -56,7 +56,7 @@ struct Execution {
     ess: u32,
 }
 
-/// Records that a thread stores before it discards them, as many as a chunk has by default.
+/// Records that a thread stores before it discards them: the default number of records in a chunk.
 const BUFFERED: usize = 1_024;
 
 thread_local! {

@@ -1,4 +1,4 @@
-//! A chunk that is filled record by record, with string ids of its own.
+//! A chunk that is filled record by record and has its own string ids.
 
 use std::sync::Arc;
 
@@ -29,25 +29,25 @@ pub struct KiekerChunk {
     /// Magic, format and records.
     bytes: Vec<u8>,
     records: u32,
-    /// By id of the chunk.
+    /// Indexed by the chunk's ids.
     strings: Vec<Arc<str>>,
     string_bytes: usize,
-    /// A record is of a type that is not Kieker's own.
+    /// Whether a record's type is not one of Kieker's own.
     has_own_types: bool,
-    /// How many bytes the last chunk needed.
+    /// The number of bytes that the last chunk needed.
     expected: usize,
 }
 
-/// A string that records have, in any number of chunks.
+/// A string of records, which may be in any number of chunks.
 #[derive(Debug)]
 pub struct ChunkString {
     text: Arc<str>,
-    /// Its id in the chunk that had it last.
+    /// Its id in the last chunk that contained it.
     id: u32,
 }
 
 impl ChunkString {
-    /// A string that no chunk has.
+    /// Creates a string that is in no chunk.
     pub fn new(text: impl Into<Arc<str>>) -> Self {
         Self {
             text: text.into(),
@@ -73,7 +73,7 @@ impl KiekerChunk {
         self.records >= Self::FULL_RECORDS || bytes >= Self::FULL_BYTES
     }
 
-    /// How many records the chunk has.
+    /// Returns the number of records in the chunk.
     pub fn records(&self) -> u32 {
         self.records
     }
@@ -83,12 +83,12 @@ impl KiekerChunk {
         self.bytes.capacity()
     }
 
-    /// How many bytes the records and the strings have.
+    /// Returns the bytes of the records and of the strings.
     pub(super) fn sizes(&self) -> (usize, usize) {
         (self.bytes.len(), self.string_bytes)
     }
 
-    /// The chunk so far, which begins anew; `None` where it has no record.
+    /// Takes the chunk so far, and begins a new one; `None` if it has no record.
     pub fn take(&mut self) -> Option<StreamChunk> {
         if self.records == 0 {
             return None;
@@ -125,7 +125,7 @@ impl KiekerChunk {
     ///
     /// # Errors
     ///
-    /// Those of `write`.
+    /// The errors of `write`.
     pub fn record<E>(&mut self, write: impl FnOnce(&mut Self) -> Result<(), E>) -> Result<(), E> {
         if self.records == 0 {
             self.bytes.clear();
@@ -145,7 +145,7 @@ impl KiekerChunk {
         written
     }
 
-    /// Says that a record is of a type that is not one of Kieker's own.
+    /// Marks that a record's type is not one of Kieker's own.
     pub fn set_has_own_types(&mut self) {
         self.has_own_types = true;
     }
@@ -165,14 +165,14 @@ impl KiekerChunk {
         }
     }
 
-    /// Appends the chunk's id of a string, which the chunk gets if it does not have it.
+    /// Appends the chunk's id of a string, and adds the string to the chunk if necessary.
     #[inline]
     pub fn put_string(&mut self, string: &mut ChunkString) {
         let id = self.string_id(string);
         self.put(&id.to_be_bytes());
     }
 
-    /// The chunk's id of a string, which the chunk gets if it does not have it.
+    /// Returns the chunk's id of a string, and adds the string to the chunk if necessary.
     #[inline]
     pub(super) fn string_id(&mut self, string: &mut ChunkString) -> u32 {
         let id = usize::try_from(string.id).unwrap_or(usize::MAX);

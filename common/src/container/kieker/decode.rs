@@ -1,4 +1,4 @@
-//! KIKA/DFLT to batches.
+//! Decodes KIKA/DFLT to batches.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use crate::container::limits::Limits;
 use crate::record::{Catalog, Column, Field, FieldType, RecordBatch, Schema, Table};
 use crate::transport::ContainerKind;
 
-/// What is not there: an id of the batch that was not given out yet, a table not yet made.
+/// No value: an id of the batch that was not assigned yet, or a table not yet made.
 const NONE: u32 = u32::MAX;
 
 /// Reads Kieker's container, KIKA/DFLT. The catalog must know the types of the records.
 ///
-/// The batch is the one that was encoded, if its types are those of the catalog.
-/// Stricter than Kieker's reader where that makes something up: a bool other than 0 and 1 is not
-/// read as false, an unknown string id not as null, half a surrogate pair not as a char.
+/// The batch equals the encoded one, if its types are in the catalog. It is stricter than Kieker's
+/// reader, which invents values: here a bool other than 0 and 1 is not read as false, an unknown
+/// string id not as null, and half a surrogate pair not as a char.
 #[derive(Debug, Clone)]
 pub struct KiekerDeserializer {
     catalog: Arc<Catalog>,
 }
 
 impl KiekerDeserializer {
-    /// A deserializer of the types in this catalog.
+    /// Creates a deserializer with the types of this catalog.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self { catalog }
     }
@@ -81,14 +81,14 @@ struct Decoder<'a> {
     catalog: &'a Catalog,
     /// The chunk's strings by id.
     strings: &'a [&'a str],
-    /// By id of the chunk: the string's id in the batch.
-    /// The batch keeps those of fields only, in order of first use, as a builder does.
+    /// The string's id in the batch, by id of the chunk. The batch contains only strings of fields,
+    /// in order of first use, as a builder does.
     string_ids: Vec<u32>,
-    /// By id of the chunk: the table of the type with that name.
+    /// The table of the type with that name, by id of the chunk.
     tables: Vec<u32>,
     batch: RecordBatch,
     records: usize,
-    /// How much memory was used so far, in bytes, columns counted twice: they grow by doubling.
+    /// The memory used so far, in bytes. Columns count twice, because they grow by doubling.
     spent: usize,
 }
 
@@ -116,7 +116,7 @@ impl<'a> Decoder<'a> {
         let timestamp = i64::from_be_bytes(input.array("a logging timestamp")?);
         self.spend(&at, 24)?;
         let index = to_usize(number.into());
-        // Taken out, so that the fields can be filled while strings are added to the batch.
+        // Taken out, so that strings can be added to the batch while the fields are filled.
         let Some(table) = self.batch.tables.get_mut(index) else {
             return Err(at.error(CLASS, invalid(number)));
         };
@@ -132,7 +132,7 @@ impl<'a> Decoder<'a> {
         }
         filled?;
         if self.batch.tables.len() > 1 {
-            // The records before the second type appeared were all of the first.
+            // The records before the second type appeared all have the first type.
             self.batch.order.resize(self.records, 0);
             self.batch.order.push(number);
         }
@@ -154,7 +154,7 @@ impl<'a> Decoder<'a> {
             return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
         };
         check_fields(&at, schema)?;
-        // Two ids may name one type: an alias, or a string table that repeats itself.
+        // Two ids may name one type: by an alias, or in a string table with duplicates.
         let tables = &mut self.batch.tables;
         let number = match tables.iter().position(|table| table.schema == *schema) {
             Some(number) => number,
@@ -229,13 +229,13 @@ impl<'a> Decoder<'a> {
                 for _ in 0..len {
                     self.value(&mut column.items, inner, input)?;
                 }
-                // Bounded by the limit on memory well below 4 billion items.
+                // The limit on memory keeps this well below 4 billion items.
                 let end = u32::try_from(column.items.len());
                 column
                     .ends
                     .push(end.map_err(|_| at.error(LENGTH, invalid(declared)))?);
             }
-            // `check_fields` lets no other type through.
+            // `check_fields` refuses all other types.
             _ => return Err(at.error("a field", invalid(field_type.code()))),
         }
         Ok(())
@@ -251,7 +251,7 @@ impl<'a> Decoder<'a> {
             .ok_or_else(|| at.error(reading, invalid(id)))
     }
 
-    /// The batch's id for a string of the chunk.
+    /// Returns the batch's id for a string of the chunk.
     fn string(&mut self, at: &Cursor<'_>, id: usize) -> Result<u32, DecodeError> {
         let known = self.string_ids.get(id).copied().unwrap_or(NONE);
         if known != NONE {
@@ -284,7 +284,7 @@ pub(super) fn invalid(found: impl Into<u64>) -> DecodeErrorKind {
     }
 }
 
-/// A catalog may hold types that the container cannot.
+/// Refuses types that a catalog may hold but the container cannot.
 pub(super) fn check_fields(at: &Cursor<'_>, schema: &Schema) -> Result<(), DecodeError> {
     let unfit = |field: &&Field| least_bytes(field.field_type()).is_none();
     let Some(field) = schema.fields().iter().find(unfit) else {

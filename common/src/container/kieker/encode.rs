@@ -1,4 +1,5 @@
-//! Batches to KIKA/DFLT, and records as bytes of Kieker in a chunk, a stream or a binary log.
+//! Encodes batches as KIKA/DFLT, and records as Kieker's bytes in a chunk, a stream or a binary
+//! log.
 
 use std::collections::HashMap;
 
@@ -13,18 +14,17 @@ use crate::transport::ContainerKind;
 
 /// Writes Kieker's container, KIKA/DFLT.
 ///
-/// The header is left out: the container has no room for it.
-/// Batches with fields that Kieker's classes cannot have (unsigned integers, bytes, optionals,
-/// nested records, lists of lists, chars beyond 16 bits) are refused with
-/// [`EncodeError::Unsupported`], those with two versions of one type with
-/// [`EncodeError::Ambiguous`].
+/// The header is left out, because the container cannot hold it. Batches with fields that Kieker's
+/// classes cannot have are refused with [`EncodeError::Unsupported`]: unsigned integers, bytes,
+/// optionals, nested records, lists of lists, chars beyond 16 bits. Batches with two versions of
+/// one type are refused with [`EncodeError::Ambiguous`].
 #[derive(Debug, Default)]
 pub struct KiekerSerializer {
     records: RecordEncoder,
 }
 
 impl KiekerSerializer {
-    /// A serializer that has written nothing yet; memory is kept from chunk to chunk.
+    /// Creates a serializer. It keeps its memory from chunk to chunk.
     pub fn new() -> Self {
         Self::default()
     }
@@ -67,13 +67,13 @@ impl ChunkSerializer for KiekerSerializer {
     }
 }
 
-/// An id that was not given out yet; Kieker's ids are positive `i32`.
+/// An id that was not assigned yet; Kieker's ids are positive `i32`.
 const NONE: u32 = u32::MAX;
 
-/// Java's arrays and buffers end here, and so do lengths and ids.
+/// The limit of Java's arrays and buffers, and so of lengths and ids.
 const MAX: usize = 0x7fff_ffff;
 
-/// What is written beside the fields of the records.
+/// Options for writing records.
 #[derive(Debug)]
 pub(super) struct RecordOptions {
     /// The logging timestamp of records without one.
@@ -94,17 +94,17 @@ impl Default for RecordOptions {
 /// Writes records, and gives ids to their strings in order of first use, class name before fields.
 #[derive(Debug, Default)]
 pub(super) struct RecordEncoder {
-    /// By id in the batch: the string's id.
+    /// The string's id, by id in the batch.
     strings: Vec<u32>,
-    /// By table: the id of the class name.
+    /// The id of the class name, by table.
     classes: Vec<u32>,
-    /// The strings that this batch brought, in order of their ids.
+    /// The new strings of this batch, in order of their ids.
     new: Vec<Source>,
-    /// The ids of the batches before, where ids outlive a batch.
+    /// The ids of earlier batches, if ids outlive a batch.
     known: HashMap<Box<str>, u32>,
 }
 
-/// Where a string comes from.
+/// The origin of a string.
 #[derive(Debug, Clone, Copy)]
 enum Source {
     /// The name of this table's type.
@@ -114,9 +114,9 @@ enum Source {
 }
 
 impl RecordEncoder {
-    /// Appends the records of a batch to `out`, which is as before after an error.
+    /// Appends the records of a batch to `out`. After an error, `out` is as before.
     ///
-    /// [`new_strings`](Self::new_strings) are then those that the batch brought.
+    /// [`new_strings`](Self::new_strings) then returns the new strings of the batch.
     pub(super) fn write(
         &mut self,
         batch: &RecordBatch,
@@ -137,7 +137,7 @@ impl RecordEncoder {
         written
     }
 
-    /// The strings that the last batch brought, in order of their ids.
+    /// Returns the new strings of the last batch, in order of their ids.
     pub(super) fn new_strings<'a>(
         &self,
         batch: &'a RecordBatch,
@@ -145,7 +145,7 @@ impl RecordEncoder {
         self.new.iter().map(|source| source.text(batch))
     }
 
-    /// Keeps the ids of the last batch for the batches after it; returns the first of its new ids.
+    /// Keeps the ids of the last batch for later batches; returns the first of its new ids.
     pub(super) fn keep_ids(&mut self, batch: &RecordBatch) -> Result<u32, EncodeError> {
         let first = to_u32(self.known.len())?;
         for (id, source) in (first..).zip(&self.new) {
@@ -154,7 +154,7 @@ impl RecordEncoder {
         Ok(first)
     }
 
-    /// How many strings have an id that outlives the batch.
+    /// Returns how many strings have an id that outlives the batch.
     pub(super) fn known(&self) -> usize {
         self.known.len()
     }
@@ -175,7 +175,7 @@ impl RecordEncoder {
                     *row = row.saturating_add(1);
                 }
             }
-            // A chunk that cannot be is given up before it takes all memory.
+            // A chunk that is too large is given up before it takes all memory.
             check_size(out.len().saturating_sub(start), MAX)?;
             check_size(out.len().saturating_sub(before), options.max_record_bytes)?;
         }
@@ -303,7 +303,7 @@ impl RecordEncoder {
     ) -> Result<u32, Problem> {
         let text = batch.strings().get(string).ok_or(Problem::Type)?;
         let is_class = |table: &Table| !table.is_empty() && table.schema().name() == text;
-        // A string that is also the name of a class shares its id.
+        // A string that equals the name of a class shares its id.
         let id = match batch.tables().iter().position(is_class) {
             Some(number) => self.class_id(number, batch)?,
             None => self.next_id(Source::String(string), batch)?,
@@ -334,7 +334,7 @@ impl Source {
     }
 }
 
-/// Refuses what cannot be written before anything is.
+/// Refuses batches that cannot be written before anything is written.
 fn check_types(batch: &RecordBatch) -> Result<(), EncodeError> {
     let tables = || batch.tables().iter().filter(|table| !table.is_empty());
     for (index, table) in tables().enumerate() {
@@ -367,13 +367,14 @@ fn unsupported(table: &Table, field: &Field, field_type: String) -> EncodeError 
     }
 }
 
-/// Why a value cannot be written.
+/// The reason why a value cannot be written.
 enum Problem {
     /// The char is beyond 16 bits.
     Char(char),
-    /// The column is not one of the field's type.
+    /// The column does not have the field's type.
     Type,
-    /// Nothing that concerns the field. In a box, since a small result stays in registers.
+    /// An error that does not depend on the field. Boxed, so that a small result stays in
+    /// registers.
     Other(Box<EncodeError>),
 }
 
@@ -383,7 +384,7 @@ impl From<EncodeError> for Problem {
     }
 }
 
-/// The table of each record, in order.
+/// Returns the table of each record, in order.
 fn table_numbers(batch: &RecordBatch) -> impl Iterator<Item = usize> {
     let only = if batch.order.is_empty() {
         batch.len()
@@ -399,13 +400,13 @@ fn at<T>(values: &[T], row: usize) -> Result<&T, Problem> {
     values.get(row).ok_or(Problem::Type)
 }
 
-/// A length or an id: positive `i32` in Kieker.
+/// Converts a length or an id, which is a positive `i32` in Kieker.
 fn to_u32(number: usize) -> Result<u32, EncodeError> {
     check_size(number, MAX)?;
     u32::try_from(number).map_err(|_| too_large(number, MAX))
 }
 
-/// Refuses what is too large.
+/// Refuses a size above the limit.
 pub(super) fn check_size(bytes: usize, limit: usize) -> Result<(), EncodeError> {
     if bytes > limit {
         return Err(too_large(bytes, limit));

@@ -1,4 +1,4 @@
-//! The parts of a KIKA/DFLT chunk, cut without looking at the records, and their sizes.
+//! Cuts a KIKA/DFLT chunk into its parts, without reading the records, and measures them.
 
 use super::{FORMAT, HEAD_BYTES, MAGIC, STRING_MEMORY, TRAILER_BYTES, least_bytes};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
@@ -10,7 +10,7 @@ use crate::record::{Column, FieldType, RecordBatch};
 /// A chunk, cut into its parts.
 #[derive(Debug)]
 pub(super) struct Frame<'a> {
-    /// The records; offsets are those in the chunk.
+    /// The records, with their offsets in the chunk.
     pub(super) records: Cursor<'a>,
     /// The strings by id.
     pub(super) strings: Vec<&'a str>,
@@ -19,9 +19,9 @@ pub(super) struct Frame<'a> {
 impl<'a> Frame<'a> {
     /// Checks magic, format, lengths and string table.
     ///
-    /// Bytes between the string table and the trailer are passed over, as Kieker's reader does; but
-    /// not where there is no record, because a chunk that was cut off behind a few zeros would
-    /// otherwise be taken for one without records.
+    /// Bytes between the string table and the trailer are skipped, as Kieker's reader does. But a
+    /// chunk without records must not have such bytes: a chunk that was cut off after a few zeros
+    /// would otherwise pass as one without records.
     pub(super) fn cut(chunk: &'a [u8], limits: &Limits) -> Result<Self, DecodeError> {
         let mut head = Cursor::new(chunk);
         if chunk.len() > limits.chunk_bytes {
@@ -73,7 +73,7 @@ fn read_strings<'a>(table: &mut Cursor<'a>, limits: &Limits) -> Result<Vec<&'a s
     const COUNT: &str = "the number of strings";
     let at = table.clone();
     let count = table.count(limits.strings, COUNT)?;
-    // A string takes a byte at least, that of its length.
+    // A string takes at least the one byte of its length.
     if count > table.left() {
         let kind = DecodeErrorKind::Ends {
             needed: count,
@@ -92,12 +92,12 @@ fn read_strings<'a>(table: &mut Cursor<'a>, limits: &Limits) -> Result<Vec<&'a s
     Ok(strings)
 }
 
-/// How the container writes everything: value after value.
+/// The only encoding of the container: value after value.
 const PLAIN: &str = "plain";
 
-/// Counts bytes by column, although the container has rows.
+/// Counts bytes by column, although the container stores rows.
 ///
-/// The ids of class names are the order of types; the class names are among the strings.
+/// The ids of class names count as the order of types. The class names count as strings.
 pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) -> Layout {
     let header_bytes = HEAD_BYTES.saturating_add(TRAILER_BYTES);
     let body_bytes = chunk.len().saturating_sub(header_bytes);

@@ -14,8 +14,8 @@
 //! and then its items.
 //! Ids are dense from 0 in order of first use, class name before fields.
 //!
-//! There is no version, checksum, schema, identity, sequence or compression, and no way to skip a
-//! record whose class is unknown.
+//! The container has no version, checksum, schema, identity, sequence or compression. A record of
+//! an unknown class cannot be skipped.
 //!
 //! Sources: Kieker's `BinarySerializer.java`, `AbstractContainerFormatSerializer.java`,
 //! `SerializerStringRegistry.java` and `BinaryValueSerializer.java`; the container is introduced
@@ -44,7 +44,7 @@ use crate::record::FieldType;
 /// The container's magic.
 pub(super) const MAGIC: [u8; 4] = *b"KIKA";
 
-/// The only body format there is.
+/// The only body format.
 const FORMAT: [u8; 4] = *b"DFLT";
 
 /// Magic and format.
@@ -53,15 +53,15 @@ const HEAD_BYTES: usize = 8;
 /// The length of the records.
 const TRAILER_BYTES: usize = 4;
 
-/// What a decoder keeps in memory for each string, in bytes: where it is, its id in the batch and
-/// the table of the type with that name.
+/// The memory of a decoder for each string, in bytes: its position, its id in the batch and the
+/// table of the type with that name.
 const STRING_MEMORY: usize = size_of::<&str>() + 2 * size_of::<u32>();
 
-/// How many bytes a value of this type takes at least: all of it, but for lists.
+/// Returns the least bytes of a value of this type. Only a list may have more.
 ///
-/// `None` when the container cannot hold the type.
-/// Kieker's lists are flat here: its generated classes write several dimensions as one rectangle,
-/// which a list of lists need not be.
+/// Returns `None` if the container cannot hold the type. Kieker's lists are flat here: its
+/// generated classes write several dimensions as one rectangle, but a list of lists need not be a
+/// rectangle.
 fn least_bytes(field_type: &FieldType) -> Option<usize> {
     match field_type {
         FieldType::Bool | FieldType::I8 => Some(1),

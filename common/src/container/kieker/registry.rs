@@ -1,4 +1,4 @@
-//! The strings that a sender or a log has numbered, and their limits.
+//! The numbered strings of a sender or a log, and their limits.
 
 use std::collections::HashMap;
 use std::mem;
@@ -19,9 +19,9 @@ pub(super) const STRING_ID: &str = "a string id";
 #[derive(Debug, Default)]
 pub(super) struct Registry {
     pub(super) strings: NumberedStrings,
-    /// In messages of AMQP: the number of the sender's registry, which stands before each item.
+    /// In messages of AMQP: the number of the sender's registry, which precedes each item.
     message_id: Option<[u8; 8]>,
-    /// Of messages: what is new since it was asked for.
+    /// In messages of AMQP: the strings added since they were last taken.
     new: Vec<(i32, Arc<str>)>,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Registry {
 #[derive(Debug)]
 pub(super) struct StreamClass {
     pub(super) schema: Arc<Schema>,
-    /// It is one of Kieker's own types, which every consumer knows.
+    /// Whether it is one of Kieker's own types, which every consumer knows.
     pub(super) is_kiekers: bool,
     pub(super) parts: Vec<Part>,
 }
@@ -46,7 +46,7 @@ pub(super) enum Part {
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) bytes: usize,
-    /// The fields that are checked or that the chunk has otherwise, with their places in the run.
+    /// The fields that are checked or that differ in the chunk, with their positions in the run.
     pub(super) special: Vec<(usize, Special)>,
 }
 
@@ -55,12 +55,12 @@ pub(super) struct Run {
 pub(super) enum Special {
     Bool,
     String,
-    /// The id of a trace, which this key makes unique.
+    /// The id of a trace. This key makes it unique.
     TraceId(i64),
 }
 
 impl Registry {
-    /// The registry of a sender that sends messages with this number.
+    /// Creates the registry of a sender whose messages have this number.
     pub(super) fn of_messages(id: [u8; 8]) -> Self {
         Self {
             message_id: Some(id),
@@ -68,12 +68,12 @@ impl Registry {
         }
     }
 
-    /// In messages of AMQP: the number that stands before each item.
+    /// In messages of AMQP: the number that precedes each item.
     pub(super) fn message_id(&self) -> Option<[u8; 8]> {
         self.message_id
     }
 
-    /// The string with an id.
+    /// Returns the string with an id.
     #[inline]
     pub(super) fn find(
         &mut self,
@@ -86,12 +86,12 @@ impl Registry {
             .ok_or_else(|| unregistered(at, reading, id))
     }
 
-    /// What is new since the last call, of messages.
+    /// In messages of AMQP: returns the strings added since the last call.
     pub(super) fn take_new(&mut self) -> Vec<(i32, Arc<str>)> {
         mem::take(&mut self.new)
     }
 
-    /// Adds a string that was read here. An id may be given anew.
+    /// Adds a string that was read here. An id may be assigned again.
     pub(super) fn insert(
         &mut self,
         at: &Cursor<'_>,
@@ -118,7 +118,7 @@ impl Registry {
     }
 
     /// Takes the registrations that Kieker 1.14 and later put into a record, each before the first
-    /// id of its string. No id begins with their byte.
+    /// id of its string. No id begins with the first byte of a registration.
     #[inline(never)]
     pub(super) fn take_nested(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
         let Some(own) = self.message_id else {
@@ -153,11 +153,12 @@ pub(super) const MESSAGE_REGISTRATION: u8 = 0xff;
 /// The first byte of a record in a message.
 pub(super) const MESSAGE_RECORD: u8 = 0x01;
 
-/// Why an item was not taken.
+/// The reason why an item was not taken.
 pub(super) enum Stop {
     /// The record's logging timestamp is after the one given.
     Later(i64),
-    /// No string has an id: an error, unless registrations come apart.
+    /// No string has this id. That is an error, unless registrations come over a socket of their
+    /// own.
     Unregistered(i32, DecodeError),
     Broken(DecodeError),
 }
@@ -168,7 +169,7 @@ impl From<DecodeError> for Stop {
     }
 }
 
-/// The record class of a name. A key makes the ids of its traces unique.
+/// Returns the record class with a name. A key makes the ids of its traces unique.
 #[cold]
 pub(super) fn class(
     catalog: &Catalog,
@@ -221,7 +222,7 @@ fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part>
     parts
 }
 
-/// Whether a field has the id of a trace: that of the record (`traceId`) or of another one, such as
+/// Whether a field holds the id of a trace: the record's own (`traceId`) or another one, such as
 /// `parentTraceId`.
 fn is_trace_id(field: &str) -> bool {
     field == "traceId" || field.ends_with("TraceId")
@@ -243,7 +244,7 @@ pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> 
     Ok((id, length))
 }
 
-/// No string has this id.
+/// Returns the error that no string has this id.
 #[cold]
 pub(super) fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> Stop {
     let error = at.error(reading, invalid(bits(id)));
@@ -257,17 +258,17 @@ fn bits(id: i32) -> u32 {
     u32::from_be_bytes(id.to_be_bytes())
 }
 
-/// The type of a string that no record had as its class.
+/// The type of a string that was never the class of a record.
 pub(super) const NO_TYPE: u32 = u32::MAX;
 
-/// The memory that a string takes beside its bytes: two places, and the head of the text.
+/// The memory of a string beside its bytes: two slots, and the head of the text.
 pub(super) const STRING_OVERHEAD: usize = 96;
 
-/// How far ids may be ahead of the number of strings and still find their place in the list.
+/// An id may be this far above the number of strings and still be in the list.
 const SPARE_IDS: usize = 512;
 
-/// Strings by the number that their sender gave them: in a list where the numbers are dense, as
-/// those of every known sender are, and otherwise in a map.
+/// Strings by the number that their sender assigned. Dense numbers are in a list, others in a map.
+/// All known senders assign dense numbers.
 #[derive(Debug, Default)]
 pub(super) struct NumberedStrings {
     dense: Vec<Option<NumberedString>>,
@@ -276,11 +277,11 @@ pub(super) struct NumberedStrings {
     memory: usize,
 }
 
-/// A string that was registered.
+/// A registered string.
 #[derive(Debug)]
 pub(super) struct NumberedString {
     pub(super) string: ChunkString,
-    /// The number of the type of that name in its stream, once a record had it.
+    /// The number of the type with that name in its stream, after a record had it.
     pub(super) record_type: u32,
 }
 
@@ -304,7 +305,7 @@ impl NumberedStrings {
         string.map(|it| &**it.string.text())
     }
 
-    /// All strings with their numbers.
+    /// Returns all strings with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (i32, &str)> {
         let dense = (0_i32..).zip(&self.dense);
         let dense = dense.filter_map(|(id, string)| Some((id, string.as_ref()?)));
@@ -314,7 +315,7 @@ impl NumberedStrings {
             .map(|(id, it)| (id, &**it.string.text()))
     }
 
-    /// How many strings there are, and the memory that they take, once this one is added.
+    /// Returns the number of strings and their memory after adding this one.
     fn sizes_with(&self, id: i32, text: &str) -> (usize, usize) {
         let old = self.text(id).map(memory);
         let count = self.count.saturating_add(usize::from(old.is_none()));
@@ -322,7 +323,7 @@ impl NumberedStrings {
         (count, with_new.saturating_sub(old.unwrap_or(0)))
     }
 
-    /// Adds a string, or gives a number anew; returns the string.
+    /// Adds a string, or assigns a number again; returns the string.
     pub(super) fn insert(&mut self, id: i32, text: &str) -> Arc<str> {
         (self.count, self.memory) = self.sizes_with(id, text);
         let new = NumberedString {

@@ -1,15 +1,15 @@
-//! Kieker's streams over TCP and its binary logs, cut into self-contained chunks.
+//! Cuts Kieker's TCP streams and binary logs into self-contained chunks.
 //!
-//! A stream has two kinds of items, without a length in front:
+//! A stream has two kinds of items, which are not preceded by a length:
 //!
 //! | item | bytes |
 //! |---|---|
 //! | registration | -1 (i32), string id (i32), length (i32), UTF-8 |
 //! | record | as in the container, with the stream's string ids |
 //!
-//! String ids are those of the sender: neither dense nor from 0, and one may be given anew.
-//! A sender with two sockets sends registrations, without the -1, over the second one.
-//! A binary log has records alone; its strings are in the map beside it.
+//! The sender assigns string ids. They are neither dense nor from 0, and one may be assigned again.
+//! A sender with two sockets sends registrations, without the -1, over the second one. A binary log
+//! contains only records; its strings are in a separate map file.
 //!
 //! Sources: Kieker's `SingleSocketTcpWriter.java`, `DualSocketTcpWriter.java` and `WriterRegistry.java`.
 
@@ -52,31 +52,31 @@ pub(super) const REGISTRATION: i32 = -1;
 pub struct KiekerStream {
     catalog: Arc<Catalog>,
     registry: Registry,
-    /// The classes that records had so far.
+    /// The classes of the records so far.
     classes: Vec<StreamClass>,
     lengths: Lengths,
-    /// What makes the ids of traces unique.
+    /// The key that makes the ids of traces unique.
     trace_key: Option<i64>,
-    /// Registrations do not come among the records.
+    /// Whether registrations do not come among the records.
     is_apart: bool,
-    /// How many bytes of the stream were taken.
+    /// The number of bytes taken from the stream.
     offset: usize,
-    /// How many bytes of the registrations that come apart were taken.
+    /// The number of bytes taken from registrations over a socket of their own.
     registry_offset: usize,
     chunk: KiekerChunk,
 }
 
-/// Why a stream stopped before the end of what it was given.
+/// Why a stream stopped before the end of its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamStep {
-    /// The chunk is full: take it.
+    /// The chunk is full and must be taken.
     Full,
     /// The next record has this logging timestamp, which is after the one given.
     Later(i64),
-    /// At least this many bytes are needed, counted from those that were not taken.
+    /// At least this many bytes are needed, counted from the first byte that was not taken.
     More(usize),
-    /// A record has a string with this number, which is not registered yet, and registrations come
-    /// apart.
+    /// A record has a string with this number, which is not registered yet. Registrations come over
+    /// a socket of their own.
     Registration(i32),
 }
 
@@ -87,12 +87,12 @@ impl KiekerStream {
     pub const MAX_STRING_BYTES: usize = 1 << 20;
     /// The most memory that the registered strings of a sender may take, in bytes.
     pub const MAX_STRING_MEMORY: usize = 64 << 20;
-    /// The most bytes of one record, its strings not counted.
+    /// The most bytes of one record, without its strings.
     pub const MAX_RECORD_BYTES: usize = 1 << 20;
     /// The most bytes that the strings of one record may add to a chunk.
     pub const MAX_RECORD_STRING_BYTES: usize = 8 << 20;
 
-    /// A stream that begins, with registrations among the records.
+    /// Creates a stream with registrations among the records.
     pub fn new(catalog: Arc<Catalog>) -> Self {
         Self {
             catalog,
@@ -107,9 +107,9 @@ impl KiekerStream {
         }
     }
 
-    /// A stream that begins, with registrations over a socket of their own ([`Self::register`]).
+    /// Creates a stream with registrations over a socket of their own ([`Self::register`]).
     ///
-    /// Only Kieker's Java writers send so, and all of them count UTF-16 units.
+    /// Only Kieker's Java writers use this, and all of them count UTF-16 units.
     pub fn with_registry_apart(catalog: Arc<Catalog>) -> Self {
         Self {
             lengths: Lengths::Units,
@@ -118,13 +118,13 @@ impl KiekerStream {
         }
     }
 
-    /// The messages of one of Kieker's `AmqpWriter`s, joined in order. `id` is the number of its
-    /// registry, which [`Self::registry_of`] reads.
+    /// Creates a stream of the messages of one of Kieker's `AmqpWriter`s, joined in order. `id` is
+    /// the number of its registry, which [`Self::registry_of`] reads.
     ///
     /// An item is `FF`, the number (i64) and a registration without the -1, with its length in
-    /// bytes; or `01`, the number and a record. Kieker 1.14 and later publish what they have of a
-    /// record with each string that is new: a registration may stand before an id within a record,
-    /// and a message may end within a record.
+    /// bytes; or `01`, the number and a record. Kieker 1.14 and later publish an incomplete record
+    /// with each new string. So a registration may precede an id within a record, and a message may
+    /// end within a record.
     pub fn of_messages(catalog: Arc<Catalog>, id: i64) -> Self {
         Self {
             lengths: Lengths::Bytes,
@@ -133,12 +133,12 @@ impl KiekerStream {
         }
     }
 
-    /// Makes the ids of traces different from those of streams with other keys. A random key does so
-    /// as good as always.
+    /// Makes the ids of traces different from those of streams with other keys. Random keys make
+    /// collisions very unlikely.
     ///
-    /// This concerns every field of type i64 that is called `traceId`, or whose name ends in
-    /// `TraceId`. Ids are combined with the key by an exclusive or, without its sign; the id -1
-    /// means that there is no trace, and stays.
+    /// This changes every field of type i64 whose name is `traceId` or ends in `TraceId`. Ids are
+    /// combined with the key by an exclusive or, without its sign. The id -1 means that there is no
+    /// trace, and stays.
     #[must_use]
     pub fn with_trace_key(self, key: u64) -> Self {
         Self {
@@ -147,8 +147,8 @@ impl KiekerStream {
         }
     }
 
-    /// The number of the registry that a message begins with; `None` for one that goes on with a
-    /// record.
+    /// Returns the number of the registry at the start of a message; `None` if the message
+    /// continues a record.
     pub fn registry_of(message: &[u8]) -> Option<i64> {
         let mut input = Cursor::new(message);
         let kind = input.u8("the kind of an item").ok()?;
@@ -156,33 +156,34 @@ impl KiekerStream {
         matches!(kind, MESSAGE_RECORD | MESSAGE_REGISTRATION).then(|| i64::from_be_bytes(id))
     }
 
-    /// The strings of messages that are new since the last call, with their ids.
+    /// Returns the strings of messages added since the last call, with their ids.
     pub fn take_new_strings(&mut self) -> Vec<(i32, Arc<str>)> {
         self.registry.take_new()
     }
 
-    /// Adds a string that an earlier reader of the messages kept. It is not new.
+    /// Adds a string that an earlier reader of the messages kept. It does not count as new.
     ///
     /// # Errors
     ///
-    /// A limit is passed.
+    /// A limit is exceeded.
     pub fn restore(&mut self, id: i32, text: &str) -> Result<(), DecodeError> {
         self.registry.insert(&Cursor::new(&[]), id, text)?;
         self.registry.take_new();
         Ok(())
     }
 
-    /// Says that no registration comes any more over the socket of its own.
+    /// Marks the end of the registrations over the socket of their own.
     pub fn end_registry(&mut self) {
         self.is_apart = false;
     }
 
-    /// Takes the items at the start of `input` until the chunk is full; how many bytes it took.
+    /// Takes the items at the start of `input` until the chunk is full. Returns how many bytes it
+    /// took.
     ///
     /// # Errors
     ///
-    /// The item after those bytes cannot be. The stream cannot go on: nothing in it says where
-    /// the next item begins.
+    /// The item after those bytes is impossible. The stream cannot continue, because it does not
+    /// contain the position of the next item.
     pub fn cut(&mut self, input: &[u8]) -> (usize, Result<StreamStep, DecodeError>) {
         let mut chunk = std::mem::take(&mut self.chunk);
         let cut = self.cut_into(&mut chunk, input, i64::MAX);
@@ -190,7 +191,7 @@ impl KiekerStream {
         cut
     }
 
-    /// As [`cut`](Self::cut), into a chunk that several streams fill, and at most to the first
+    /// As [`cut`](Self::cut), into a chunk that several streams fill, and at most up to the first
     /// record whose logging timestamp is after `until`.
     ///
     /// # Errors
@@ -218,8 +219,8 @@ impl KiekerStream {
         (taken, step)
     }
 
-    /// Takes the registrations at the start of `input`, which came over a socket of their own; how
-    /// many bytes it took.
+    /// Takes the registrations at the start of `input`, which came over a socket of their own.
+    /// Returns how many bytes it took.
     ///
     /// # Errors
     ///
@@ -238,11 +239,11 @@ impl KiekerStream {
         (taken, step)
     }
 
-    /// Adds a string that stands beside the stream, in the map of a log; or gives a number anew.
+    /// Adds a string from outside the stream, such as the map of a log; or assigns a number again.
     ///
     /// # Errors
     ///
-    /// The limit that the string goes beyond.
+    /// The limit that the string exceeds.
     pub fn add_string(&mut self, id: i32, text: &str) -> Result<(), DecodeErrorKind> {
         let at = Cursor::new(&[]);
         if text.len() > Self::MAX_STRING_BYTES {
@@ -259,7 +260,7 @@ impl KiekerStream {
         self.registry.strings.text(id)
     }
 
-    /// The strings so far, with their numbers.
+    /// Returns the strings so far, with their numbers.
     pub fn strings(&self) -> impl Iterator<Item = (i32, &str)> {
         self.registry.strings.iter()
     }
@@ -269,28 +270,28 @@ impl KiekerStream {
         &self.catalog
     }
 
-    /// Goes on at this offset of another part of the stream, which errors then name.
+    /// Continues at this offset of another part of the stream. Errors contain such offsets.
     pub fn seek(&mut self, offset: usize) {
         self.offset = offset;
     }
 
-    /// How many records the chunk has that is being filled.
+    /// Returns the number of records in the chunk being filled.
     pub fn records(&self) -> u32 {
         self.chunk.records()
     }
 
-    /// How many bytes of the stream were taken.
+    /// Returns the number of bytes taken from the stream.
     pub fn offset(&self) -> usize {
         self.offset
     }
 
-    /// The memory of what is kept between calls, about.
+    /// Returns the approximate memory that is kept between calls.
     pub fn memory(&self) -> usize {
         let strings = self.registry.strings.memory();
         strings.saturating_add(self.chunk.memory())
     }
 
-    /// The chunk so far; `None` where it has no record.
+    /// Takes the chunk so far; `None` if it has no record.
     pub fn take_chunk(&mut self) -> Option<StreamChunk> {
         self.chunk.take()
     }
@@ -392,7 +393,7 @@ impl KiekerStream {
         })
     }
 
-    /// Tells an item that is not complete yet from one that cannot be.
+    /// Distinguishes an incomplete item from an impossible one.
     fn waiting(&self, stop: Stop, item: &Cursor<'_>) -> Result<StreamStep, DecodeError> {
         let error = match stop {
             Stop::Later(timestamp) => return Ok(StreamStep::Later(timestamp)),
@@ -411,7 +412,7 @@ impl KiekerStream {
     }
 }
 
-/// The number of a class among those that records had so far.
+/// Returns the number of a class among the classes of the records so far.
 #[cold]
 fn place(classes: &mut Vec<StreamClass>, class: StreamClass) -> u32 {
     let is_it = |it: &StreamClass| Arc::ptr_eq(&it.schema, &class.schema);
@@ -428,7 +429,7 @@ fn place(classes: &mut Vec<StreamClass>, class: StreamClass) -> u32 {
 enum Lengths {
     /// Unknown: every string was ASCII so far.
     Undecided,
-    /// In bytes, as readers expect it.
+    /// In bytes, as readers expect.
     Bytes,
     /// In UTF-16 units, as Kieker's socket writers do (`String.length()`).
     Units,
@@ -437,8 +438,8 @@ enum Lengths {
 impl KiekerStream {
     /// Reads a string of a length that the sender counts in bytes or in UTF-16 units.
     ///
-    /// Both agree on ASCII. At the first other string the reading in bytes counts if the next item
-    /// makes sense after it, and otherwise the reading in units.
+    /// Both agree on ASCII. At the first other string, the length counts as bytes if the next item
+    /// makes sense after it, otherwise as units.
     fn text<'a>(&mut self, length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
         if self.lengths == Lengths::Units {
             return units(length, input);
@@ -486,7 +487,7 @@ fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeErr
             Some(0xf0..=0xf4) => (4, 2),
             Some(_) => return Err(utf8(input)),
             None => {
-                // A unit takes a byte at least.
+                // A unit takes at least one byte.
                 let left = length.saturating_sub(units);
                 let needed = bytes.saturating_add(left);
                 let left = rest.len();

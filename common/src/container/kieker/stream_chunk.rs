@@ -1,4 +1,4 @@
-//! Chunks that a stream is cut into.
+//! Chunks that were cut from a stream.
 
 use std::sync::Arc;
 
@@ -19,24 +19,24 @@ use crate::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 /// The id of no trace.
 const NO_TRACE: i64 = -1;
 
-/// A chunk, complete.
+/// A complete chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StreamChunk {
     /// The container.
     pub bytes: Vec<u8>,
-    /// How many records are in it.
+    /// The number of its records.
     pub records: u32,
-    /// Whether all records are of Kieker's own types. Otherwise a consumer needs the catalog that
-    /// the stream had.
+    /// Whether all records have Kieker's own types. Otherwise a consumer needs the stream's
+    /// catalog.
     pub has_only_kiekers_types: bool,
 }
 
 impl StreamChunk {
-    /// The chunk in a container that every consumer can decode: as it is where it has only Kieker's
-    /// types, and otherwise in the native container, which holds its schemas.
+    /// Converts the chunk to a container that every consumer can decode. A chunk with only Kieker's
+    /// types stays as it is. Any other becomes a native chunk, which contains its schemas.
     ///
-    /// A chunk that does not decode stays as it is, so that its consumer puts it aside. The chunk
-    /// gets the identity `next`, which goes on to the next number.
+    /// A chunk that does not decode stays as it is, so that its consumer puts it into quarantine.
+    /// The chunk gets the identity `next`, whose number then increases by one.
     pub fn for_every_consumer(
         self,
         catalog: &Arc<Catalog>,
@@ -136,18 +136,18 @@ fn put_run(
     Ok(taken.map(drop)?)
 }
 
-/// The id of a trace in the space of a key. Ids of one sender stay different, -1 (no trace) stays,
-/// and so does the sign where the key has none.
+/// Maps the id of a trace with a key. Ids of one sender stay different, -1 (no trace) stays, and so
+/// does the sign if the key has none.
 fn unique_trace_id(id: i64, key: i64) -> i64 {
     match id ^ key {
         _ if id == NO_TRACE => id,
-        // Only -1 would otherwise have the value that this id has.
+        // Otherwise only -1 would map to the value of this id.
         NO_TRACE => id,
         unique => unique,
     }
 }
 
-/// Takes a bool, as the byte that it is.
+/// Takes a bool, as its byte.
 fn take_bool(input: &mut Cursor<'_>) -> Result<[u8; 1], Stop> {
     let at = input.clone();
     match input.array("a bool")? {
@@ -185,7 +185,8 @@ fn put_list(
     if needed > limit {
         return Err(at.over_limit(LENGTH, to_u64(needed), limit).into());
     }
-    // All items at once, lest a list that comes in pieces is read again with each.
+    // Take all items at once; otherwise a list that arrives in pieces is read again with each
+    // piece.
     let bytes = input.clone().take(needed, LENGTH)?;
     chunk.put(&length);
     match inner {

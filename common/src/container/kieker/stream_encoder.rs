@@ -1,4 +1,5 @@
-//! Batches to Kieker's streams and binary logs, whose strings have one table for all batches.
+//! Encodes batches as Kieker's streams and binary logs, which have one string table for all
+//! batches.
 
 use super::encode::{RecordEncoder, RecordOptions, check_size};
 use super::registry::STRING_OVERHEAD;
@@ -7,9 +8,9 @@ use crate::container::cursor::to_u64;
 use crate::container::error::EncodeError;
 use crate::record::{NO_TIMESTAMP, RecordBatch};
 
-/// Writes records as a stream over TCP or a binary log has them, and numbers their strings.
+/// Writes records in the form of a TCP stream or a binary log, and numbers their strings.
 ///
-/// Ids are dense from 0 in order of first use, as those of Kieker's writers. They hold until the
+/// Ids are dense from 0 in order of first use, as in Kieker's writers. They are valid until the
 /// encoder is dropped: each connection and each folder of a log has an encoder of its own.
 ///
 /// ```
@@ -46,7 +47,7 @@ impl Default for KiekerStreamEncoder {
 }
 
 impl KiekerStreamEncoder {
-    /// An encoder without strings.
+    /// Creates an encoder without strings.
     pub fn new() -> Self {
         Self {
             records: RecordEncoder::default(),
@@ -63,7 +64,7 @@ impl KiekerStreamEncoder {
         self.options.missing_timestamp = timestamp;
     }
 
-    /// Whether the string table stays within the limits of [`KiekerStream`], whichever strings of
+    /// Whether the string table stays within the limits of [`KiekerStream`], even if all strings of
     /// the batch are new. Otherwise a new stream is needed.
     pub fn has_room_for(&self, batch: &RecordBatch) -> bool {
         let classes = batch.tables().iter().map(|it| it.schema().name().len());
@@ -76,14 +77,13 @@ impl KiekerStreamEncoder {
         count <= KiekerStream::MAX_STRINGS && memory <= KiekerStream::MAX_STRING_MEMORY
     }
 
-    /// Appends the records of a batch to `out`, and calls `register` with id and text of each string
-    /// that is new. The strings must reach a reader before the records.
+    /// Appends the records of a batch to `out`, and calls `register` with id and text of each new
+    /// string. A reader must get the strings before the records.
     ///
     /// # Errors
     ///
-    /// As those of [`KiekerSerializer`](super::KiekerSerializer); and
-    /// [`EncodeError::TooLarge`] for a record or a string that no reader takes. Nothing is appended
-    /// or registered then.
+    /// The errors of [`KiekerSerializer`](super::KiekerSerializer), and [`EncodeError::TooLarge`]
+    /// for a record or a string that no reader accepts. Then nothing is appended or registered.
     pub fn encode(
         &mut self,
         batch: &RecordBatch,
@@ -111,11 +111,11 @@ impl KiekerStreamEncoder {
         Ok(())
     }
 
-    /// Appends a registration as a stream over one socket has it, with its length in bytes.
+    /// Appends a registration in the form of a single-socket stream, with its length in bytes.
     pub fn push_registration(id: u32, text: &str, out: &mut Vec<u8>) {
         out.extend_from_slice(&REGISTRATION.to_be_bytes());
         out.extend_from_slice(&id.to_be_bytes());
-        // `encode` lets no string of 4 GiB through.
+        // `encode` refuses strings of 4 GiB.
         let length = u32::try_from(to_u64(text.len())).unwrap_or(u32::MAX);
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(text.as_bytes());

@@ -1,4 +1,4 @@
-//! What the container refuses, on both sides.
+//! Data that the container refuses, on both sides.
 
 use std::sync::Arc;
 

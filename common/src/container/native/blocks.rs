@@ -1,4 +1,4 @@
-//! The body, cut into blocks that are compressed each on its own; FORMAT.md, "Blocks".
+//! The body, cut into blocks that are compressed separately; FORMAT.md, "Blocks".
 
 use crate::container::codec::{CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
@@ -7,14 +7,13 @@ use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
 use crate::container::varint::{self, prefixed_by_length};
 
-/// The most blocks that a body may have.
+/// The most blocks of a body.
 const MAX_BLOCKS: usize = 16;
 
-/// Bodies up to this size are not held to the ratio: a small one cannot do harm.
+/// The limit of the ratio does not apply to bodies up to this size: they are harmless.
 const RATIO_EXEMPT_BYTES: usize = 1 << 20;
 
-/// Appends the body as one block, compressed where that makes it smaller; an empty body has no
-/// block.
+/// Appends the body as one block, compressed if that makes it smaller. An empty body has no block.
 pub(super) fn write(
     body: &[u8],
     compressor: &mut Compressor,
@@ -37,8 +36,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Appends a body that `write` appends as one block without compression, of `expected` bytes or so;
-/// returns how many it has.
+/// Appends the body that `write` appends as one block without compression. `expected` is its
+/// approximate size; returns its real size.
 pub(super) fn write_plain(
     expected: usize,
     write: impl FnOnce(&mut Vec<u8>),
@@ -59,13 +58,13 @@ pub(super) fn write_plain(
     length
 }
 
-/// The blocks of a chunk, not yet decompressed, their declared sizes checked.
+/// The blocks of a chunk, still compressed, with checked sizes.
 #[derive(Debug)]
 pub(super) struct Blocks<'a> {
     blocks: Vec<Block<'a>>,
-    /// How many bytes the body has once decompressed.
+    /// The bytes of the decompressed body.
     pub(super) raw_bytes: usize,
-    /// How many bytes the blocks have as sent, without what says their sizes.
+    /// The stored bytes of the blocks, without their sizes.
     pub(super) stored_bytes: usize,
 }
 
@@ -131,7 +130,7 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// How the body is compressed: the first compression of a block that is.
+    /// Returns the compression of the body: the first compression of a compressed block.
     pub(super) fn compression(
         &self,
         decompressor: &Decompressor,
@@ -149,8 +148,8 @@ impl<'a> Blocks<'a> {
         })
     }
 
-    /// The body: the blocks decompressed and laid end to end, in `buffer` unless it is one block
-    /// without compression.
+    /// Returns the body: the decompressed blocks joined in `buffer`, or one block without
+    /// compression in place.
     pub(super) fn body<'b>(
         &self,
         decompressor: &mut Decompressor,

@@ -1,4 +1,4 @@
-//! Native chunks to batches.
+//! Decodes native chunks to batches.
 
 use super::blocks::Blocks;
 use super::columnar::{self, IntScratch};
@@ -16,13 +16,13 @@ use crate::container::limits::Limits;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 
-/// How much of its buffers a decoder keeps: one large chunk is not paid for until the end.
+/// The buffer memory that a decoder keeps, so that one large chunk does not take memory for ever.
 pub(super) const KEPT_BYTES: usize = 4 << 20;
 
 /// Reads Baler's own container; keeps memory from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct NativeDeserializer {
-    /// The formats of bodies that were added.
+    /// The added body formats.
     formats: Vec<&'static dyn BodyFormat>,
     decompressor: Decompressor,
     body: Vec<u8>,
@@ -63,7 +63,7 @@ impl ChunkDeserializer for NativeDeserializer {
         MAGIC
     }
 
-    /// Says what the chunk is, its checksums verified and its body left alone.
+    /// Summarizes the chunk. Verifies its checksums, but does not read its body.
     fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError> {
         Opened::new(chunk, limits, &self.formats, &self.decompressor).map(|it| it.summary)
     }
@@ -109,19 +109,19 @@ impl ChunkDeserializer for NativeDeserializer {
     }
 }
 
-/// What the decoder of a body works with.
+/// The environment of a body's decoder.
 pub(super) struct BodyContext<'a> {
-    /// The header, which has the counts and the clock.
+    /// The header, which contains the counts and the clock.
     pub(super) head: &'a Head,
-    /// What the decoder may spend.
+    /// The limits of the decoder.
     pub(super) limits: &'a Limits,
     /// Memory for columns while they are read, kept from chunk to chunk.
     pub(super) ints: &'a mut IntScratch,
-    /// Filled when the caller asked where the bytes went.
+    /// Filled if the caller wants the sizes of the chunk's parts.
     pub(super) layout: Option<&'a mut Layout>,
 }
 
-/// A chunk whose prefix, checksum and header were found in order.
+/// A chunk with valid prefix, checksum and header.
 struct Opened<'a> {
     /// The format of the body, unless it is columnar.
     format: Option<&'static dyn BodyFormat>,
@@ -166,7 +166,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Reads a body of a format that was added. It must have as many records as the header says.
+/// Reads a body of an added format. It must have as many records as the header says.
 fn deserialize(
     format: &dyn BodyFormat,
     body: &[u8],

@@ -11,7 +11,7 @@ use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 /// The required features that this version knows: none yet.
 const KNOWN_REQUIRED: u16 = 0;
 
-/// How long the fields of a header are, roughly.
+/// The approximate length of a header's fields.
 const USUAL_BYTES: usize = 64;
 
 const LAST_OF_EPOCH: u16 = 1 << 0;
@@ -91,7 +91,7 @@ impl Head<&ChunkHeader> {
 }
 
 impl Head {
-    /// Reads the header; what later versions may have appended to it is skipped.
+    /// Reads the header. Skips fields that later versions may have appended.
     pub(super) fn read(cursor: &mut Cursor<'_>, limits: &Limits) -> Result<Self, DecodeError> {
         let at = cursor.clone();
         let required = cursor.u16("the required features")?;
@@ -127,14 +127,14 @@ impl Head {
             time_span = Some((first, last));
         }
         if has(HAS_LOSSES) {
-            // A reason is one byte, so that there are never more than 256.
+            // A reason is one byte, so there are at most 256.
             for _ in 0..fields.count(256, "the number of losses")? {
                 let reason = fields.u8("the reason of a loss")?;
                 header.losses.add_code(reason, fields.varint("a loss")?);
             }
         }
         if has(HAS_LOST_CHUNKS) {
-            // A range takes at least two bytes, and more than that in memory.
+            // A range takes at least two bytes in the chunk, and more in memory.
             let most = limits.decoded_bytes / size_of::<LostChunks>();
             let most = most.min(fields.left() / 2);
             let ranges = fields.count(most, "the number of lost ranges")?;

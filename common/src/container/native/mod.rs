@@ -5,7 +5,7 @@
 //! ```
 //!
 //! - `prefix`: magic, version, length and the two checksums.
-//! - `head`: what a chunk says about itself.
+//! - `head`: the information of a chunk beside its records.
 //! - `blocks`: the body cut into compressed blocks.
 //! - `columnar`: Baler's own format of a body; `BodyFormat` adds others.
 

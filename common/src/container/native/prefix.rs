@@ -19,7 +19,7 @@ const CHECKED_BYTES: usize = 12;
 /// How many bytes the checksum at the end has.
 pub(super) const CHECKSUM_BYTES: usize = 4;
 
-/// The checksum of any bytes that end with their own checksum, as the prefix does.
+/// The checksum of any bytes that end with their own checksum, like the prefix.
 const OF_CHECKED: u32 = 0x4867_4bc7;
 
 /// Fills the prefix at `start` and appends the checksum: the last step of writing a chunk.
@@ -46,7 +46,7 @@ pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize,
     Ok(bytes)
 }
 
-/// How long a chunk is by its prefix, if these bytes begin with a sound one.
+/// Returns the length of a chunk from its prefix, if these bytes begin with a valid one.
 pub(in crate::container) fn declared_bytes(start: &[u8]) -> Option<u32> {
     let (prefix, _) = start.split_first_chunk::<PREFIX_BYTES>()?;
     let (checked, checksum) = prefix.split_last_chunk::<CHECKSUM_BYTES>()?;
@@ -58,7 +58,7 @@ pub(in crate::container) fn declared_bytes(start: &[u8]) -> Option<u32> {
     sound.then_some(bytes)
 }
 
-/// Checks prefix, length and checksum; returns the body's format and a cursor over what stands
+/// Checks prefix, length and checksum. Returns the body's format and a cursor over the bytes
 /// between prefix and checksum.
 pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<(u8, Cursor<'a>), DecodeError> {
     let mut cursor = Cursor::new(chunk);
@@ -126,7 +126,7 @@ fn check(computed: u32, cursor: &mut Cursor<'_>, reading: &'static str) -> Resul
     }
 }
 
-/// The error that this version does not know something.
+/// Returns the error that this version does not know something.
 pub(super) fn unknown(
     at: &Cursor<'_>,
     reading: &'static str,

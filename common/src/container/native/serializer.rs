@@ -1,4 +1,4 @@
-//! Batches to native chunks.
+//! Encodes batches as native chunks.
 
 use super::head::Head;
 use super::prefix::{self, PREFIX_BYTES};
@@ -24,12 +24,12 @@ pub struct NativeSerializer {
     format: Option<&'static dyn BodyFormat>,
     encoder: columnar::Encoder,
     body: Vec<u8>,
-    /// How many bytes the body before had, where it was not compressed.
+    /// The bytes of the last body, if it was not compressed.
     body_bytes: usize,
 }
 
 impl NativeSerializer {
-    /// A serializer that compresses bodies this way.
+    /// Creates a serializer that compresses bodies this way.
     ///
     /// # Errors
     ///
@@ -41,8 +41,9 @@ impl NativeSerializer {
         })
     }
 
-    /// A serializer that compresses bodies by zstd at this level, with a dictionary: readers then
-    /// need it too ([`ChunkDecoder::with_dictionaries`](crate::container::ChunkDecoder::with_dictionaries)).
+    /// Creates a serializer that compresses bodies by zstd at this level, with a dictionary.
+    /// Readers then need the dictionary, too
+    /// ([`ChunkDecoder::with_dictionaries`](crate::container::ChunkDecoder::with_dictionaries)).
     ///
     /// # Errors
     ///
@@ -55,8 +56,8 @@ impl NativeSerializer {
         })
     }
 
-    /// A serializer that compresses bodies by a compression from another crate: readers then need
-    /// it too ([`ChunkDecoder::with_compression`](crate::container::ChunkDecoder::with_compression)).
+    /// Creates a serializer with a compression from another crate. Readers then need it, too
+    /// ([`ChunkDecoder::with_compression`](crate::container::ChunkDecoder::with_compression)).
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl NativeSerializer {
         })
     }
 
-    /// The same with bodies of another format: readers then need it too
+    /// Changes the format of bodies. Readers then need it, too
     /// ([`ChunkDecoder::with_format`](crate::container::ChunkDecoder::with_format)).
     ///
     /// # Errors
@@ -100,7 +101,7 @@ impl NativeSerializer {
         head.write(out);
         let encoder = &mut self.encoder;
         if self.format.is_none() && self.compressor.is_none() {
-            // A body without compression goes directly to the output.
+            // A body without compression is written directly to the output.
             let encode = |out: &mut Vec<u8>| encoder.encode(batch, out);
             self.body_bytes = blocks::write_plain(self.body_bytes, encode, out);
             return prefix::seal(out, start, columnar::NUMBER);

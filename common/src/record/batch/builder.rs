@@ -1,4 +1,4 @@
-//! Filling a batch, row by row.
+//! Fills a batch row by row.
 
 use std::sync::Arc;
 
@@ -13,24 +13,24 @@ use crate::record::row::{RowEnds, RowWriter};
 use crate::record::schema::{FieldType, Schema};
 use crate::record::{NO_TIMESTAMP, Record};
 
-/// How many bytes a record's timestamp is counted as.
+/// The size of a record's timestamp in the estimate, in bytes.
 pub(super) const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
 pub struct BatchBuilder {
     batch: RecordBatch,
-    /// For each table how rows of words become its columns; `None` for types that are not flat.
+    /// By table: how rows of words become its columns; `None` for types that are not flat.
     words: Vec<Option<WordsOfType>>,
     strings: StringIndex,
-    /// Tables of the batch before, for their memory.
+    /// Tables of the last batch, kept for their memory.
     spare: Vec<(Table, Option<WordsOfType>)>,
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
 }
 
-/// Why a record could not be added; the batch is as it was before.
+/// Why a record could not be added. The batch stays as it was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PushError {
@@ -73,7 +73,7 @@ impl FieldColumn<'_> {
         }
     }
 
-    /// How many bytes a value is counted as: as many as in a row.
+    /// The estimated bytes of a value: as many as in a row.
     fn value_bytes(&self) -> usize {
         match self {
             Self::SameString(_) | Self::Strings(_) | Self::I32(_) => 4,
@@ -83,7 +83,7 @@ impl FieldColumn<'_> {
 }
 
 impl BatchBuilder {
-    /// An empty builder.
+    /// Creates an empty builder.
     pub fn new() -> Self {
         Self::default()
     }
@@ -93,7 +93,7 @@ impl BatchBuilder {
         &self.batch
     }
 
-    /// How many records were collected.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.records
     }
@@ -103,8 +103,8 @@ impl BatchBuilder {
         self.records == 0
     }
 
-    /// How many bytes the rows had, plus those of the distinct strings: an upper estimate of
-    /// what a serializer will make of them.
+    /// Returns the bytes of the rows plus the bytes of the distinct strings. This is an upper
+    /// estimate of the encoded size.
     pub fn estimated_bytes(&self) -> usize {
         self.row_bytes
             .saturating_add(self.batch.strings.text_bytes())
@@ -123,7 +123,7 @@ impl BatchBuilder {
         self.batch = batch;
     }
 
-    /// Gives the batch away and starts anew.
+    /// Returns the batch and starts a new one.
     pub fn take(&mut self) -> RecordBatch {
         let batch = std::mem::take(&mut self.batch);
         let tables = batch.tables.iter();
@@ -131,9 +131,10 @@ impl BatchBuilder {
         batch
     }
 
-    /// Forgets all but the batch itself, and keeps these tables for records of their types.
+    /// Clears everything but the batch itself, and keeps these tables for records of their types.
     fn start_anew(&mut self, tables: impl IntoIterator<Item = Table>) {
-        // Tables of the batch before the last are freed: the last one had no record of their types.
+        // Free the tables of the batch before the last one: the last one had no record of their
+        // types.
         self.spare.clear();
         let tables = tables.into_iter().zip(self.words.drain(..));
         self.spare.extend(tables);
@@ -190,7 +191,7 @@ impl BatchBuilder {
         result
     }
 
-    /// Adds a record as a [`RowWriter`] wrote it.
+    /// Adds a record in the form of a [`RowWriter`].
     ///
     /// `timestamp` is in nanoseconds since the Unix epoch, or [`NO_TIMESTAMP`].
     ///
@@ -213,13 +214,13 @@ impl BatchBuilder {
             self.batch.order.push(number);
         }
         self.records = self.records.wrapping_add(1);
-        // A slice has at most half of all bytes there can be.
+        // A slice has at most half of all possible bytes.
         self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
         Ok(())
     }
 
     /// Adds rows column by column: `columns` has the values of each field, in the order of the
-    /// schema. Returns how many rows were added, and why the next one was not.
+    /// schema. Returns the number of added rows, and the error of the next row.
     ///
     /// # Errors
     ///
@@ -291,7 +292,7 @@ impl BatchBuilder {
         (rows, result)
     }
 
-    /// The position of the type's table, which is made when the type is new.
+    /// Returns the position of the type's table, and makes the table if the type is new.
     ///
     /// A table stays empty if its first row is refused. Serializers leave empty tables out.
     fn table_for(&mut self, schema: &Arc<Schema>) -> usize {
@@ -302,7 +303,7 @@ impl BatchBuilder {
         }
     }
 
-    /// The position of the table of an equal type, or of a new one.
+    /// Returns the position of the table of an equal type, or of a new one.
     #[cold]
     fn find_table(&mut self, schema: &Arc<Schema>) -> usize {
         let tables = &mut self.batch.tables;
@@ -322,17 +323,18 @@ impl BatchBuilder {
         })
     }
 
-    /// Notes the tables of the records so far, if the batch has several tables; whether it has.
+    /// Records the tables of the records so far, if the batch has several tables; returns whether
+    /// it has.
     fn fill_order(&mut self) -> bool {
         let has_several = self.words.len() > 1;
         if has_several {
-            // The records before the second type appeared were all of the first.
+            // The records before the second type appeared all have the first type.
             self.batch.order.resize(self.records, 0);
         }
         has_several
     }
 
-    /// Adds rows of words of this type; `None` if it is not flat.
+    /// Returns a run for rows of words of this type; `None` if the type is not flat.
     pub fn words(&mut self, schema: &Arc<Schema>) -> Option<WordRun<'_>> {
         let number = self.table_for(schema);
         let has_several = self.fill_order();

@@ -1,4 +1,4 @@
-//! The values of one field of many records, side by side.
+//! The values of one field of many records, stored together.
 
 use super::strings::StringTable;
 use crate::record::reference::{EnumRef, ListRef, RecordFields, ValueRef};
@@ -23,7 +23,7 @@ pub enum Column {
     F32(Vec<u32>),
     /// `f64`, as bits, so that every pattern survives.
     F64(Vec<u64>),
-    /// Any number of values a row.
+    /// Any number of values for each row.
     List(Box<ListColumn>),
     /// Values that may be missing.
     Optional(Box<OptionalColumn>),
@@ -37,49 +37,49 @@ pub enum Column {
     Unsigned(Vec<u64>),
 }
 
-/// Byte strings, laid end to end.
+/// Byte strings, joined.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct BytesColumn {
-    /// Where each value ends in `data`; it starts where the one before ends.
+    /// The end of each value in `data`; it starts at the end of the value before.
     pub ends: Vec<u32>,
     /// All values.
     pub data: Vec<u8>,
 }
 
-/// Lists, laid end to end.
+/// Lists, joined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListColumn {
-    /// Where each list ends in `items`; it starts where the one before ends.
+    /// The end of each list in `items`; it starts at the end of the list before.
     pub ends: Vec<u32>,
     /// The values of all lists.
     pub items: Column,
 }
 
 impl ListColumn {
-    /// Where the list of this row starts and ends in `items`.
+    /// Returns the start and the end of this row's list in `items`.
     pub fn span(&self, row: usize) -> Option<(usize, usize)> {
         span(&self.ends, row)
     }
 }
 
-/// Values that may be missing: the present ones are dense.
+/// Values that may be missing. The present values are dense.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OptionalColumn {
-    /// For each row the position in `present`, or [`OptionalColumn::ABSENT`].
+    /// For each row, the position in `present`, or [`OptionalColumn::ABSENT`].
     pub positions: Vec<u32>,
-    /// The values that are there.
+    /// The present values.
     pub present: Column,
 }
 
 impl OptionalColumn {
-    /// The position of a value that is not there.
+    /// The position of a missing value.
     pub const ABSENT: u32 = u32::MAX;
 }
 
 /// Nested records: one column a field.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RecordColumn {
-    /// How many records.
+    /// The number of records.
     pub len: usize,
     /// Their fields.
     pub fields: Vec<Column>,
@@ -126,7 +126,7 @@ impl Column {
             .collect()
     }
 
-    /// How many values it has.
+    /// Returns the number of its values.
     pub fn len(&self) -> usize {
         match self {
             Self::Bool(values) => values.len(),
@@ -246,10 +246,9 @@ impl Column {
         }
     }
 
-    /// The value in this row, or `None` beyond the end.
+    /// Returns the value in this row; `None` beyond the end.
     ///
-    /// `field_type` must be the type the column was made for; a column of another type yields
-    /// `None` too.
+    /// `field_type` must be the type of the column; for another type the result is also `None`.
     pub fn value<'a>(
         &'a self,
         row: usize,

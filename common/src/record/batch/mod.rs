@@ -1,6 +1,6 @@
-//! Many records of any types, column by column: what a chunk holds, before and after the wire.
+//! Many records of any types, stored by column: the contents of a chunk, before and after the wire.
 //!
-//! Rows go in through a [`BatchBuilder`], serializers and filters read a [`RecordBatch`].
+//! A [`BatchBuilder`] adds rows. Serializers and filters read a [`RecordBatch`].
 
 mod builder;
 mod column;
@@ -31,7 +31,7 @@ pub use word_rows::WordRun;
 pub struct RecordBatch {
     pub(crate) strings: StringTable,
     pub(crate) tables: Vec<Table>,
-    /// For each record the position of its table; left empty while there is only one table.
+    /// The position of each record's table; empty while there is only one table.
     pub(crate) order: Vec<u32>,
 }
 
@@ -39,7 +39,7 @@ pub struct RecordBatch {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     pub(crate) schema: Arc<Schema>,
-    /// Logged at, nanoseconds since the Unix epoch, or [`super::NO_TIMESTAMP`].
+    /// Logging times, in nanoseconds since the Unix epoch, or [`super::NO_TIMESTAMP`].
     pub(crate) timestamps: Vec<i64>,
     pub(crate) columns: Vec<Column>,
 }
@@ -55,12 +55,12 @@ impl Table {
         }
     }
 
-    /// The type of its records.
+    /// Returns the type of its records.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
     }
 
-    /// How many records it has.
+    /// Returns the number of its records.
     pub fn len(&self) -> usize {
         self.timestamps.len()
     }
@@ -70,18 +70,18 @@ impl Table {
         self.timestamps.is_empty()
     }
 
-    /// When each record was logged, in nanoseconds since the Unix epoch, or
+    /// Returns the logging time of each record, in nanoseconds since the Unix epoch, or
     /// [`super::NO_TIMESTAMP`].
     pub fn timestamps(&self) -> &[i64] {
         &self.timestamps
     }
 
-    /// The smallest and the largest timestamp, records without one left out.
+    /// The smallest and the largest timestamp of the records that have one.
     fn time_span(&self) -> Option<(i64, i64)> {
         let times = self.timestamps.as_slice();
         let (first, last) = times.first().copied().zip(times.last().copied())?;
-        // Nearly always they are all there, since 1970, and none is earlier than the one before;
-        // then no sign is set, which is found out without comparing any two.
+        // Nearly always all times are present, after 1970, and in order. Then the first and the
+        // last are the answer. A fold over the signs shows it without any comparison.
         let behind = times.iter().skip(1);
         let signs = behind.zip(times).fold(first, |signs, (time, before)| {
             signs | time | time.wrapping_sub(*before)
@@ -101,7 +101,7 @@ impl Table {
         &self.columns
     }
 
-    /// A copy with only the fields that `keep` accepts.
+    /// Returns a copy with only the fields that `keep` accepts.
     fn narrowed(&self, mut keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
         let schema = self.schema.narrowed(|field| keep(&self.schema, field));
         let fields = schema.fields().iter();
@@ -120,7 +120,7 @@ impl Table {
 }
 
 impl RecordBatch {
-    /// How many records it has.
+    /// Returns the number of its records.
     pub fn len(&self) -> usize {
         if self.order.is_empty() {
             self.tables.iter().map(Table::len).sum()
@@ -139,8 +139,8 @@ impl RecordBatch {
         &self.tables
     }
 
-    /// For each record, in the order in which they were emitted, the position of its table; empty
-    /// while there is only one table.
+    /// Returns the position of each record's table, in the order in which the records were emitted;
+    /// empty while there is only one table.
     pub fn order(&self) -> &[u32] {
         &self.order
     }
@@ -159,7 +159,7 @@ impl RecordBatch {
         }
     }
 
-    /// A copy with all records, and with only the fields that `keep` accepts.
+    /// Returns a copy with all records, but only the fields that `keep` accepts.
     #[must_use]
     pub fn narrowed(&self, mut keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
         let tables = self.tables.iter().map(|table| table.narrowed(&mut keep));
@@ -170,11 +170,11 @@ impl RecordBatch {
         }
     }
 
-    /// The records whose type has the name of `R`, or of one of the types of `R`, in order, whatever
-    /// version of the type wrote them.
+    /// Reads the records whose type has the name of `R`, or of one of the types of `R`, in order.
+    /// Any version of the type can be read.
     ///
-    /// The fields are matched once a table. A record that `R` cannot hold is an error of its own,
-    /// and the next record follows.
+    /// The fields are matched once a table. A record that `R` cannot hold gives an error, and then
+    /// the next record follows.
     pub fn read<R: Records>(&self) -> TypedRecords<'_, R> {
         let readers = R::schemas();
         let projections = self.tables.iter().map(|table| {
@@ -189,7 +189,7 @@ impl RecordBatch {
         }
     }
 
-    /// The smallest and the largest timestamp, records without one left out.
+    /// The smallest and the largest timestamp of the records that have one.
     pub fn time_span(&self) -> Option<(i64, i64)> {
         let spans = self.tables.iter().filter_map(Table::time_span);
         spans.reduce(|(first, last), (from, to)| (first.min(from), last.max(to)))
@@ -242,13 +242,14 @@ impl ExactSizeIterator for RecordRefs<'_> {}
 #[derive(Debug)]
 pub struct TypedRecords<'a, R> {
     records: RecordRefs<'a>,
-    /// One a table, with the position of its type in `R`; nothing for tables of other types.
+    /// By table: the projection and the position of its type in `R`; `None` for tables of other
+    /// types.
     projections: Vec<Option<(usize, Result<Projection, ReadError>)>>,
     record_type: PhantomData<fn() -> R>,
 }
 
 impl<R> TypedRecords<'_, R> {
-    /// The position in the batch of the record that was returned last.
+    /// Returns the position in the batch of the last returned record.
     pub fn last_position(&self) -> Option<usize> {
         self.records.next.checked_sub(1)
     }

@@ -1,4 +1,4 @@
-//! Rows of any shape, taken apart value by value.
+//! Takes rows of any shape apart, value by value.
 
 use super::Table;
 use super::builder::PushError;
@@ -130,7 +130,7 @@ fn push_bytes(column: &mut BytesColumn, row: &mut RowReader<'_>) -> Result<(), P
     Ok(())
 }
 
-/// The id of the string that comes next in the row.
+/// Returns the id of the next string in the row.
 fn string_id(
     row: &mut RowReader<'_>,
     strings: &mut StringTable,

@@ -1,4 +1,4 @@
-//! Which strings a batch has already, and the keys by which strings are found.
+//! The index of a batch's strings, and the keys by which strings are found.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
@@ -11,26 +11,26 @@ use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.
 ///
-/// It keeps keys, and the table keeps the texts: a string of a row is neither copied, nor looked at
-/// for valid UTF-8 if it is there, and a chunk frees nothing. (A `HashMap` of boxed strings took a
-/// sixth of the collector's time.)
+/// The index keeps keys, and the table keeps the texts. So a known string is neither copied nor
+/// checked for valid UTF-8, and a chunk frees nothing. (A `HashMap` of boxed strings took a sixth
+/// of the collector's time.)
 #[derive(Debug)]
 pub(super) struct StringIndex {
-    /// The string with a key. Of two strings with one key, which are rare, it has the later one;
-    /// the earlier one then gets another id when it comes again.
+    /// The string with a key. If two strings have the same key, which is rare, it is the later one.
+    /// The earlier one gets another id when it comes again.
     ids: HashMap<u64, u32, BuildHasherDefault<KeyHasher>>,
     keys: StringKeys,
-    /// By number of the interned string: the batch that has it, and its id there.
+    /// By number of the interned string: the last batch with it, and its id there.
     interned: Vec<(u32, u32)>,
-    /// By number of the interned string: its text and hash, known from any batch.
+    /// By number of the interned string: its text and hash, valid for all batches.
     texts: Vec<Known>,
-    /// Counts the batches, so that nothing has to be wiped between them; never 0.
+    /// Counts the batches, so that nothing must be cleared between them; never 0.
     batch: u32,
-    /// Where a text is put together.
+    /// A buffer to build a text.
     text: Vec<u8>,
 }
 
-/// What is known of an interned string.
+/// The data of an interned string.
 #[derive(Debug, Clone, Copy, Default)]
 struct Known {
     text: Option<&'static str>,
@@ -55,7 +55,7 @@ impl Hasher for KeyHasher {
     }
 }
 
-/// For how many strings there is always room.
+/// The least number of strings for which memory is kept.
 const LEAST_ROOM: usize = 256;
 
 impl Default for StringIndex {
@@ -72,7 +72,7 @@ impl Default for StringIndex {
 }
 
 impl StringIndex {
-    /// The id of a string, which is added to the table if it is new.
+    /// Returns the id of a string, and adds it to the table if it is new.
     ///
     /// # Errors
     ///
@@ -89,11 +89,11 @@ impl StringIndex {
         }
     }
 
-    /// Looks an interned string up without hashing it, once it was seen in this batch.
+    /// Returns the id of an interned string. If it was seen in this batch, no hash is needed.
     ///
     /// # Errors
     ///
-    /// See [`PushError`]; a number that no string has is malformed.
+    /// See [`PushError`]; a number without a string is malformed.
     #[inline]
     pub(super) fn interned_id(
         &mut self,
@@ -106,7 +106,7 @@ impl StringIndex {
         }
     }
 
-    /// The id of the interned string with this number, if it was seen in this batch.
+    /// Returns the id of the interned string with this number, if it was seen in this batch.
     #[inline(always)]
     fn known_interned(&self, number: u32) -> Option<u32> {
         let number = usize::try_from(number).ok()?;
@@ -114,7 +114,7 @@ impl StringIndex {
         (*batch == self.batch).then_some(*id)
     }
 
-    /// The first time in a batch.
+    /// Adds an interned string to this batch for the first time.
     #[cold]
     fn new_interned_id(
         &mut self,
@@ -135,7 +135,7 @@ impl StringIndex {
             None => self.add(text, (hash, StringKeys::of_interned(handle)), table)?,
         };
         if self.interned.len() <= number {
-            // The string is there, so that this is no more than all that are.
+            // The string exists, so this is at most the number of all interned strings.
             self.interned.resize(number + 1, (0, 0));
             self.texts.resize(number + 1, Known::default());
         }
@@ -151,7 +151,7 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// The id of the string whose tag a field of words holds.
+    /// Returns the id of the string whose tag is in a field of words.
     ///
     /// # Errors
     ///
@@ -180,7 +180,7 @@ impl StringIndex {
         id
     }
 
-    /// The id of a string with this hash.
+    /// Returns the id of a string with this hash.
     #[inline]
     fn find(&self, bytes: &[u8], hash: u64, table: &StringTable) -> Option<u32> {
         let id = *self.ids.get(&hash)?;
@@ -198,18 +198,18 @@ impl StringIndex {
         Ok(id)
     }
 
-    /// Forgets every string, keeping memory in proportion to what there was.
+    /// Forgets every string, and keeps memory in proportion to their number.
     pub(super) fn clear(&mut self) {
         let room = self.ids.capacity();
         let few = self.ids.len() < room / 16;
         self.ids.clear();
         if few && room > LEAST_ROOM {
-            // One odd chunk with very many strings must not slow down all that follow.
+            // One odd chunk with very many strings must not slow down all later chunks.
             self.ids.shrink_to(room / 2);
         }
         self.batch = self.batch.wrapping_add(1);
         if self.batch == 0 {
-            // After four billion batches the numbers begin anew.
+            // After four billion batches the numbers start over.
             self.interned.fill((0, 0));
             self.batch = 1;
         }
@@ -219,7 +219,7 @@ impl StringIndex {
 /// Makes keys of strings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StringKeys {
-    /// What no one who chooses strings knows: else some could be made that all have one key.
+    /// Secret from anybody who chooses strings. Otherwise strings with equal keys could be made.
     secret: [u64; 2],
 }
 
@@ -233,22 +233,22 @@ impl Default for StringKeys {
     }
 }
 
-/// The bit of a key that is not a hash but the number of an interned string.
+/// This bit marks a key that is not a hash but the number of an interned string.
 const NAMED: u64 = 1 << 63;
 
 impl StringKeys {
-    /// The key of a string.
+    /// Returns the key of a string.
     pub(crate) fn of(&self, bytes: &[u8]) -> u64 {
         hash(bytes, self.secret) & !NAMED
     }
 
-    /// The key of an interned string.
+    /// Returns the key of an interned string.
     fn of_interned(string: Interned) -> u64 {
         NAMED | u64::from(string.number())
     }
 
-    /// The number of the interned string with this key, if it is one. Equal numbers
-    /// mean equal texts for as long as the program runs.
+    /// Returns the number of the interned string with this key, if there is one. Equal numbers mean
+    /// equal texts for as long as the program runs.
     pub(crate) fn interned(key: u64) -> Option<u32> {
         if key & NAMED == 0 {
             return None;
@@ -264,7 +264,7 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
         let [low, high] = [product, product >> 64].map(|half| half & u128::from(u64::MAX));
         u64::try_from(low ^ high).unwrap_or(0)
     };
-    // With its length, so that zeros at the end count.
+    // Include the length, so that zeros at the end count.
     let mut hash = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
     let pairs = bytes.chunks_exact(16);
     let rest = pairs.remainder();
@@ -274,7 +274,7 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
     }
     let [a, b] = match bytes.last_chunk::<16>() {
         _ if rest.is_empty() => return hash,
-        // Some of them for a second time, instead of one by one.
+        // Read some of the bytes twice, instead of one by one.
         Some(last) => words(last),
         None => {
             let mut last = [0; 16];

@@ -1,4 +1,4 @@
-//! The strings of one batch, each kept once.
+//! The strings of one batch, each stored once.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 pub struct StringTable {
     text: String,
     ends: Vec<u32>,
-    /// What the strings are found by, as far as somebody knows it: one a string, or too few.
+    /// The keys of the strings, as far as they are known: one for each string, or fewer.
     keys: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl StringTable {
         }
     }
 
-    /// The strings that end there in the text; `None` where a cut would split a character.
+    /// Cuts the text at these ends; `None` if a cut would split a character.
     pub(crate) fn from_parts(text: String, ends: Vec<u32>) -> Option<Self> {
         let mut before = 0;
         for end in &ends {
@@ -51,7 +51,7 @@ impl StringTable {
         })
     }
 
-    /// How many strings it has.
+    /// Returns the number of its strings.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
@@ -61,15 +61,15 @@ impl StringTable {
         self.ends.is_empty()
     }
 
-    /// How many bytes of UTF-8 its strings have together.
+    /// Returns the total UTF-8 bytes of its strings.
     pub fn text_bytes(&self) -> usize {
         self.text.len()
     }
 
-    /// The string with this id.
+    /// Returns the string with this id.
     ///
-    /// A reader of many rows collects [`StringTable::iter`] once instead: cutting a string out
-    /// of the text costs more than finding it in a list.
+    /// A reader of many rows should collect [`StringTable::iter`] once instead: cutting a string
+    /// out of the text costs more than finding it in a list.
     #[inline]
     pub fn get(&self, id: u32) -> Option<&str> {
         self.text.get(self.span(id)?)
@@ -100,30 +100,31 @@ impl StringTable {
         })
     }
 
-    /// All strings, end to end.
+    /// All strings, joined.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where each string ends in the text; it starts where the one before ends.
+    /// The end of each string in the text; it starts at the end of the string before.
     pub(crate) fn ends(&self) -> &[u32] {
         &self.ends
     }
 
-    /// What each string is found by: what comes to one builder again and again has the same key in
-    /// all its batches; see [`StringKeys`](super::StringKeys). `None` where nobody knows it.
+    /// Returns the key of each string. A string that comes to one builder repeatedly has the same
+    /// key in all its batches; see [`StringKeys`](super::StringKeys). `None` if the keys are not
+    /// known.
     pub(crate) fn keys(&self) -> Option<&[u64]> {
         (self.keys.len() == self.ends.len()).then_some(self.keys.as_slice())
     }
 
-    /// As [`Self::push`], of a string whose key is known.
+    /// As [`Self::push`], for a string with a known key.
     pub(super) fn push_with_key(&mut self, string: &str, key: u64) -> Option<u32> {
         let id = self.push(string)?;
         self.keys.push(key);
         Some(id)
     }
 
-    /// Appends a string without looking whether it is there; `None` beyond 4 GiB of text.
+    /// Appends a string without checking for duplicates; `None` beyond 4 GiB of text.
     pub fn push(&mut self, string: &str) -> Option<u32> {
         let id = u32::try_from(self.ends.len()).ok()?;
         let end = u32::try_from(self.text.len().checked_add(string.len())?).ok()?;

@@ -18,7 +18,7 @@ struct General {
     batch: RecordBatch,
     index: StringIndex,
     rows: Vec<u32>,
-    /// Whether a row came when there were several tables, if only empty ones.
+    /// Whether a row was added while there were several tables, even empty ones.
     several: bool,
 }
 
@@ -165,7 +165,7 @@ proptest! {
         chunks in vec(recipes(), 1..4),
         looks in vec(any::<usize>(), 0..4),
     ) {
-        // One builder for all chunks: what it keeps must not show.
+        // One builder for all chunks: its kept memory must not have an effect.
         let mut builder = BatchBuilder::new();
         for (number, recipes) in chunks.iter().enumerate() {
             let mut general = General::default();

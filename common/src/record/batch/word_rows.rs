@@ -1,4 +1,4 @@
-//! Rows of words into columns, many of one type at a time and column by column.
+//! Converts rows of words to columns, many rows of one type at a time and column by column.
 
 use super::Table;
 use super::builder::{PushError, TIME_BYTES};
@@ -8,15 +8,15 @@ use super::strings::StringTable;
 use crate::record::schema::{FieldType, Schema};
 use crate::record::words::{Place, WordLayout, WordRows, Words, low_half};
 
-/// What is known of a type's rows of words.
+/// How to convert a type's rows of words.
 #[derive(Debug)]
 pub(super) struct WordsOfType {
     layout: WordLayout,
-    /// What to check, and where.
+    /// The checks, and their fields.
     checks: Box<[(Place, Check)]>,
 }
 
-/// What the bits of a value must be.
+/// The allowed bits of a value.
 #[derive(Debug, Clone, Copy)]
 enum Check {
     /// 0 or 1.
@@ -54,7 +54,7 @@ pub struct WordRun<'a> {
     pub(super) table: &'a mut Table,
     /// The position of the table.
     pub(super) number: u32,
-    /// The order of the records, where the batch has records of other types too.
+    /// The order of the records, if the batch also has records of other types.
     pub(super) order: Option<&'a mut Vec<u32>>,
     pub(super) strings: &'a mut StringTable,
     pub(super) index: &'a mut StringIndex,
@@ -77,10 +77,10 @@ impl WordsOfType {
 }
 
 impl WordRun<'_> {
-    /// Adds these rows. Returns how many were added, and why the next one was not.
+    /// Adds these rows. Returns the number of added rows, and the error of the next row.
     ///
-    /// `unix_ns` turns the time of a row into its timestamp. On error the batch keeps the rows added
-    /// so far. It may have interned strings of rows that were not added.
+    /// `unix_ns` converts the time of a row to its timestamp. On error the batch keeps the rows
+    /// added so far. It may have interned strings of rows that were not added.
     pub fn extend<W: Words + ?Sized>(
         &mut self,
         words: &W,
@@ -94,7 +94,7 @@ impl WordRun<'_> {
         let mut result = rows.check(&known.checks);
         let before = self.table.timestamps.len();
         let places = || known.layout.fields().iter();
-        // Field by field, so that the properties of a field are looked up once.
+        // Go field by field, so that the properties of a field are looked up once.
         for (column, place) in self.table.columns.iter_mut().zip(places()) {
             if let Column::String(ids) = column {
                 let added = rows.add_strings(*place, ids, (self.strings, self.index));
@@ -120,16 +120,16 @@ impl WordRun<'_> {
     }
 }
 
-/// Rows that have the words that their type needs.
+/// Rows with all words that their type needs.
 struct Rows<'a, W: Words + ?Sized> {
     words: &'a W,
     rows: WordRows<'a>,
-    /// How many of them count.
+    /// The number of rows that count.
     count: usize,
 }
 
 impl<'a, W: Words + ?Sized> Rows<'a, W> {
-    /// These rows, if they lie within the words and each has `fields` words of fields.
+    /// Returns these rows, if they lie within the words and each has `fields` words of fields.
     fn of(words: &'a W, rows: &WordRows<'a>, fields: usize) -> Option<Self> {
         let last = rows.starts.iter().copied().fold(0, u32::max);
         let last = usize::try_from(last).ok()?;
@@ -143,7 +143,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         })
     }
 
-    /// What they are counted as in a batch: their fields, texts and timestamps.
+    /// Returns their size in a batch: their fields, texts and timestamps.
     fn bytes(&self) -> usize {
         let at = |row: usize| usize::try_from(*self.rows.starts.get(row)?).ok();
         let end = at(self.count).unwrap_or(self.rows.end);
@@ -153,7 +153,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         fields.saturating_add(self.count.saturating_mul(TIME_BYTES))
     }
 
-    /// The word of each row that is there in it.
+    /// Returns the word of each row at this position.
     #[inline(always)]
     fn each(&self, at: usize) -> impl Iterator<Item = u64> + use<'a, W> {
         let words = self.words.all();
@@ -164,13 +164,13 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         })
     }
 
-    /// The word of each row that holds this field.
+    /// Returns the position of the word that holds this field.
     #[inline(always)]
     fn field(&self, place: Place) -> usize {
         self.rows.head.wrapping_add(place.word)
     }
 
-    /// Ends them before the first one that is malformed.
+    /// Ends the rows before the first malformed one.
     fn check(&mut self, checks: &[(Place, Check)]) -> Result<(), PushError> {
         let mut result = Ok(());
         for (place, check) in checks {
@@ -184,8 +184,8 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         result
     }
 
-    /// Adds the ids of this field's strings; ends the rows before the first one whose string is
-    /// malformed, or for which there is no room.
+    /// Adds the ids of this field's strings. Ends the rows before the first one whose string is
+    /// malformed, or does not fit.
     #[inline(never)]
     fn add_strings(
         &mut self,
@@ -210,7 +210,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         Ok(())
     }
 
-    /// Adds the values of a field that is no string.
+    /// Adds the values of a field that is not a string.
     #[inline(never)]
     fn add_values(&self, place: Place, column: &mut Column, field_type: &FieldType) {
         let words = self.each(self.field(place));

@@ -1,4 +1,4 @@
-//! Text to tokens.
+//! Splits a text into tokens.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -8,7 +8,7 @@ use std::str::CharIndices;
 pub(super) enum Token<'a> {
     End,
     Number,
-    /// A character that is none of the others, such as a brace.
+    /// Any other character, such as a brace.
     Sign(char),
     /// A string in quotation marks.
     Text,
@@ -35,7 +35,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// The line of what comes next.
+    /// Returns the line of the next token.
     pub(super) fn line(&self) -> usize {
         self.line
     }
@@ -63,7 +63,7 @@ impl<'a> Lexer<'a> {
                     self.word(start);
                     return Token::Number;
                 }
-                // It lets a name be a keyword.
+                // It allows a keyword as a name.
                 '^' => {}
                 _ if is_word(char) => return Token::Word(self.word(start)),
                 other => return Token::Sign(other),
@@ -81,7 +81,7 @@ impl<'a> Lexer<'a> {
         self.chars.peek().is_some_and(|it| it.1 == char)
     }
 
-    /// The rest of a name or number that begins here.
+    /// Reads the rest of a name or number that begins here.
     fn word(&mut self, start: usize) -> &'a str {
         while self.chars.next_if(|it| is_word(it.1)).is_some() {}
         let end = self.chars.peek().map_or(self.text.len(), |it| it.0);

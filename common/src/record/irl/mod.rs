@@ -4,10 +4,10 @@
 //! text of .irl files -> lexer -> parser -> resolve -> schemas in a Catalog
 //! ```
 //!
-//! Read are events (`event`, `entity`), templates, enums, `extends`, templates after a colon,
+//! Supported are events (`event`, `entity`), templates, enums, `extends`, templates after a colon,
 //! arrays of one dimension, `grouped by`, `transient`, `alias`, constants and defaults. Defaults,
-//! constants, aliases and annotations have no bytes, so only their form is looked at.
-//! Arrays of a fixed length, of several dimensions, `model` and `sub` are refused.
+//! constants, aliases and annotations have no bytes, so only their syntax is checked. Arrays of a
+//! fixed length, of several dimensions, `model` and `sub` are refused.
 //!
 //! Source: the grammar and the generators of `kieker-monitoring/instrumentation-languages`.
 
@@ -23,7 +23,7 @@ use super::schema::SchemaError;
 /// The most bytes of all files of a schema.
 pub const MAX_BYTES: usize = 1 << 20;
 
-/// How deep templates and parents may be nested.
+/// The deepest nesting of templates and parents.
 const MAX_DEPTH: usize = 64;
 
 /// The text of a file, and its name in errors.
@@ -31,14 +31,14 @@ const MAX_DEPTH: usize = 64;
 pub struct IrlSource<'a> {
     /// The name of the file.
     pub name: &'a str,
-    /// What is in it.
+    /// Its text.
     pub text: &'a str,
 }
 
-/// Adds the events of these files to a catalog. A type of the catalog that a file describes alike
-/// stays as it is; one that it describes otherwise is replaced.
+/// Adds the events of these files to a catalog. A type of the catalog with the same description
+/// stays; a type with another description is replaced.
 ///
-/// The files may name each other's definitions, and the types of the catalog as parents.
+/// The files may refer to each other's definitions, and to types of the catalog as parents.
 ///
 /// ```
 /// use baler_common::record::{Catalog, irl};
@@ -58,7 +58,7 @@ pub struct IrlSource<'a> {
 ///
 /// # Errors
 ///
-/// An [`IrlError`] that says where. The catalog is then as it was.
+/// An [`IrlError`] with the position. The catalog then stays as it was.
 pub fn read(catalog: &mut Catalog, sources: &[IrlSource<'_>]) -> Result<(), IrlError> {
     let bytes = sources
         .iter()
@@ -82,7 +82,7 @@ pub struct IrlError {
     pub file: Box<str>,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem.
     pub problem: IrlProblem,
 }
 
@@ -96,34 +96,34 @@ impl IrlError {
     }
 }
 
-/// What is wrong with a file of record types.
+/// The problems of a file of record types.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IrlProblem {
-    /// A definition inherits from itself, or too deep.
+    /// A definition inherits from itself, or the inheritance is too deep.
     #[error("{name} inherits from itself, or through more than {MAX_DEPTH} definitions")]
     Cycle {
         /// The definition.
         name: Box<str>,
     },
-    /// Something else should be there.
+    /// Another token was expected.
     #[error("{found} where {expected} should be")]
     Expected {
-        /// What should be there.
+        /// The expected token.
         expected: &'static str,
-        /// What is there.
+        /// The real token.
         found: Box<str>,
     },
-    /// The type cannot be.
+    /// The type is not possible.
     #[error("{0}")]
     Schema(SchemaError),
     /// The files are too large.
     #[error("the files have {bytes} bytes, more than {MAX_BYTES}")]
     TooLarge {
-        /// How many they have.
+        /// Their size.
         bytes: usize,
     },
-    /// Two definitions have one name.
+    /// Two definitions have the same name.
     #[error("{name} is defined twice")]
     Twice {
         /// The name.
@@ -138,7 +138,7 @@ pub enum IrlProblem {
         /// The name.
         name: Box<str>,
     },
-    /// A part of the language that Kieker's formats cannot be read with here.
+    /// A part of the language that Kieker's formats cannot represent here.
     #[error("{what} cannot be read here; Kieker's own record types do without")]
     Unsupported {
         /// The part.

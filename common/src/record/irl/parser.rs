@@ -1,4 +1,4 @@
-//! Tokens to definitions, by recursive descent.
+//! Parses tokens to definitions, by recursive descent.
 
 use super::lexer::{Lexer, Token};
 use super::{IrlError, IrlProblem, IrlSource};
@@ -8,7 +8,7 @@ use super::{IrlError, IrlProblem, IrlSource};
 pub(super) struct IrlFile<'a> {
     pub(super) name: &'a str,
     pub(super) package: String,
-    /// Full names; a package for all of its definitions ends with a point.
+    /// Full names. An import of all definitions of a package ends with a dot.
     pub(super) imports: Vec<String>,
     pub(super) definitions: Vec<Definition<'a>>,
 }
@@ -19,7 +19,8 @@ pub(super) struct Definition<'a> {
     pub(super) name: &'a str,
     pub(super) line: usize,
     pub(super) kind: Kind,
-    /// The parent first, then the templates, in order; of an enum the enums whose literals it has.
+    /// The parent first, then the templates, in order. For an enum: the enums whose literals it
+    /// inherits.
     pub(super) parents: Vec<String>,
     pub(super) members: Vec<Member<'a>>,
 }
@@ -32,14 +33,14 @@ pub(super) enum Kind {
     Template,
 }
 
-/// A property, or a literal of an enum, whose type is empty then.
+/// A property, or a literal of an enum, which has an empty type.
 #[derive(Debug)]
 pub(super) struct Member<'a> {
     pub(super) name: &'a str,
     pub(super) line: usize,
     /// A base type, or the name of an enum.
     pub(super) type_name: &'a str,
-    /// The property of another type that has the type of this one.
+    /// A property of another type; this property has the same type.
     pub(super) grouped_by: Option<(&'a str, &'a str)>,
     pub(super) is_list: bool,
     pub(super) is_transient: bool,
@@ -151,7 +152,7 @@ impl<'a> Parser<'a> {
         Ok(literal)
     }
 
-    /// A property; nothing for a constant or an alias, which have no bytes.
+    /// Reads a property; returns `None` for a constant or an alias, which have no bytes.
     fn property(&mut self) -> Result<Option<Member<'a>>, IrlError> {
         let mut is_transient = false;
         loop {
@@ -208,7 +209,7 @@ impl<'a> Parser<'a> {
         Ok((!is_constant).then_some(property))
     }
 
-    /// Whether the type is a list.
+    /// Reads the dimensions; returns whether the type is a list.
     fn dimensions(&mut self) -> Result<bool, IrlError> {
         if !self.accept(Token::Sign('[')) {
             return Ok(false);
@@ -223,7 +224,7 @@ impl<'a> Parser<'a> {
         Ok(true)
     }
 
-    /// An equals sign with a value, if there is one.
+    /// Reads an equals sign with a value, if there is one.
     fn value(&mut self) -> Result<(), IrlError> {
         if self.accept(Token::Sign('=')) {
             self.literal()?;
@@ -244,7 +245,7 @@ impl<'a> Parser<'a> {
                     self.advance();
                 }
             }
-            // The braces are counted, lest deep ones fill the stack.
+            // The braces are counted, so that deep nesting cannot fill the stack.
             Token::Sign('{') => {
                 let mut depth = 0_usize;
                 loop {
@@ -265,7 +266,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Words and points. An asterisk at the end leaves the point.
+    /// Reads words and dots. An asterisk at the end leaves the dot.
     fn qualified_name(&mut self) -> Result<String, IrlError> {
         let mut name = self.word("a name")?.to_owned();
         while self.accept(Token::Sign('.')) {

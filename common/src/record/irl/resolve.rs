@@ -1,4 +1,4 @@
-//! Definitions to schemas: names, inheritance, types.
+//! Resolves definitions to schemas: names, inheritance, types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::{IrlError, IrlProblem, MAX_DEPTH};
 use crate::record::catalog::Catalog;
 use crate::record::schema::{EnumType, Field, FieldType, MAX_FIELDS, Schema, SchemaError};
 
-/// The schemas of the events that are not abstract and that the catalog has not.
+/// Returns the schemas of all events that are not abstract and not in the catalog.
 pub(super) fn schemas(
     files: &[IrlFile<'_>],
     catalog: &Catalog,
@@ -48,7 +48,7 @@ pub(super) fn schemas(
     Ok(schemas)
 }
 
-/// Whether two schemas have the same fields, whatever these mean.
+/// Whether two schemas have the same fields, regardless of their roles.
 fn same_bytes(known: &Schema, schema: &Schema) -> bool {
     let fields = |schema: &Schema| {
         let fields = schema.fields().iter();
@@ -67,16 +67,16 @@ struct Property {
 }
 
 struct Resolver<'a> {
-    /// By full name: the definition and its file.
+    /// The definition and its file, by full name.
     by_name: HashMap<String, (&'a IrlFile<'a>, &'a Definition<'a>)>,
     catalog: &'a Catalog,
-    /// By full name: what was resolved, so that no definition is resolved twice.
+    /// The resolved properties, by full name, so that no definition is resolved twice.
     known: HashMap<String, Arc<Vec<Property>>>,
 }
 
 impl<'a> Resolver<'a> {
-    /// All properties of a definition, in the order of their bytes: those of the parent, of the
-    /// templates, and its own.
+    /// Returns all properties of a definition, in the order of their bytes: the parent's, the
+    /// templates', and its own.
     fn properties(
         &mut self,
         name: &str,
@@ -173,7 +173,7 @@ impl<'a> Resolver<'a> {
         Ok(if member.is_list { one.list() } else { one })
     }
 
-    /// The literals of an enum: its own, and then those that it inherits, depth first.
+    /// Returns the literals of an enum: its own, and then the inherited ones, depth first.
     fn literals<'n>(
         &self,
         name: &str,
@@ -205,7 +205,8 @@ impl<'a> Resolver<'a> {
         Ok(())
     }
 
-    /// The full name of a definition, or of a type of the catalog, that a file calls so.
+    /// Returns the full name of the definition, or of the catalog's type, to which a name in a file
+    /// refers.
     fn full_name(&self, file: &IrlFile<'_>, name: &str, line: usize) -> Result<String, IrlError> {
         let imports = file.imports.iter();
         let imported = imports.filter_map(|import| match import.strip_suffix('.') {
@@ -223,7 +224,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The type of a property, or of its items.
+/// Returns the type of a property, or of its items.
 fn base(property: &Property) -> &FieldType {
     match &property.field_type {
         FieldType::List(inner) => inner,

@@ -1,4 +1,4 @@
-//! A field of a record type, its type, and what its number means.
+//! A field of a record type, its type, and the role of its number.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,15 +25,15 @@ impl Field {
         }
     }
 
-    /// Says what the field's number means.
+    /// Sets the role of the field's number.
     #[must_use]
     pub fn with_role(mut self, role: Role) -> Self {
         self.role = role;
         self
     }
 
-    /// Adds a former name: a reader takes the value from a field of that name when there is none
-    /// of the present one.
+    /// Adds a former name. A reader takes the value from a field with that name if there is none
+    /// with the present name.
     #[must_use]
     pub fn with_alias(mut self, alias: impl Into<Box<str>>) -> Self {
         self.aliases.push(alias.into());
@@ -50,7 +50,7 @@ impl Field {
         &self.field_type
     }
 
-    /// What the field's number means.
+    /// Returns the role of the field's number.
     pub fn role(&self) -> Role {
         self.role
     }
@@ -61,14 +61,14 @@ impl Field {
     }
 }
 
-/// Equality of what travels: name, type and role. Aliases are the reader's.
+/// Compares name, type and role, which are in a chunk. Aliases concern only the reader.
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.field_type == other.field_type && self.role == other.role
     }
 }
 
-/// What the number in a field means, so that tools can print it and encoders can predict it.
+/// The meaning of a field's number, so that tools can print it and encoders can predict it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Role {
     /// Nothing special.
@@ -128,9 +128,9 @@ pub enum FieldType {
     F64,
     /// One Unicode scalar value.
     Char,
-    /// UTF-8 text, kept once a chunk in its string table.
+    /// UTF-8 text, stored once a chunk in its string table.
     String,
-    /// Bytes without a meaning to Baler.
+    /// Bytes without a meaning for Baler.
     Bytes,
     /// One of the named variants of an enum, without data.
     Enum(Arc<EnumType>),
@@ -155,7 +155,7 @@ impl FieldType {
         Self::List(Box::new(self))
     }
 
-    /// How many levels of optional, list and record are nested in it, itself included.
+    /// Returns how many levels of optional, list and record are nested in it, including itself.
     pub fn depth(&self) -> usize {
         match self {
             Self::Optional(inner) | Self::List(inner) => 1 + inner.depth(),
@@ -188,7 +188,7 @@ impl FieldType {
     }
 }
 
-/// The types without another type in them: each with its number in the container and its name.
+/// The types without another type inside: each with its number in the container and its name.
 static PLAIN: [(FieldType, u8, &str); 14] = [
     (FieldType::Bool, 0x01, "bool"),
     (FieldType::I8, 0x02, "i8"),
@@ -221,7 +221,7 @@ impl FieldType {
         }
     }
 
-    /// The type with this number, if there is no other type in it.
+    /// Returns the type with this number, if it has no other type inside.
     pub(crate) fn plain(code: u8) -> Option<&'static Self> {
         let mut known = PLAIN.iter();
         let (plain, ..) = known.find(|(_, known, _)| *known == code)?;
@@ -256,7 +256,7 @@ impl EnumType {
     ///
     /// # Errors
     ///
-    /// A [`SchemaError`] when there is no variant, a name is empty, too long or given twice, or
+    /// A [`SchemaError`] when there is no variant, a name is empty, too long or a duplicate, or
     /// there are more than [`MAX_VARIANTS`].
     pub fn new<S: Into<Box<str>>>(
         name: impl Into<Box<str>>,
@@ -284,7 +284,7 @@ impl EnumType {
         Ok(Self { name, variants })
     }
 
-    /// Builds an enum type from names that [`EnumType::new`] would take.
+    /// Builds an enum type from names that [`EnumType::new`] would accept.
     pub(in crate::record) fn checked(name: &str, variants: &[&str]) -> Self {
         Self {
             name: name.into(),

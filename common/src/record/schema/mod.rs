@@ -1,4 +1,4 @@
-//! What a record type looks like: its name and its named, typed fields.
+//! The schema of a record type: its name and its named, typed fields.
 
 mod field;
 
@@ -6,23 +6,22 @@ use std::fmt;
 
 pub use field::{EnumType, Field, FieldType, Role};
 
-/// How deep types may nest (optional, list, record), counted from a record's fields.
+/// The deepest nesting of types (optional, list, record), counted from a record's fields.
 pub const MAX_DEPTH: usize = 16;
 
-/// How many fields a record type may have.
+/// The most fields of a record type.
 pub const MAX_FIELDS: usize = 1_024;
 
-/// How many variants an enum type may have.
+/// The most variants of an enum type.
 pub const MAX_VARIANTS: usize = 65_536;
 
-/// How many bytes of UTF-8 a type, field or variant name may have.
+/// The most bytes of UTF-8 in the name of a type, field or variant.
 pub const MAX_NAME_BYTES: usize = 1_024;
 
 /// The name and the fields of a record type.
 ///
-/// A chunk carries the schemas of the types in it, so that a consumer that never saw a type still
-/// decodes its records.
-/// Schemas are compared by content; [`Schema::fingerprint`] is a short stand-in for caches.
+/// A chunk carries the schemas of its types, so that a consumer that never saw a type still decodes
+/// its records. Schemas are compared by content; [`Schema::fingerprint`] is a short key for caches.
 #[derive(Clone, PartialEq)]
 pub struct Schema {
     name: Box<str>,
@@ -35,8 +34,8 @@ impl Schema {
     ///
     /// # Errors
     ///
-    /// A [`SchemaError`] when a name is empty, too long or given twice, or when a limit of this
-    /// module is passed.
+    /// A [`SchemaError`] when a name is empty, too long or a duplicate, or when a limit of this
+    /// module is exceeded.
     pub fn new(
         name: impl Into<Box<str>>,
         fields: impl Into<Vec<Field>>,
@@ -50,7 +49,7 @@ impl Schema {
                 found: fields.len(),
             });
         }
-        // A set, because comparing all with all would make hostile schemas slow to refuse.
+        // A set: comparing all names with all others would make hostile schemas slow to refuse.
         let mut seen = std::collections::HashSet::with_capacity(fields.len());
         for field in &fields {
             check_name(&field.name, "a field")?;
@@ -81,7 +80,7 @@ impl Schema {
         })
     }
 
-    /// A type without fields; the name is one that [`Schema::new`] would take.
+    /// Returns a type without fields; the name must be one that [`Schema::new`] would accept.
     pub(in crate::record) fn without_fields(name: &str) -> Self {
         Self {
             name: name.into(),
@@ -90,7 +89,7 @@ impl Schema {
         }
     }
 
-    /// The type with only the fields that `keep` accepts, in the same order.
+    /// Returns the type with only the fields that `keep` accepts, in the same order.
     #[must_use]
     pub fn narrowed(&self, mut keep: impl FnMut(&Field) -> bool) -> Self {
         let fields = self.fields.iter().filter(|field| keep(field));
@@ -102,7 +101,7 @@ impl Schema {
         }
     }
 
-    /// The type's name, for instance `kieker.common.record.misc.EmptyRecord`.
+    /// Returns the type's name, for example `kieker.common.record.misc.EmptyRecord`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -112,16 +111,16 @@ impl Schema {
         &self.fields
     }
 
-    /// The position of the field with this name, aliases not considered.
+    /// Returns the position of the field with this name; aliases do not count.
     pub fn position(&self, field: &str) -> Option<usize> {
         self.fields
             .iter()
             .position(|candidate| &*candidate.name == field)
     }
 
-    /// A hash of the canonical form: name, field names and field types, in order.
+    /// Returns a hash of the canonical form: name, field names and field types, in order.
     ///
-    /// Roles are part of it; aliases are not, because they concern the reader alone.
+    /// It includes roles, but not aliases, because they concern only the reader.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint
     }
@@ -156,7 +155,7 @@ fn check_name(name: &str, what: &'static str) -> Result<(), SchemaError> {
     Ok(())
 }
 
-/// Why a schema cannot be.
+/// Why a schema is not possible.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
@@ -171,7 +170,7 @@ pub enum SchemaError {
     /// A name is empty or above [`MAX_NAME_BYTES`].
     #[error("the name of {what} has {bytes} bytes; it must have 1 to {MAX_NAME_BYTES}")]
     Name {
-        /// Whose name it is.
+        /// The owner of the name.
         what: &'static str,
         /// Its length.
         bytes: usize,
@@ -197,7 +196,7 @@ pub enum SchemaError {
     TooManyFields {
         /// The record type.
         name: Box<str>,
-        /// How many it has.
+        /// The number of its fields.
         found: usize,
     },
     /// No variant, or more than [`MAX_VARIANTS`].
@@ -205,7 +204,7 @@ pub enum SchemaError {
     VariantCount {
         /// The enum type.
         name: Box<str>,
-        /// How many it has.
+        /// The number of its variants.
         found: usize,
     },
     /// Two variants have the same name.
@@ -220,8 +219,8 @@ pub enum SchemaError {
 
 /// A 128-bit FNV-1a hash of a schema's canonical form.
 ///
-/// It is good enough to find a cached projection, not to resist somebody who wants a collision:
-/// caches compare the schemas too.
+/// It is good enough to find a cached projection, but does not resist an attacker who wants a
+/// collision: caches also compare the schemas.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 
@@ -246,7 +245,7 @@ impl Fingerprint {
         self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
     }
 
-    /// Names end in a byte that UTF-8 never contains, so that `ab`, `c` differs from `a`, `bc`.
+    /// Names end in a byte that UTF-8 never contains, so `ab`, `c` differs from `a`, `bc`.
     fn name(&mut self, name: &str) {
         name.bytes().for_each(|byte| self.byte(byte));
         self.byte(0xff);

@@ -1,4 +1,4 @@
-//! A record becomes a value of serde's world.
+//! Converts a record to a serde value.
 
 use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
@@ -6,11 +6,12 @@ use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, Se
 use super::{SerdeError, VALUE_FIELD, opaque};
 use crate::record::{EnumRef, MAX_DEPTH, RecordFields, ValueRef};
 
-/// A deserializer over the value of a field, and how many options it was taken for so far.
+/// A deserializer over the value of a field, and how often it was already read as an option.
 pub(super) struct ValueDeserializer<'de>(ValueRef<'de>, usize);
 
 impl<'de> ValueDeserializer<'de> {
-    /// Over a record, or over the one value of a record that was made from no struct.
+    /// Creates one over a record, or over the only value of a record that was not made from a
+    /// struct.
     pub(super) fn of_record(record: RecordFields<'de>) -> Self {
         let is_wrapped = record.schema().fields().len() == 1;
         Self(
@@ -22,7 +23,7 @@ impl<'de> ValueDeserializer<'de> {
         )
     }
 
-    /// Visits what may be a tuple: a record is then its values in order.
+    /// Visits a possible tuple: for a record, its values in order.
     fn visit_items<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
         match self.0 {
             ValueRef::Record(record) => visitor.visit_seq(Fields::new(record)),
@@ -33,7 +34,7 @@ impl<'de> ValueDeserializer<'de> {
         }
     }
 
-    /// The content of an opaque field.
+    /// Returns the content of an opaque field.
     fn opaque(&self) -> Option<&'de [u8]> {
         match self.0 {
             ValueRef::Record(record) => opaque::content(record),
@@ -125,8 +126,8 @@ impl<'de> Deserializer<'de> for ValueDeserializer<'de> {
         }
         match self.0 {
             ValueRef::Null => visitor.visit_none(),
-            // An option takes nothing of the value, so a type that is an option of itself would
-            // ask forever.
+            // An option consumes no part of the value, so a type that is an option of itself would
+            // recurse for ever.
             _ if self.1 >= MAX_DEPTH => Err(SerdeError::new(format!(
                 "a value is asked for as an option more than {MAX_DEPTH} times"
             ))),
@@ -185,7 +186,7 @@ fn name_of(variant: EnumRef<'_>) -> Result<&str, SerdeError> {
     })
 }
 
-/// The fields of a record, by name or, of a tuple, in order.
+/// The fields of a record: by name, or in order for a tuple.
 struct Fields<'de> {
     record: RecordFields<'de>,
     next: usize,
@@ -201,7 +202,7 @@ impl<'de> Fields<'de> {
         }
     }
 
-    /// The next field that was not skipped when the record was made.
+    /// Returns the next field that was not skipped when the record was made.
     fn next_field(&mut self) -> Option<(&'de str, ValueRef<'de>)> {
         loop {
             let field = self.record.schema().fields().get(self.next)?;

@@ -1,14 +1,14 @@
-//! The bridge between records and serde, both ways.
+//! The bridge between records and serde, in both directions.
 //!
-//! [`SerdeType`] makes records of any type that serde can write, [`from_record`] makes any type
-//! that serde can read of a record, whoever wrote it.
-//! `#[derive(Record)]` is the cheaper way for one's own types: it writes a row without a detour.
+//! [`SerdeType`] makes records from any type that serde can write. [`from_record`] makes any type
+//! that serde can read from a record, even one from another writer. For your own types
+//! `#[derive(Record)]` is cheaper: it writes a row directly.
 //!
-//! # Where the schema comes from
+//! # Tracing
 //!
-//! A schema cannot be taken from one value: a `None` or an empty list does not show its type.
-//! So `T::deserialize` is run against a deserializer that has no data and notes what it is asked
-//! for, which is how `serde-reflection` and `serde_arrow` trace types too.
+//! A schema cannot be derived from one value: a `None` or an empty list does not show its type. So
+//! `T::deserialize` runs with a deserializer that has no data and records the requests.
+//! `serde-reflection` and `serde_arrow` trace types in the same way.
 //!
 //! | serde | field |
 //! |---|---|
@@ -21,19 +21,19 @@
 //! | enum whose variants have no data | enum |
 //! | everything else | one opaque field |
 //!
-//! Everything else is: maps, `flatten`, enums with data, untagged and internally tagged ones,
-//! `serde_json::Value`, unit, 128-bit integers, an option of something opaque or of an option, a
-//! type inside itself, nesting beyond [`super::MAX_DEPTH`], tuples with an item that refuses every
-//! made-up value, and types whose `Deserialize` does not follow from their type.
-//! An opaque field is a record `baler.serde.Opaque` with one field `encoded`, in an encoding that
-//! describes itself ([`OPAQUE_NAME`]): nothing serde can write is lost, but only serde reads it.
-//! A type that is no struct becomes a record with one field, [`VALUE_FIELD`].
+//! "Everything else" means maps, `flatten`, enums with data, untagged and internally tagged enums,
+//! `serde_json::Value`, unit, 128-bit integers, an option of an opaque type or of an option, a type
+//! inside itself, nesting beyond [`super::MAX_DEPTH`], tuples with an item that refuses every
+//! sample value, and types whose `Deserialize` does not follow from their type. An opaque field is
+//! a record `baler.serde.Opaque` with one field `encoded`, in a self-describing encoding
+//! ([`OPAQUE_NAME`]). It loses nothing that serde can write, but only serde can read it. A type
+//! that is not a struct becomes a record with one field, [`VALUE_FIELD`].
 //!
 //! # Limits
 //!
-//! - `skip_serializing_if` is for options, lists and opaque fields: what is skipped is written as
-//!   null, as an empty list and as absent. For other fields the record is refused.
-//! - Names must be the same in both directions: `rename(serialize = ..., deserialize = ...)` with
+//! - `skip_serializing_if` works for options, lists and opaque fields. A skipped field is written
+//!   as null, as an empty list or as absent. For other fields the record is refused.
+//! - Names must be the same in both directions. `rename(serialize = ..., deserialize = ...)` with
 //!   different names, and `skip_serializing` alone, are refused when a record is made.
 
 mod deserializer;
@@ -54,10 +54,10 @@ use super::{
 
 pub use opaque::OPAQUE_NAME;
 
-/// The field of a record made from a type that is no struct.
+/// The field of a record made from a type that is not a struct.
 pub const VALUE_FIELD: &str = "serde.value";
 
-/// A type of serde's world as a record type; made once, then used for many values.
+/// A record type made from a serde type; made once, then used for many values.
 ///
 /// ```
 /// use baler_common::record::serde::{SerdeType, from_record};
@@ -82,7 +82,7 @@ pub const VALUE_FIELD: &str = "serde.value";
 /// ```
 pub struct SerdeType<T> {
     schema: Arc<Schema>,
-    /// The schema as a field's type, or the type of the one field of a type that is no struct.
+    /// The schema as a field's type; for a type that is not a struct, the type of its one field.
     field_type: FieldType,
     is_struct: bool,
     value: PhantomData<fn(&T)>,
@@ -93,8 +93,8 @@ impl<T: for<'de> Deserialize<'de>> SerdeType<T> {
     ///
     /// # Errors
     ///
-    /// A [`SerdeError`] when a schema's limits are passed, for instance by a name that is too
-    /// long or by a type of too many fields.
+    /// A [`SerdeError`] when a schema's limits are exceeded, for example by a name that is too long
+    /// or by a type with too many fields.
     pub fn trace(name: &str) -> Result<Self, SerdeError> {
         let node = tracer::trace::<T>()?;
         let traced = node.into_root(name)?;
@@ -124,12 +124,12 @@ impl<T> SerdeType<T> {
 
     /// Makes a record of a value.
     ///
-    /// `timestamp` is when it was logged, in nanoseconds since the Unix epoch.
+    /// `timestamp` is the logging time, in nanoseconds since the Unix epoch.
     ///
     /// # Errors
     ///
-    /// A [`SerdeError`] that names the field where the type's `Serialize` does not agree with its
-    /// `Deserialize`, or the type's own refusal.
+    /// A [`SerdeError`] that names the field for which the type's `Serialize` does not agree with
+    /// its `Deserialize`, or the type's own error.
     pub fn to_record(&self, timestamp: Option<i64>, value: &T) -> Result<DynamicRecord, SerdeError>
     where
         T: Serialize,
@@ -152,7 +152,7 @@ impl<T> fmt::Debug for SerdeType<T> {
     }
 }
 
-/// Makes a value of a record: of a struct, the fields are matched by name.
+/// Makes a value from a record. The fields of a struct are matched by name.
 ///
 /// Text and bytes may be borrowed from the record.
 ///
@@ -163,7 +163,7 @@ pub fn from_record<'de, T: Deserialize<'de>>(record: RecordFields<'de>) -> Resul
     T::deserialize(deserializer::ValueDeserializer::of_record(record))
 }
 
-/// Why a value and a record cannot be made of each other: where, and what serde says.
+/// Why a value and a record could not be converted: the position, and serde's message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SerdeError {
     /// The fields from the outermost inwards, with dots.
@@ -179,14 +179,14 @@ impl SerdeError {
         }
     }
 
-    /// The error seen from the record that has the field.
+    /// Adds the field that contains the error.
     fn inside(mut self, field: &str) -> Self {
         let dot = if self.path.is_empty() { "" } else { "." };
         self.path = format!("{field}{dot}{}", self.path);
         self
     }
 
-    /// Where it happened: names of fields with dots, empty for the record itself.
+    /// Returns the position: names of fields with dots; empty for the record itself.
     pub fn path(&self) -> &str {
         &self.path
     }

@@ -1,21 +1,21 @@
-//! What tracing has found out about a type so far.
+//! The results of tracing a type so far.
 
 use std::sync::Arc;
 
 use super::{SerdeError, opaque};
 use crate::record::{EnumType, Field, FieldType, MAX_FIELDS, Schema};
 
-/// How many made-up values are tried for a field whose type refuses the first ones.
+/// The number of sample values that are tried for a field whose type refuses the first ones.
 pub(super) const ATTEMPTS: u8 = 5;
 
 /// A type, as far as it is known.
 #[derive(Debug)]
 pub(super) enum Node {
-    /// Not asked for yet.
+    /// Not requested yet.
     Unknown,
-    /// A type without types in it.
+    /// A type without types inside.
     Leaf(FieldType),
-    /// Nothing a schema can hold.
+    /// A type that a schema cannot hold.
     Opaque,
     Option(Box<Self>),
     List(Box<Self>),
@@ -24,7 +24,7 @@ pub(super) enum Node {
     Enum {
         name: &'static str,
         variants: &'static [&'static str],
-        /// How many of the variants are known to have no data, from the first on.
+        /// How many variants, from the first on, are known to have no data.
         plain: usize,
     },
 }
@@ -35,10 +35,9 @@ pub(super) struct Member {
     pub(super) struct_name: &'static str,
     pub(super) name: &'static str,
     pub(super) node: Node,
-    /// How many made-up values the field has refused.
+    /// The number of sample values that the field has refused.
     pub(super) attempts: u8,
-    /// Whether it is settled that the name is none of another field's aliases, as far as that can
-    /// be found out.
+    /// Whether it was checked, as far as possible, that the name is not an alias of another field.
     pub(super) settled: bool,
 }
 
@@ -62,7 +61,7 @@ impl Node {
         }
     }
 
-    /// The type of the whole, where a struct takes the name that the user gave.
+    /// Returns the type of the whole; a struct gets the user's name.
     pub(super) fn into_root(self, name: &str) -> Result<FieldType, SerdeError> {
         match self {
             Self::Struct(members) => record(name, members),
@@ -76,13 +75,13 @@ impl Node {
             Self::Unknown | Self::Opaque => opaque::field_type(),
             Self::Option(inner) => match inner.into_type()? {
                 FieldType::Optional(_) => opaque::field_type(),
-                // What is in an opaque field may be an option too: one of them says which.
+                // The content of an opaque field may also be an option: one of them suffices.
                 FieldType::Record(schema) if opaque::is_opaque(&schema) => opaque::field_type(),
                 inner => inner.optional(),
             },
             Self::List(inner) => inner.into_type()?.list(),
             Self::Tuple(items) => tuple(items)?,
-            // Lists of values without a byte could be declared to be of any length.
+            // Lists of values without bytes could claim any length.
             Self::Struct(members) if members.is_empty() => opaque::field_type(),
             Self::Struct(members) => {
                 let name = members.first().map_or("", |member| member.struct_name);
@@ -109,7 +108,7 @@ fn record(name: &str, members: Vec<Member>) -> Result<FieldType, SerdeError> {
     Ok(FieldType::Record(Arc::new(Schema::new(name, fields)?)))
 }
 
-/// A list when all items have one type.
+/// A list if all items have the same type.
 fn tuple(items: Vec<Node>) -> Result<FieldType, SerdeError> {
     if items.is_empty() || items.len() > MAX_FIELDS {
         return Ok(opaque::field_type());

@@ -1,6 +1,6 @@
-//! A value of serde's world becomes a value of a field's type.
+//! Converts a serde value to a value of a field's type.
 //!
-//! value -> the encoding of opaque fields, which keeps everything serde passes -> value of the type.
+//! value -> the encoding of opaque fields, which keeps all of serde's data -> value of the type.
 
 use ::serde::Serialize;
 use bytes::Bytes;
@@ -87,7 +87,7 @@ fn integer(value: i128, field_type: &FieldType) -> Result<Value, SerdeError> {
         .ok_or_else(|| refuse(&format!("the integer {value}"), field_type))
 }
 
-/// Reads the items of a tuple, which are the fields of a record.
+/// Reads the items of a tuple as the fields of a record.
 fn read_tuple(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeError> {
     let mut values = Vec::new();
     reader.compound(|reader| {
@@ -104,7 +104,7 @@ fn read_tuple(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeEr
     Ok(Value::Record(values))
 }
 
-/// Reads the fields of a struct by name; those that were skipped are absent, if their type allows.
+/// Reads the fields of a struct by name. Skipped fields are absent, if their type allows that.
 fn read_struct(reader: &mut Reader<'_>, schema: &Schema) -> Result<Value, SerdeError> {
     let mut values = vec![None; schema.fields().len()];
     reader.compound(|reader| {

@@ -1,39 +1,39 @@
-//! A chunk in the outbox, and what becomes of it.
+//! A chunk in the outbox, and its fate.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use crate::transport::{Chunk, Outcome, RetryClass, TransportError};
 
-/// What became of a chunk; each chunk has exactly one.
+/// The fate of a chunk; each chunk has exactly one.
 #[derive(Debug)]
 pub struct Fate {
     /// The chunk.
     pub chunk: Chunk,
-    /// What became of it.
+    /// Its end.
     pub end: End,
 }
 
-/// What became of a chunk.
+/// How a chunk ended.
 #[derive(Debug)]
 pub enum End {
-    /// The medium has it, as durably as its capability says.
+    /// The medium has it, with the durability of its capability.
     Confirmed,
-    /// The writer put it on local disk, since the medium is away; it sends it on later.
+    /// The medium is away, and the writer stored it on local disk. The writer sends it on later.
     Spooled,
-    /// The medium refused it for good, or the connection to it.
+    /// The medium refused it permanently, or refused the connection.
     Refused(Arc<TransportError>),
-    /// The medium never takes so large a chunk: split it.
+    /// The medium never takes such a large chunk: split it.
     TooLarge {
         /// The largest chunk it takes, in bytes.
         max_chunk_bytes: usize,
     },
-    /// Given up by the retry policy or at the end. It may have arrived nevertheless, unconfirmed.
+    /// Given up by the retry policy or at the end. It may have arrived without a confirmation.
     Undelivered(Option<Arc<TransportError>>),
 }
 
 impl End {
-    /// The end of a chunk with this outcome, which is not worth another attempt.
+    /// Returns the end of a chunk with this outcome, if a retry cannot help.
     pub(super) fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Confirmed => Self::Confirmed,
@@ -56,16 +56,16 @@ pub(super) struct Unconfirmed {
     pub(super) since: Instant,
     /// Whether the writer has it now.
     pub(super) offered: bool,
-    /// How often the writer took it.
+    /// How often the writer has taken it.
     pub(super) offers: u32,
-    /// How often that, or opening the writer meanwhile, failed.
+    /// How often an offer of it, or opening the writer meanwhile, has failed.
     pub(super) failures: u32,
-    /// When it may be offered again after a refusal.
+    /// The earliest time to offer it again after a refusal.
     pub(super) not_before: Option<Instant>,
 }
 
 impl Unconfirmed {
-    /// A chunk that was pushed just now.
+    /// Creates the entry of a chunk that was just pushed.
     pub(super) fn new(chunk: Chunk, now: Instant) -> Self {
         Self {
             chunk,
@@ -77,7 +77,7 @@ impl Unconfirmed {
         }
     }
 
-    /// Its fate.
+    /// Returns its fate.
     pub(super) fn end(self, end: End) -> Fate {
         Fate {
             chunk: self.chunk,

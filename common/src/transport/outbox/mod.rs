@@ -1,4 +1,4 @@
-//! Delivering chunks in order over a writer that fails: go-back-N.
+//! Delivers chunks in order over a writer that may fail: go-back-N.
 //!
 //! ```text
 //! push -> [unconfirmed, in order] -> offer ~~ writer ~~ confirmations -> Fate
@@ -25,25 +25,25 @@ pub use fate::{End, Fate};
 pub use recovery::guarded;
 pub use settings::{Connection, OutboxSettings, OutboxStats};
 
-/// Drives one writer so that every chunk ends with exactly one [`Fate`], in order where the medium
-/// has an order.
+/// Drives one writer so that every chunk ends with exactly one [`Fate`], in order if the medium has
+/// an order.
 ///
-/// A pure state machine: it has no thread and no clock, the owner calls [`drive`](Self::drive) when
-/// the writer has called its [`Notify`] or the returned time has come.
-/// Only the writer's own calls may block, and of these only `reopen` and `close`.
+/// It is a pure state machine without a thread and a clock. The owner calls [`drive`](Self::drive)
+/// when the writer has called its [`Notify`], or at the returned time. Only the writer's own calls
+/// may block, and of these only `reopen` and `close`.
 ///
-/// After a failure everything unconfirmed is offered again in order, before anything new
-/// (go-back-N): chunks may arrive twice, and first arrivals keep their order.
-/// A chunk that the medium refused for now is offered again before any later chunk that was not
-/// yet offered; those already offered may overtake it.
+/// After a failure, all unconfirmed chunks are offered again in order, before any new chunk
+/// (go-back-N). Chunks may arrive twice, but first arrivals keep their order. A chunk that the
+/// medium refused temporarily is offered again before any later chunk that was not offered yet.
+/// Chunks that were offered already may overtake it.
 ///
 /// A panic of the writer counts as a broken connection.
 pub struct Outbox {
     writer: Box<dyn ChunkWriter>,
     settings: OutboxSettings,
-    /// What has no fate yet, by ascending ticket.
+    /// Chunks without a fate, by ascending ticket.
     unconfirmed: VecDeque<Unconfirmed>,
-    /// Every chunk before this position was offered. Without it each chunk would cost a search
+    /// Every chunk before this position was offered. Without it, each chunk would need a search
     /// through a large window.
     offered_to: usize,
     bytes: usize,
@@ -52,17 +52,17 @@ pub struct Outbox {
     writer_state: WriterState,
     last_error: Option<Arc<TransportError>>,
     waiting: Waiting,
-    /// Whether the medium took, spooled or refused a chunk for good since the last look.
+    /// Whether the medium took, spooled or permanently refused a chunk since the last check.
     moved: bool,
     /// Failures since the last confirmation.
     failures: u32,
     draws: u64,
-    /// How often a chunk was offered again, the writer opened, and the connection broken.
+    /// The number of repeated offers, of opened writers, and of broken connections.
     retries: u64,
     opened: u64,
     broken: u64,
     delivery_reports: Vec<DeliveryReport>,
-    /// Whether the writer did not take all chunks when they were last offered.
+    /// Whether the writer refused some chunks when they were last offered.
     has_backpressure: bool,
     /// Whether the owner waits for fates.
     awaited: bool,
@@ -72,20 +72,20 @@ pub struct Outbox {
 
 #[derive(Debug, Clone)]
 enum WriterState {
-    /// To be reopened at this time, or at once.
+    /// Reopen it at this time, or at once.
     Closed(Option<Instant>),
     Open,
-    /// Opening failed for good.
+    /// Opening failed permanently.
     Failed(Arc<TransportError>),
 }
 
-/// How long chunks may be in flight before the outbox asks for confirmations, also when the owner
-/// does not wait for them.
+/// After this time in flight, the outbox asks for confirmations, even if the owner does not wait
+/// for them.
 const OVERDUE: Duration = Duration::from_secs(1);
 
 impl Outbox {
-    /// An outbox over a writer that is not open yet; `notify` is called when
-    /// [`drive`](Self::drive) should be.
+    /// Creates an outbox over a writer that is not open yet. `notify` is called when
+    /// [`drive`](Self::drive) should be called.
     pub fn new(
         mut writer: Box<dyn ChunkWriter>,
         settings: OutboxSettings,
@@ -116,13 +116,12 @@ impl Outbox {
         }
     }
 
-    /// Says whether the owner waits for fates, as it does until this is called.
+    /// Sets whether the owner waits for fates. By default it does.
     ///
-    /// While it does not, a confirmation may become known only at the second next
-    /// [`drive`](Self::drive), and nothing may ask for that call; see
-    /// [`ChunkWriter::set_awaited`].
-    /// Refusals and failures are reported as before. So is everything while there is a backlog or no
-    /// room.
+    /// If it does not wait, a confirmation may become known only at the second next
+    /// [`drive`](Self::drive), and the writer may not notify of it; see
+    /// [`ChunkWriter::set_awaited`]. Refusals and failures are still reported at once. So is
+    /// everything while there is a backlog or no room.
     pub fn set_awaited(&mut self, awaited: bool) {
         self.awaited = awaited;
         self.update_awaited(false);
@@ -136,20 +135,20 @@ impl Outbox {
             || is_overdue;
         if awaited != std::mem::replace(&mut self.writer_awaited, awaited) {
             let medium = self.writer.capability().medium;
-            // A writer that panics here does so again where that is noticed.
+            // A writer that panics here will panic again in a call whose error is handled.
             guarded("write to", medium, || self.writer.set_awaited(awaited)).unwrap_or_default();
         }
     }
 
-    /// What the writer's medium can do; it may change when the writer is reopened.
+    /// Returns the capability of the writer's medium. It may change when the writer is reopened.
     pub fn capability(&self) -> &super::Capability {
         self.writer.capability()
     }
 
-    /// Whether another chunk is welcome.
+    /// Whether there is room for another chunk.
     ///
-    /// An owner with a source that can wait stops taking from it while this is false.
-    /// The bound is soft: the pieces of a chunk that had to be split may pass it.
+    /// An owner whose source can wait stops taking from it while this is `false`. The limit is
+    /// soft: the pieces of a split chunk may exceed it.
     pub fn has_room(&self) -> bool {
         self.unconfirmed.is_empty()
             || (self.unconfirmed.len() < self.settings.max_chunks
@@ -161,24 +160,23 @@ impl Outbox {
         self.unconfirmed.is_empty()
     }
 
-    /// The lowest ticket without a fate: everything below it has one.
+    /// Returns the lowest ticket without a fate.
     pub fn first_ticket(&self) -> Option<u64> {
         self.unconfirmed.front().map(|entry| entry.chunk.ticket)
     }
 
-    /// Appends a chunk; its ticket must be above all before. Nothing is offered before the next
-    /// [`drive`](Self::drive).
+    /// Appends a chunk; its ticket must be above all earlier ones. The next [`drive`](Self::drive)
+    /// offers it.
     pub fn push(&mut self, chunk: Chunk, now: Instant) {
         self.bytes = self.bytes.saturating_add(chunk.bytes.len());
         self.waiting.go_on(now, None);
         self.unconfirmed.push_back(Unconfirmed::new(chunk, now));
     }
 
-    /// Does what can be done now; appends the fates that became known to `fates`.
+    /// Does the work that is possible now, and appends the known fates to `fates`.
     ///
-    /// Returns when to call again at the latest, if nothing else happens.
-    /// May block in the writer's `reopen`, until `reopen_timeout` from now or `by`, whichever is
-    /// earlier.
+    /// Returns when to call again at the latest, if nothing else happens. May block in the writer's
+    /// `reopen`, until `reopen_timeout` from now or `by`, whichever is earlier.
     pub fn drive(
         &mut self,
         now: Instant,
@@ -201,7 +199,7 @@ impl Outbox {
             if matches!(self.writer_state, WriterState::Open) && self.in_flight_chunks > 0 {
                 self.confirm(now, fates);
             }
-            // The writer does not report room that was made here.
+            // The writer does not notify of room that was made here.
             if self.unconfirmed.len() == unconfirmed || !self.has_unoffered() {
                 break;
             }
@@ -221,8 +219,8 @@ impl Outbox {
         self.next_wake_up(now)
     }
 
-    /// Notes since when nothing moves. While chunks wait, only a chunk that moved ends the wait;
-    /// without chunks an open connection does.
+    /// Tracks since when nothing has moved. While chunks wait, only a chunk that moves ends the
+    /// wait. Without chunks, an open connection ends it.
     fn look_at_progress(&mut self, now: Instant) {
         let waits = !self.is_empty() || !matches!(self.writer_state, WriterState::Open);
         if std::mem::take(&mut self.moved) || !waits {
@@ -233,17 +231,17 @@ impl Outbox {
         }
     }
 
-    /// When the outbox asks for confirmations although the owner does not wait for them. Otherwise a
-    /// medium that confirms nothing would go unnoticed.
+    /// Returns when to ask for confirmations although the owner does not wait for them. Otherwise a
+    /// medium that confirms nothing would remain undetected.
     fn overdue_at(&self) -> Option<Instant> {
         let since = self.waiting.since().filter(|_| self.in_flight_chunks > 0);
         since.and_then(|since| since.checked_add(OVERDUE))
     }
 
-    /// Flushes and closes the writer until `by` at most; chunks unconfirmed then end as
+    /// Flushes and closes the writer until `by` at most. Chunks that are unconfirmed then end as
     /// undelivered.
     ///
-    /// Returns what went wrong, if anything did.
+    /// Returns the error, if any.
     pub fn close(mut self, by: Instant, fates: &mut Vec<Fate>) -> Option<TransportError> {
         let medium = self.writer.capability().medium;
         let writer = self.writer;
@@ -264,7 +262,7 @@ impl Outbox {
         error
     }
 
-    /// What it has done and holds.
+    /// Returns its figures.
     pub fn stats(&self) -> OutboxStats {
         OutboxStats {
             retries: self.retries,
@@ -328,19 +326,19 @@ impl Outbox {
                 self.give_up(now, fates);
             }
             Outcome::Refused(error) => {
-                // The medium has answered; one that was given up by its client has not.
+                // The medium has answered. If the client gave the chunk up, it has not.
                 self.moved |= error.class == RetryClass::Final;
                 self.remove(at, End::of(Outcome::Refused(error)), fates);
             }
         }
     }
 
-    /// Whether there are chunks that were not offered.
+    /// Whether some chunks were not offered.
     fn has_unoffered(&self) -> bool {
         self.offered_to < self.unconfirmed.len()
     }
 
-    /// Offers what was not offered, in order, as far as the window goes.
+    /// Offers all chunks that were not offered, in order, as far as the window allows.
     fn offer(&mut self, now: Instant, fates: &mut Vec<Fate>) {
         let mut at = self.offered_to;
         while let Some(entry) = self.unconfirmed.get_mut(at) {
@@ -348,7 +346,7 @@ impl Outbox {
                 at = at.saturating_add(1);
                 continue;
             }
-            // All before were offered.
+            // All earlier ones were offered.
             self.offered_to = at;
             if entry.not_before.is_some_and(|time| time > now) {
                 return;
@@ -384,7 +382,8 @@ impl Outbox {
                     self.remove(at, End::TooLarge { max_chunk_bytes }, fates);
                 }
                 RejectReason::Broken(error) => {
-                    // The chunk that met the broken connection was not taken; it failed too.
+                    // The writer did not take the chunk that met the broken connection; it failed,
+                    // too.
                     entry.failures = entry.failures.saturating_add(1);
                     self.break_off(*error, now);
                     self.give_up(now, fates);
@@ -395,7 +394,7 @@ impl Outbox {
         self.offered_to = at;
     }
 
-    /// Counts the chunk at this position as one that the writer does not have.
+    /// Counts the chunk at this position as not in flight.
     fn leave_flight(&mut self, at: usize) {
         if let Some(entry) = self.unconfirmed.get_mut(at) {
             if std::mem::take(&mut entry.offered) {
@@ -429,9 +428,9 @@ impl Outbox {
             .skip(self.offered_to)
             .find(|entry| !entry.offered)
             .and_then(|entry| entry.not_before)
-            // If it was not taken although its time has come, the writer will notify.
+            // If it is due but was not taken, the writer will notify.
             .filter(|time| *time > now);
-        // Tickets ascend, and with them the times of arrival.
+        // Tickets ascend, and so do the times of arrival.
         let expiry = self
             .unconfirmed
             .front()

@@ -1,4 +1,4 @@
-//! What follows a failure: a pause, another connection, or giving up.
+//! Recovery from a failure: a pause, another connection, or giving up.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use super::{Outbox, WriterState};
 use crate::transport::{RetryClass, TransportError};
 
 impl Outbox {
-    /// Opens the writer; everything without a fate is offered anew afterwards.
+    /// Opens the writer. Then all chunks without a fate are offered again.
     pub(super) fn reopen(&mut self, now: Instant, by: Option<Instant>, fates: &mut Vec<Fate>) {
         let latest = now.checked_add(self.settings.reopen_timeout);
         let by = by.into_iter().chain(latest).min().unwrap_or(now);
@@ -36,14 +36,14 @@ impl Outbox {
         }
     }
 
-    /// The connection is gone: everything in flight is in doubt, the writer has forgotten it.
+    /// The connection is gone. Everything in flight is in doubt, and the writer has forgotten it.
     pub(super) fn break_off(&mut self, error: TransportError, now: Instant) {
         for entry in &mut self.unconfirmed {
             if entry.offered {
                 entry.failures = entry.failures.saturating_add(1);
             }
             entry.offered = false;
-            // The pause before reopening holds for all.
+            // The pause before reopening applies to all chunks.
             entry.not_before = None;
         }
         self.offered_to = 0;
@@ -57,13 +57,13 @@ impl Outbox {
         self.failed(Arc::new(error));
     }
 
-    /// Keeps what went wrong.
+    /// Records the error.
     pub(super) fn failed(&mut self, error: Arc<TransportError>) {
         self.last_error = Some(Arc::clone(&error));
         self.waiting.failed(error);
     }
 
-    /// Gives up what the policy no longer keeps.
+    /// Gives up the chunks that exceed the policy's limits.
     pub(super) fn give_up(&mut self, now: Instant, fates: &mut Vec<Fate>) {
         let retry = &self.settings.retry;
         if retry.max_attempts.is_none() && retry.max_elapsed.is_none() {
@@ -86,16 +86,16 @@ impl Outbox {
         }
     }
 
-    /// The number that seeds the jitter of the next pause.
+    /// Returns the number that seeds the jitter of the next pause.
     pub(super) fn draw(&mut self) -> u64 {
         self.draws = self.draws.wrapping_add(1);
         self.draws
     }
 }
 
-/// Calls a writer; a panic becomes an error after which the writer has to be reopened.
+/// Calls a writer. A panic becomes an error after which the writer must be reopened.
 ///
-/// For owners that must outlive their writer.
+/// For owners that must survive a panic of their writer.
 ///
 /// # Errors
 ///
@@ -105,7 +105,7 @@ pub fn guarded<T>(
     medium: &'static str,
     call: impl FnOnce() -> T,
 ) -> Result<T, TransportError> {
-    // What a panicking writer leaves behind is its own; `reopen` makes it forget.
+    // A panic may leave only the writer's own data half done; `reopen` makes it forget that.
     catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
         let text = panic
             .downcast_ref::<&str>()

@@ -1,23 +1,23 @@
-//! What an outbox may hold, and what it holds.
+//! The limits of an outbox, and its figures.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::transport::{RetryPolicy, TransportError, Waiting, WriterStats};
 
-/// Bounds and patience of an [`super::Outbox`].
+/// The limits of an [`super::Outbox`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutboxSettings {
-    /// How many chunks may be unconfirmed. Default 1,024, the window of Kafka's writer: with 64 a
-    /// client that gathers messages for 5 ms takes no more than 12,800 chunks a second, however
-    /// small they are. Large chunks are bounded by their bytes.
+    /// The most unconfirmed chunks. Default 1,024, the window of Kafka's writer. With 64, a client
+    /// that gathers messages for 5 ms takes at most 12,800 chunks a second, even small ones. The
+    /// limit of bytes applies to large chunks.
     pub max_chunks: usize,
-    /// How many bytes may be unconfirmed; one chunk is always taken. Default 8 MiB.
+    /// The most unconfirmed bytes; one chunk is always accepted. Default 8 MiB.
     pub max_bytes: usize,
-    /// How long one attempt to reopen the writer may block. Default 2 s.
+    /// The longest time that one attempt to reopen the writer may block. Default 2 s.
     pub reopen_timeout: Duration,
-    /// How often and how long to try again.
+    /// How often and how long to retry.
     pub retry: RetryPolicy,
 }
 
@@ -35,10 +35,10 @@ impl Default for OutboxSettings {
 /// The state of a writer's connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Connection {
-    /// Not open, or no longer; it will be tried again.
+    /// Not open, or not open any more; the outbox will try again.
     #[default]
     Closed,
-    /// Given up: opening failed for a reason that trying again cannot cure.
+    /// Given up: opening failed for a reason that a retry cannot cure.
     Failed,
     /// Open.
     Open,
@@ -55,41 +55,41 @@ impl Connection {
     }
 }
 
-/// What an [`super::Outbox`] has done and holds.
+/// The figures of an [`super::Outbox`].
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct OutboxStats {
-    /// How often a chunk was offered once more.
+    /// The number of repeated offers.
     pub retries: u64,
-    /// How often the writer was opened again after the first time.
+    /// The number of times that the writer was opened again.
     pub reopened: u64,
-    /// How often the connection broke, or could not be made.
+    /// The number of times that the connection broke or could not be made.
     pub broken: u64,
     /// Chunks without a fate.
     pub unconfirmed_chunks: usize,
     /// Bytes of chunks without a fate.
     pub unconfirmed_bytes: usize,
-    /// When the oldest chunk without a fate was pushed. A point in time rather than an age, so that
-    /// a snapshot of a medium that hangs goes on ageing.
+    /// When the oldest chunk without a fate was pushed. It is a point in time and not an age, so
+    /// that the age of a snapshot grows even while the medium hangs.
     pub oldest_unconfirmed: Option<Instant>,
-    /// Chunks that the writer has taken and not confirmed.
+    /// Chunks that the writer has taken but not confirmed.
     pub in_flight_chunks: usize,
-    /// Bytes that the writer has taken and not confirmed.
+    /// Bytes that the writer has taken but not confirmed.
     pub in_flight_bytes: usize,
     /// The connection's state.
     pub connection: Connection,
-    /// What the writer says of its medium.
+    /// The writer's figures of its medium.
     pub writer: WriterStats,
-    /// What went wrong last.
+    /// The last error.
     pub last_error: Option<Arc<TransportError>>,
-    /// Since when no chunk moved although some wait, or the connection is away while none does.
-    /// Opening the writer again ends it only where no chunk waits.
+    /// Since when no chunk has moved although some wait, or since when the connection is away while
+    /// none waits. Opening the writer again ends it only if no chunk waits.
     pub waiting: Waiting,
 }
 
 impl OutboxStats {
-    /// How long the oldest chunk without a fate has waited at this point in time; zero when there
-    /// is none.
+    /// Returns how long the oldest chunk without a fate has waited at this time; zero if there is
+    /// none.
     pub fn oldest_unconfirmed_age(&self, now: Instant) -> Duration {
         self.oldest_unconfirmed
             .map_or(Duration::ZERO, |since| now.saturating_duration_since(since))

@@ -14,11 +14,11 @@
 //! # Ok::<(), baler_common::transport::uri::UriError>(())
 //! ```
 //!
-//! A connector takes its settings out one by one and then calls [`Uri::finish`], which names what
-//! nobody took, with the nearest setting that would have been taken.
-//! Credentials never appear in `Display`, `Debug` or an error.
+//! A connector takes its settings one by one and then calls [`Uri::finish`]. That reports an
+//! unknown setting, together with the nearest known one. Credentials never appear in `Display`,
+//! `Debug` or an error.
 //!
-//! RFC 3986 is followed with these exceptions: several hosts may stand in a row, as in Kafka's
+//! It follows RFC 3986 with these exceptions: several hosts may follow each other, as in Kafka's
 //! `bootstrap.servers` and MongoDB's URIs; a fragment is an error; the last `@` before the path
 //! ends the credentials.
 
@@ -34,7 +34,7 @@ use settings::{Settings, parse_bool, parse_number};
 pub use parse::UriError;
 pub use settings::{parse_bytes, parse_duration, set};
 
-/// The name of a medium, taken apart.
+/// The name of a medium, split into its parts.
 #[derive(Clone)]
 pub struct Uri {
     scheme: Box<str>,
@@ -45,12 +45,12 @@ pub struct Uri {
     path: Box<str>,
     path_as_typed: Box<str>,
     path_offset: usize,
-    /// Where what follows the path begins.
+    /// The end of the path.
     path_end: usize,
     settings: Settings,
 }
 
-/// A host, and its port if one is named.
+/// A host, and its port if there is one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Host {
     /// A name or an address; an IPv6 address without its brackets.
@@ -74,16 +74,16 @@ impl fmt::Display for Host {
 }
 
 impl Uri {
-    /// Takes a URI apart.
+    /// Parses a URI.
     ///
     /// # Errors
     ///
-    /// The text is no URI, or gives a setting twice; the error says at which byte.
+    /// The text is not a URI, or contains a setting twice; the error has the position.
     pub fn parse(text: &str) -> Result<Self, UriError> {
         parse::parse(text)
     }
 
-    /// What stands before the first colon, in lower case.
+    /// Returns the part before the first colon, in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
@@ -155,7 +155,7 @@ impl Uri {
         self.scheme.len().saturating_add(1)
     }
 
-    /// The path, decoded, with its leading slash if it has one.
+    /// Returns the decoded path, with its leading slash if it has one.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -165,7 +165,7 @@ impl Uri {
         &self.path_as_typed
     }
 
-    /// Checks that no path is given; a lone slash is none.
+    /// Checks that no path is given; a single slash does not count.
     ///
     /// # Errors
     ///
@@ -177,7 +177,7 @@ impl Uri {
         Err(UriError::at(self.path_offset, "no path can stand here"))
     }
 
-    /// Something that should stand behind the hosts is missing.
+    /// Returns the error that a part after the hosts is missing.
     pub fn missing_after_hosts(&self, what: impl fmt::Display) -> UriError {
         UriError {
             offset: Some(self.path_offset),
@@ -185,7 +185,7 @@ impl Uri {
         }
     }
 
-    /// Something that should stand in the path, or at its end, is missing.
+    /// Returns the error that a part in the path, or at its end, is missing.
     pub fn missing_in_path(&self, what: impl fmt::Display) -> UriError {
         UriError {
             offset: Some(self.path_end),
@@ -242,13 +242,13 @@ impl Uri {
     pub fn take_bytes_in<T: FromStr>(&mut self, name: &str) -> Result<Option<T>, UriError> {
         let expected = "a size in its range, such as 64KiB or 1MB";
         self.settings.take_parsed(name, expected, |text| {
-            // Digits are what every type of number reads.
+            // Every type of number can parse plain digits.
             parse_number(&parse_bytes(text)?.to_string())
         })
     }
 
     /// Takes a setting that is a time: `200ms`, `5s`, `2m`, `1.5h`. Units are `ns`, `us`, `ms`,
-    /// `s`, `m`, `h` and `d`; only 0 may go without.
+    /// `s`, `m`, `h` and `d`; only 0 needs no unit.
     ///
     /// # Errors
     ///
@@ -262,7 +262,7 @@ impl Uri {
     ///
     /// # Errors
     ///
-    /// It is none of them; the error names the nearest.
+    /// It is none of them; the error contains the nearest.
     pub fn take_choice<T: Clone>(
         &mut self,
         name: &str,
@@ -271,11 +271,11 @@ impl Uri {
         self.settings.take_choice(name, choices)
     }
 
-    /// Takes a setting that only its connector understands; `expected` says what it may be.
+    /// Takes a setting that only its connector understands; `expected` describes its values.
     ///
     /// # Errors
     ///
-    /// `parse` yields nothing.
+    /// `parse` returns nothing.
     pub fn take_with<T>(
         &mut self,
         name: &str,
@@ -285,7 +285,7 @@ impl Uri {
         self.settings.take_parsed(name, expected, parse)
     }
 
-    /// Takes every setting that is left, with its name: for a client library's own settings.
+    /// Takes every remaining setting, with its name: for a client library's own settings.
     pub fn take_rest(&mut self) -> Vec<(Box<str>, Box<str>)> {
         self.settings.take_rest()
     }
@@ -294,7 +294,7 @@ impl Uri {
     ///
     /// # Errors
     ///
-    /// One was not: nobody knows it. The error names the nearest one that was asked for.
+    /// One was not taken: it is unknown. The error contains the nearest known one.
     pub fn finish(self) -> Result<(), UriError> {
         self.settings.finish()
     }
@@ -308,7 +308,7 @@ impl FromStr for Uri {
     }
 }
 
-/// From a string. There is no way back, since a URI that is shown has no secrets.
+/// Reads a string. The reverse does not exist, because a displayed URI has no secrets.
 #[cfg(feature = "serde")]
 impl<'de> serde::Deserialize<'de> for Uri {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -317,7 +317,7 @@ impl<'de> serde::Deserialize<'de> for Uri {
     }
 }
 
-/// The URI, with stars in place of a password and of settings whose name speaks of a secret.
+/// The URI, with stars in place of a password and of settings whose name suggests a secret.
 /// Settings that were taken are left out.
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -336,7 +336,7 @@ impl fmt::Display for Uri {
             let comma = if at == 0 { "" } else { "," };
             write!(f, "{comma}{host}")?;
         }
-        // With a slash too few, credentials are taken for a part of the path.
+        // If a slash is missing, credentials are read as a part of the path.
         match self.path_as_typed.rsplit_once('@') {
             Some((before, after)) if !self.authority && before.contains(':') => {
                 write!(f, "***@{after}{}", self.settings)

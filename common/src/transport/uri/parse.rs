@@ -1,4 +1,4 @@
-//! Text to [`Uri`], and what can be wrong with it.
+//! Parses text to a [`Uri`], and describes errors in it.
 
 use std::fmt;
 
@@ -7,11 +7,11 @@ use percent_encoding::percent_decode_str;
 use super::settings::{Setting, Settings, nearest};
 use super::{Host, Uri};
 
-/// The whole text of a URI. What is passed to its methods are pieces of it.
+/// The whole text of a URI. The arguments of its methods are pieces of it.
 #[derive(Clone, Copy)]
 struct Text<'a>(&'a str);
 
-/// What is wrong with a piece.
+/// The errors of a piece.
 pub(super) const NO_SCHEME: &str = "a URI starts with a scheme and a colon, such as tcp: or file:";
 pub(super) const BAD_HOST: &str = "a host is missing or malformed";
 pub(super) const BAD_PORT: &str = "the port must be a number from 0 to 65535";
@@ -74,7 +74,7 @@ pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
     })
 }
 
-/// What stands before a character, and what stands after it if it is there.
+/// Returns the text before a character, and the text after it if there is one.
 fn split_optional(text: &str, at: char) -> (&str, Option<&str>) {
     match text.split_once(at) {
         Some((before, after)) => (before, Some(after)),
@@ -92,7 +92,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 impl Text<'_> {
-    /// Where a piece begins.
+    /// Returns the position of a piece.
     fn offset(self, piece: &str) -> usize {
         let from = self.0.as_ptr().addr();
         piece.as_ptr().addr().saturating_sub(from)
@@ -102,7 +102,7 @@ impl Text<'_> {
         UriError::at(self.offset(piece), message)
     }
 
-    /// A piece with its percent signs resolved.
+    /// Returns a piece with its percent signs decoded.
     fn decode(self, piece: &str) -> Result<Box<str>, UriError> {
         for (at, _) in piece.match_indices('%') {
             let two = piece.as_bytes().get(at + 1..at + 3);
@@ -161,11 +161,11 @@ impl Text<'_> {
     }
 }
 
-/// A URI is wrong. Its text never holds credentials.
+/// A URI is wrong. The text of the error never contains credentials.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{message}", Place(*.offset))]
 pub struct UriError {
-    /// How many bytes into the text; nothing where it is in no one place.
+    /// The position in the text, in bytes; `None` if there is no single position.
     pub offset: Option<usize>,
     /// The mistake, and its correction.
     pub message: Box<str>,
@@ -180,19 +180,19 @@ impl UriError {
         }
     }
 
-    /// A connector misses something that its URI must have, wherever it stands.
+    /// A connector lacks a required part of its URI, at no particular position.
     pub fn missing(what: impl fmt::Display) -> Self {
         Self::refused(format!("{what} is missing"))
     }
 
-    /// Nobody knows a setting; `known` are those that somebody does.
+    /// A setting is unknown; `known` are the known ones.
     pub fn unknown<'a>(name: impl AsRef<str>, known: impl IntoIterator<Item = &'a str>) -> Self {
         let name = name.as_ref();
         let proposal = proposal(name, known.into_iter());
         Self::refused(format!("the setting {name} is unknown{proposal}"))
     }
 
-    /// The medium finds something wrong by itself.
+    /// The medium itself refuses the URI.
     pub fn refused(why: impl Into<Box<str>>) -> Self {
         Self {
             offset: None,
@@ -205,7 +205,7 @@ impl UriError {
         Self::at(0, format!("{scheme}: {why}"))
     }
 
-    /// No medium has this scheme; media have those in `known`.
+    /// No medium has this scheme; `known` are the schemes of all media.
     pub(in crate::transport) fn unknown_scheme<'a>(
         scheme: &str,
         known: impl Iterator<Item = &'a str>,
@@ -228,7 +228,7 @@ impl UriError {
     }
 }
 
-/// The beginning of a message, if it is about one place.
+/// The beginning of a message, if it has a position.
 struct Place(Option<usize>);
 
 impl fmt::Display for Place {
@@ -238,7 +238,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The end of a message about a word: which of the known words it resembles most, if it does.
+/// The end of a message about a word: the most similar known word, if there is one.
 pub(super) fn proposal<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
     nearest(word, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }

@@ -1,4 +1,4 @@
-//! The settings of a URI, taken out one by one, and values with units.
+//! The settings of a URI, taken one by one, and values with units.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::UriError;
 use super::parse::proposal;
 
-/// Words in the names of settings whose values are secrets.
+/// Words that mark the name of a setting with a secret value.
 const SECRETS: [&str; 8] = [
     "credential",
     "jaas",
@@ -19,7 +19,7 @@ const SECRETS: [&str; 8] = [
     "token",
 ];
 
-/// Puts what was taken from a URI in its place, and leaves the default there otherwise.
+/// Stores a setting if it was given, and keeps the default otherwise.
 pub fn set<T>(place: &mut T, taken: Option<T>) {
     if let Some(value) = taken {
         *place = value;
@@ -37,7 +37,7 @@ pub(super) struct Setting {
     pub(super) value_offset: usize,
 }
 
-/// What is left of the settings, and the names that were asked for.
+/// The remaining settings, and the requested names.
 #[derive(Clone, Default)]
 pub(super) struct Settings {
     left: Vec<Setting>,
@@ -120,7 +120,7 @@ impl Settings {
 }
 
 impl Setting {
-    /// The value, or stars if the name speaks of a secret, be it misspelt.
+    /// Returns the value, or stars if the name suggests a secret, even with a spelling error.
     fn shown(&self) -> &str {
         if is_secret(&self.name) {
             "***"
@@ -130,7 +130,7 @@ impl Setting {
     }
 }
 
-/// Whether the name of a setting holds, or nearly holds, a word for a secret.
+/// Whether the name of a setting contains a word for a secret, even with a spelling error.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let resembles = |part: &str, word: &str| {
@@ -143,7 +143,7 @@ fn is_secret(name: &str) -> bool {
     })
 }
 
-/// The settings that are left, from the question mark on.
+/// The remaining settings, from the question mark on.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, setting) in self.left.iter().enumerate() {
@@ -154,7 +154,7 @@ impl fmt::Display for Settings {
     }
 }
 
-/// The word that resembles another most, if one does (Damerau and Levenshtein's distance).
+/// Returns the most similar word, if one is similar (Damerau and Levenshtein's distance).
 pub(super) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
     words
         .map(|known| (strsim::damerau_levenshtein(word, known), known))
@@ -203,16 +203,16 @@ pub(super) fn parse_number<T: FromStr>(text: &str) -> Option<T> {
 
 /// A number of bytes: `4096`, `64KiB`, `1MB`; `kB`, `MB` and `GB` are powers of 1,000.
 ///
-/// For settings that are not part of a URI, flags for instance.
+/// For settings outside a URI, such as flags.
 pub fn parse_bytes(text: &str) -> Option<u64> {
     let bytes = parse_quantity(&text.to_ascii_lowercase(), &SIZES)?;
     u64::try_from(bytes).ok()
 }
 
 /// A time: `200ms`, `5s`, `2m`, `1.5h`; units are `ns`, `us`, `ms`, `s`, `m`, `h` and `d`, and only
-/// 0 may go without.
+/// 0 needs no unit.
 ///
-/// For settings that are not part of a URI, flags for instance.
+/// For settings outside a URI, such as flags.
 pub fn parse_duration(text: &str) -> Option<Duration> {
     if text == "0" {
         return Some(Duration::ZERO);
@@ -221,7 +221,7 @@ pub fn parse_duration(text: &str) -> Option<Duration> {
     u64::try_from(nanos).ok().map(Duration::from_nanos)
 }
 
-/// Digits, perhaps a point and more digits, then a unit. What is below the smallest unit is cut.
+/// Digits, perhaps a point and more digits, then a unit. Parts below the smallest unit are cut off.
 fn parse_quantity(text: &str, units: &[(&str, u128)]) -> Option<u128> {
     let end = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

@@ -61,7 +61,7 @@ fn what_is_removed_makes_room_whichever_it_is() {
     assert!(window.remove(3) && !window.remove(3));
     assert!(window.take(&chunk(5, 25), &capability));
     assert_eq!(window.tickets().collect::<Vec<_>>(), [1, 2, 4, 5]);
-    // Offered again while others are in flight: behind them.
+    // Offered again while others are in flight: it comes after them.
     assert!(window.remove(2) && window.take(&chunk(2, 25), &capability));
     assert_eq!(window.tickets().collect::<Vec<_>>(), [1, 4, 5, 2]);
     assert_eq!((window.bytes_of(5), window.bytes_of(3)), (Some(25), None));

@@ -34,7 +34,7 @@ fn a_change_counts_when_it_is_seen_twice() {
     let mut file = PatternFile::new(folder.path.clone());
     assert_eq!(changed(file.check(true)), "- a.B.c()\n");
     assert!(matches!(file.check(false), FileChange::Same));
-    // Of the same length, and perhaps within the file system's idea of an instant.
+    // It has the same length, and perhaps the same time in the file system.
     folder.put("- a.B.d()\n");
     assert!(matches!(file.check(false), FileChange::Settling));
     assert_eq!(changed(file.check(false)), "- a.B.d()\n");

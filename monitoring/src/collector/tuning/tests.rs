@@ -1,4 +1,4 @@
-//! The policy alone, and before a collector that is played.
+//! The policy alone, and with a simulated collector.
 
 use proptest::prelude::*;
 
@@ -15,13 +15,13 @@ fn tuning(max_latency: Duration) -> Tuning {
     }
 }
 
-/// What a collector does with a tuner, by a clock that is moved.
+/// The behaviour of a collector with a tuner, by a clock that the test moves.
 struct Played {
     tuner: Tuner,
     now: Instant,
-    /// When the rounds before began.
+    /// The starts of the earlier rounds.
     polled_at: Instant,
-    /// When the records were emitted that wait in the queues and in the batch.
+    /// The times at which the records in the queues and in the batch were emitted.
     queued: Vec<Instant>,
     batch: Vec<Instant>,
     /// Since when the batch's oldest record may have waited.
@@ -31,13 +31,13 @@ struct Played {
     sizes: Vec<usize>,
     longest: Duration,
     most_queued: usize,
-    /// How long the medium takes for a chunk.
+    /// The medium's time for a chunk.
     medium: Duration,
-    /// How many chunks had a first record that was confirmed after the bound.
+    /// The number of chunks whose first record was confirmed after the limit.
     broken: usize,
 }
 
-/// So many unread records wake the collector.
+/// This number of unread records wakes the collector.
 const WAKE: usize = (4 << 20) / 64;
 
 impl Played {
@@ -105,7 +105,7 @@ impl Played {
         due.into_iter().fold(tick, Instant::min)
     }
 
-    /// Lets records come, each so long after the one before.
+    /// Emits records, each this long after the one before.
     fn come(&mut self, after: impl IntoIterator<Item = Duration>) {
         for after in after {
             let at = self.now + after;
@@ -140,7 +140,7 @@ fn wait_time_closes_chunks_at_low_rates_with_one_look_each() {
     let chunks = played.sizes.len() as u64;
     assert!(played.longest <= wait);
     assert!(played.polls <= chunks + 2, "{} {chunks}", played.polls);
-    // Half of the bound is kept for the medium.
+    // Half of the limit is kept for the medium.
     assert_eq!(wait, MS * 50);
     assert!(played.sizes[8..].iter().all(|size| (4..=6).contains(size)));
     assert!((4..=6).contains(&played.tuner.choice().expected));
@@ -158,7 +158,7 @@ fn largest_useful_size_closes_chunks_at_high_rates_with_about_one_look_each() {
     } = played.tuner.choice();
     let (chunks, polls) = (played.sizes.len() as u64, played.polls);
     assert!((16_384..=65_536).contains(&records), "{records}");
-    // The first ones, before it was known how many bytes a record has.
+    // Except the first ones, when the bytes of a record were not known yet.
     let apart = played.sizes[10..]
         .iter()
         .map(|size| size.abs_diff(records))
@@ -185,7 +185,7 @@ fn rate_that_jumps_a_thousandfold_is_followed_within_a_second_both_ways() {
         let fast = played.tuner.choice();
         assert_eq!(fast.expected, fast.records);
         assert!(fast.poll_interval < MS * 50, "{fast:?}");
-        // What it had not expected it was woken for.
+        // A wake-up came for records that it had not expected.
         assert!(played.most_queued <= WAKE);
     }
     played.at_rate(1_000, 1_000);
@@ -309,7 +309,7 @@ fn rate_is_followed_by_half_with_each_look() {
     assert!((up - 500_050.0).abs() < 1.0, "{up}");
     let down = after(&mut rate, &mut at, LOOK, 1);
     assert!((down - 250_075.0).abs() < 1.0, "{down}");
-    // After a second's silence little is left of it.
+    // After a second of silence little of it is left.
     let silent = after(&mut rate, &mut at, Duration::from_secs(1), 0);
     assert!(silent < down / 20.0, "{silent}");
 }
@@ -319,7 +319,7 @@ fn few_records_in_a_short_time_say_nothing() {
     let mut at = (0, Instant::now());
     let mut rate = Rate::new(at.1);
     assert!(after(&mut rate, &mut at, Duration::from_micros(10), 3) < 1e-9);
-    // They count with those that come later.
+    // They count together with later ones.
     let both = after(&mut rate, &mut at, Duration::from_micros(9_990), 7);
     assert!((both - 500.0).abs() < 1e-6, "{both}");
     let many = after(&mut rate, &mut at, Duration::from_millis(1), 1_000);

@@ -1,15 +1,16 @@
-//! The calls of one thread at one site, added up, and the histogram of their durations.
+//! The totals of one thread's calls at one site, and the histogram of their durations.
 //!
 //! One thread writes, the collector reads meanwhile, and neither waits for the other:
 //!
-//! - The owner says which call it is adding before (`begun`) and after (`count`), so that a reader
-//!   sees whether it has caught the owner in between (a sequence lock, after H. Boehm, "Can seqlocks
-//!   get along with programming language memory models?").
-//! - Nothing is taken away from the owner. The sums grow, and the reader remembers what it has taken.
-//! - Minimum and maximum cannot be subtracted. Hence the reader also asks the owner to begin anew, by
-//!   taking back `ticket`; the owner's next call sees that, keeps what the reader has not taken (its
-//!   calls between the request and its noticing) and begins with that.
-//!   Whoever sleeps is not asked for anything: what it has added does not change.
+//! - The owner publishes the number of a call before it adds it (`begun`) and after it (`count`).
+//!   So a reader sees whether the owner was in between (a sequence lock, after H. Boehm, "Can
+//!   seqlocks get along with programming language memory models?").
+//! - The reader changes none of the totals. The sums grow, and the reader remembers what it has
+//!   taken.
+//! - Minimum and maximum cannot be subtracted. Therefore the reader also asks the owner to start
+//!   over, by taking back `ticket`. The owner's next call sees this. It keeps the calls that the
+//!   reader has not taken (those between the request and this call) and starts over with them.
+//!   The request does not disturb a sleeping owner: its totals do not change.
 
 use std::sync::PoisonError;
 
@@ -19,7 +20,7 @@ use crate::clock::{is_in_ticks, nanoseconds_a_tick, tag_of};
 use crate::probe::site::SiteNumber;
 use crate::queue::sync::{AtomicU32, AtomicU64, Mutex, MutexGuard, Ordering, fence};
 
-/// So often a reader that has caught the owner at work looks again before it leaves the cell for the
+/// How often a reader that finds the owner at work tries again before it leaves the cell until the
 /// next time.
 const LOOKS: usize = if cfg!(all(test, baler_loom)) {
     2
@@ -27,23 +28,23 @@ const LOOKS: usize = if cfg!(all(test, baler_loom)) {
     1_000
 };
 
-/// What no queues have as their tag, and no site as its state.
+/// This is neither a tag of queues nor a state of a site.
 const ASKED: u32 = 1;
 
-/// The calls of one thread at one site. It is never freed, but used again.
+/// The totals of one thread's calls at one site. It is never freed, but reused.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(super) struct Cell {
-    /// The tag of the queues whose collector takes it; [`ASKED`] asks the owner to begin anew.
+    /// The tag of the queues whose collector takes it; [`ASKED`] asks the owner to start over.
     ticket: AtomicU32,
-    /// The number of the call that is being added, or was last.
+    /// The number of the call that is being added, or was added last.
     begun: AtomicU64,
     /// The number of the call that was added last.
     count: AtomicU64,
     sum: AtomicU64,
     min: AtomicU64,
     max: AtomicU64,
-    /// When the first call began and the last one ended.
+    /// The start of the first call, and the end of the last one.
     tin: AtomicU64,
     tout: AtomicU64,
     /// Nanoseconds a tick, as the bits of a floating-point number.
@@ -52,17 +53,17 @@ pub(super) struct Cell {
     accounts: Mutex<Accounts>,
 }
 
-/// What the reader and an owner that begins anew know.
+/// The accounts of the reader, and of an owner that starts over.
 #[derive(Debug)]
 struct Accounts {
     site: SiteNumber,
-    /// Whose the content is.
+    /// The key of the queues to which the content belongs.
     key: u64,
-    /// What was taken of it.
+    /// The part of the content that was taken.
     taken: CallTotals,
 }
 
-/// Calls added up; times are in the unit of the controller's clock.
+/// Totals of calls; times are in the unit of the controller's clock.
 #[derive(Debug, Clone)]
 pub(crate) struct CallTotals {
     pub(crate) count: u64,
@@ -71,8 +72,8 @@ pub(crate) struct CallTotals {
     pub(crate) max: u64,
     pub(crate) tin: u64,
     pub(crate) tout: u64,
-    /// By the number of the bucket, in a cell as [`bucket_of`] has it and outside of it as
-    /// [`LogLinear`]; none without a histogram.
+    /// Indexed by bucket: in a cell by [`bucket_of`], elsewhere by [`LogLinear`]. Empty without a
+    /// histogram.
     pub(crate) buckets: Vec<u64>,
 }
 
@@ -87,10 +88,10 @@ impl CallTotals {
         buckets: Vec::new(),
     };
 
-    /// What was added since `taken`.
+    /// Returns the totals since `taken`.
     ///
-    /// Of a single call everything is known; for more, minimum and maximum may be those of calls
-    /// that were taken before: never too narrow, and exact over both.
+    /// For a single call they are exact. For more calls, minimum and maximum may come from calls
+    /// that were taken before: they are never too narrow, and exact over both.
     fn since(mut self, taken: &Self) -> Self {
         if taken.count == 0 {
             return self;
@@ -136,13 +137,13 @@ macro_rules! const_but_for_loom {
 }
 
 impl Cell {
-    /// An empty one, with or without a histogram.
+    /// Returns an empty cell, with or without a histogram.
     pub(super) fn new(site: SiteNumber, has_histogram: bool) -> Self {
         Self::with(site, has_histogram.then(empty_histogram))
     }
 
     const_but_for_loom! {
-    /// An empty one with this histogram.
+    /// Returns an empty cell with this histogram.
     pub(super) fn with(site: SiteNumber, histogram: Option<Histogram>) -> Self {
         Self {
             ticket: AtomicU32::new(ASKED),
@@ -185,17 +186,17 @@ impl Cell {
         self.count_call(tout.saturating_sub(tin), tout, bucket);
     }
 
-    /// Whether the owner may add a call for the queues with this tag without beginning anew.
+    /// Whether the owner may add a call for the queues with this tag without starting over.
     #[inline(always)]
     fn is_for(&self, tag: u32) -> bool {
         self.ticket.load(Ordering::Relaxed) == tag
     }
 
-    /// Adds a call between two ticks, if nothing is unusual; a marked time is. Only the owner may
-    /// call it.
+    /// Adds a call between two ticks in the usual case; returns whether it did. A marked time is
+    /// unusual. Only the owner may call it.
     #[inline(always)]
     pub(super) fn add_fast<const HISTOGRAM: bool>(&self, tag: u32, tin: u64, tout: u64) -> bool {
-        // What is marked is greater. Of no duration there is no exponent.
+        // A marked time is greater. A duration of 0 has no exponent.
         if tout <= tin {
             return false;
         }
@@ -206,7 +207,7 @@ impl Cell {
         let bucket = if HISTOGRAM {
             let rate = f64::from_bits(self.rate.load(Ordering::Relaxed));
             let bucket = bucket_of(to_f64(duration) * rate);
-            // Without the histogram.
+            // Without a histogram.
             let Some(bucket) = self.histogram.as_ref().and_then(|all| all.get(bucket)) else {
                 return false;
             };
@@ -218,10 +219,11 @@ impl Cell {
         true
     }
 
-    /// Counts a call for which there is room, and another one in its bucket.
+    /// Counts a call for which there is room, and a call in its bucket.
     #[inline(always)]
     fn count_call(&self, duration: u64, tout: u64, bucket: Option<&AtomicU64>) {
-        // Only the owner writes: a load and a store are as good as an addition, and one instruction.
+        // Only the owner writes, so a load and a store are as good as an atomic addition, and
+        // cheaper.
         let add = |word: &AtomicU64, more: u64, order| {
             word.store(word.load(Ordering::Relaxed).wrapping_add(more), order);
         };
@@ -241,7 +243,7 @@ impl Cell {
         add(&self.count, 1, Ordering::Release);
     }
 
-    /// Begins anew with what nobody has taken, as the owner.
+    /// Starts over with the calls that were not taken, as the owner.
     #[cold]
     #[inline(never)]
     fn begin_anew(&self, key: u64, tin: u64) {
@@ -249,7 +251,7 @@ impl Cell {
         let mut rest = if accounts.key == key {
             self.load().since(&accounts.taken)
         } else {
-            // Its collector has ended without it: monitoring was off.
+            // The collector of this content has ended without taking it: monitoring was off.
             CallTotals::EMPTY
         };
         if rest.count == 0 {
@@ -268,8 +270,8 @@ impl Cell {
         self.ticket.store(tag_of(key), Ordering::Relaxed);
     }
 
-    /// Takes what was added since the last time, if it is for the queues with this key, and asks the
-    /// owner to begin anew.
+    /// Takes the totals since the last time, if they belong to the queues with this key, and asks
+    /// the owner to start over.
     pub(super) fn take(&self, key: u64, take: &mut impl FnMut(SiteNumber, CallTotals)) {
         let mut accounts = self.accounts();
         if accounts.key != key {
@@ -277,7 +279,7 @@ impl Cell {
         }
         let site = accounts.site;
         self.ticket.store(ASKED, Ordering::Relaxed);
-        // What the owner has added before it sees the request is seen now or the next time.
+        // Calls that the owner adds before it sees the request are taken now or the next time.
         fence(Ordering::SeqCst);
         let Some(content) = self.look() else {
             return;
@@ -289,7 +291,7 @@ impl Cell {
         }
     }
 
-    /// What is in it; `None` if the owner was at work all the time.
+    /// Returns its content; `None` if the owner was at work all the time.
     fn look(&self) -> Option<CallTotals> {
         (0..LOOKS).find_map(|_| {
             let count = self.count.load(Ordering::Acquire);
@@ -318,7 +320,7 @@ impl Cell {
         }
     }
 
-    /// Replaces its contents, as the owner and with its accounts.
+    /// Replaces its content; the caller is the owner and holds the accounts.
     fn store(&self, content: &CallTotals) {
         self.sum.store(content.sum, Ordering::Relaxed);
         self.min.store(content.min, Ordering::Relaxed);
@@ -334,28 +336,29 @@ impl Cell {
     }
 }
 
-/// The histogram of a cell, by [`bucket_of`].
+/// The histogram of a cell, indexed by [`bucket_of`].
 pub(super) type Histogram = Box<[AtomicU64; BUCKETS]>;
 
-/// A bucket for each four leading bits behind the first one and each power of two up to 2^63.
+/// A bucket for each value of the four bits after the leading one, and each power of two up to
+/// 2^63.
 pub(super) const BUCKETS: usize = if cfg!(all(test, baler_loom)) {
     2
 } else {
     64 << 4
 };
 
-/// The bucket for nothing: that of 2^63 nanoseconds, nearly 300 years, which no call takes.
+/// The bucket for zero: the bucket of 2^63 nanoseconds, nearly 300 years, which no call takes.
 const ZERO_BUCKET: usize = 62 << 4;
 
-/// Powers of two from this one on, 73 years, are not those of durations but of fractions of a
-/// nanosecond, a few ticks, for of the exponent there are only the lowest bits.
+/// Powers of two from here on (73 years) stand for fractions of a nanosecond, that is, a few ticks:
+/// only the lowest bits of the exponent are kept.
 const FRACTION: usize = 61;
 
 /// Longer calls count as one of this number of nanoseconds.
 const LONGEST: u64 = 1 << (FRACTION - 1);
 
-/// The number of the bucket for a number of nanoseconds above 0 in a cell: the lowest bits of the
-/// exponent and the leading bits of the number, which a processor finds in the floating-point number
+/// Returns the bucket in a cell for a number of nanoseconds above 0: the lowest bits of the
+/// exponent and the leading bits of the number. In a floating-point number a processor finds them
 /// by a shift.
 ///
 /// Each of these buckets is within one of
@@ -363,12 +366,12 @@ const LONGEST: u64 = 1 << (FRACTION - 1);
 #[inline(always)]
 fn bucket_of(nanoseconds: f64) -> usize {
     let bits = usize::try_from(nanoseconds.to_bits() >> 48).unwrap_or(0);
-    // So many that the compiler sees that there is such a bucket.
+    // Shows the compiler that this bucket exists.
     bits % BUCKETS
 }
 
-/// The bucket of [`LogLinear`](baler_common::record::timing::LogLinear) that holds this bucket of a
-/// cell.
+/// Returns the bucket of [`LogLinear`](baler_common::record::timing::LogLinear) that holds this
+/// bucket of a cell.
 fn log_linear(bucket: usize) -> usize {
     // The exponent of 1 is 1,023.
     let (exponent, leading) = (((bucket >> 4) + 1) % 64, (bucket & 15) | 16);
@@ -385,8 +388,8 @@ fn empty_histogram() -> Histogram {
     Box::new(std::array::from_fn(|_| AtomicU64::new(0)))
 }
 
-/// As a signed number, for which there is one instruction; durations are less than half of all
-/// numbers.
+/// Converts as a signed number, for which there is one instruction. Durations are less than half of
+/// all numbers.
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "a bucket has four leading bits")]
 fn to_f64(duration: u64) -> f64 {

@@ -1,4 +1,4 @@
-//! All cells, and which of them are a thread's.
+//! All cells, and their owners.
 
 use std::cell::{Cell as Slot, RefCell};
 use std::collections::HashMap;
@@ -10,25 +10,25 @@ use super::super::site::SiteNumber;
 use super::cell::{CallTotals, Cell};
 use crate::queue::Inside;
 
-/// Cells are never freed, so that a thread may keep a plain reference to its own; there are as many
-/// as there were threads at a site at once.
+/// Cells are never freed, so that a thread may keep a plain reference to its own. There are as many
+/// cells as threads were at a site at once.
 static CELLS: Mutex<Option<Cells>> = Mutex::new(None);
 
 #[derive(Default)]
 struct Cells {
     all: Vec<&'static Cell>,
-    /// Those that are nobody's, by site.
+    /// Cells without an owner, by site.
     free: HashMap<SiteNumber, Vec<&'static Cell>>,
 }
 
-/// Where a thread keeps its cell of one site: a thread-local variable beside the site.
+/// A thread's reference to its cell of one site: a thread-local variable beside the site.
 ///
-/// It has no destructor, so that reading it needs no check; it is emptied when the thread ends.
+/// It has no destructor, so that reading it needs no check. It is emptied when the thread ends.
 #[derive(Debug)]
 pub struct CellSlot(Slot<&'static Cell>);
 
-/// What a thread without a cell has, so that a call needs not ask whether it has one: nothing is
-/// ever added to it, for its owner would have to begin anew first, and it has none.
+/// The cell of a thread without one, so that a call need not check. Nothing is ever added to it:
+/// its owner would have to start over first, and it has no owner.
 #[cfg(not(all(test, baler_loom)))]
 const fn placeholder() -> &'static Cell {
     static PLACEHOLDER: Cell = Cell::with(SiteNumber::FIRST, None);
@@ -41,7 +41,7 @@ const fn placeholder() -> &'static Cell {
     loop {}
 }
 
-/// The cells that are a thread's.
+/// The cells that a thread owns.
 struct ThreadCells(RefCell<Vec<(SiteNumber, &'static Cell, &'static LocalKey<CellSlot>)>>);
 
 thread_local! {
@@ -64,7 +64,7 @@ impl Drop for ThreadCells {
 }
 
 impl CellSlot {
-    /// Without a cell.
+    /// Creates a slot without a cell.
     #[cfg_attr(
         feature = "enable",
         expect(clippy::new_without_default, reason = "made in a constant only")
@@ -73,13 +73,13 @@ impl CellSlot {
         Self(Slot::new(placeholder()))
     }
 
-    /// The thread's cell, or one to which nothing can be added.
+    /// Returns the thread's cell, or the placeholder, to which nothing can be added.
     #[inline(always)]
     pub(super) fn cell(&self) -> &'static Cell {
         self.0.get()
     }
 
-    /// The thread's cell, if it has one.
+    /// Returns the thread's cell, if it has one.
     pub(super) fn own(&self) -> Option<&'static Cell> {
         let cell = self.0.get();
         (!ptr::eq(cell, placeholder())).then_some(cell)
@@ -87,7 +87,7 @@ impl CellSlot {
 }
 
 impl Cells {
-    /// One that is nobody's, with all that its last owner has left in it.
+    /// Returns a cell without an owner, with all content that its last owner has left.
     fn find(&mut self, site: SiteNumber, has_histogram: bool) -> &'static Cell {
         if let Some(cell) = self.free.get_mut(&site).and_then(Vec::pop) {
             return cell;
@@ -98,8 +98,8 @@ impl Cells {
     }
 }
 
-/// Runs with all cells. To be called inside, so that nothing that this thread calls meanwhile (an
-/// allocator with probes, say) waits for it.
+/// Runs with all cells. The caller must be inside, so that no code that this thread calls meanwhile
+/// (for example an allocator with probes) waits for the lock.
 fn with_cells<T>(run: impl FnOnce(&mut Cells) -> T) -> T {
     let mut cells = lock();
     run(cells.get_or_insert_with(Cells::default))
@@ -109,11 +109,11 @@ fn lock() -> MutexGuard<'static, Option<Cells>> {
     CELLS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps all other threads from getting a cell.
+/// While it lives, no other thread can get a cell.
 #[cfg(unix)]
 pub(crate) struct CellsHold(MutexGuard<'static, Option<Cells>>);
 
-/// To be called inside.
+/// The caller must be inside.
 #[cfg(unix)]
 pub(crate) fn hold_cells() -> CellsHold {
     CellsHold(lock())
@@ -121,7 +121,7 @@ pub(crate) fn hold_cells() -> CellsHold {
 
 #[cfg(unix)]
 impl CellsHold {
-    /// In the child of a fork: forgets all cells, which are the parent's, and frees nothing.
+    /// In the child of a fork: forgets all cells, which belong to the parent, and frees nothing.
     pub(crate) fn forget(&mut self) {
         std::mem::forget(self.0.take());
         let forget = |mine: &ThreadCells| {
@@ -135,12 +135,12 @@ impl CellsHold {
     }
 }
 
-/// Gives this thread a cell of a site, all of whose calls have a histogram or none. To be called
-/// inside.
+/// Gives this thread a cell of a site. All calls of a site have a histogram, or none has. The
+/// caller must be inside.
 ///
 /// # Errors
 ///
-/// The thread is about to end and can keep none.
+/// The thread is about to end and cannot keep a cell.
 pub(super) fn own_cell(
     site: SiteNumber,
     has_histogram: bool,
@@ -154,7 +154,7 @@ pub(super) fn own_cell(
     })
 }
 
-/// Runs with a cell of a site that is nobody's. To be called inside.
+/// Runs with a cell of a site that has no owner. The caller must be inside.
 pub(super) fn with_spare_cell(
     site: SiteNumber,
     has_histogram: bool,
@@ -167,7 +167,8 @@ pub(super) fn with_spare_cell(
     });
 }
 
-/// Takes from each cell, by the number of its site, what was added to it for the queues with this key since the last time.
+/// Takes from each cell the totals since the last time for the queues with this key. Passes them
+/// with the number of the site.
 pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, CallTotals)) {
     let all = {
         let _inside = Inside::enter();

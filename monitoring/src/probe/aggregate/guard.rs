@@ -10,11 +10,11 @@ use crate::clock::{is_in_ticks, nanoseconds, ticks, unmarked};
 use crate::controller;
 use crate::queue;
 
-/// A call, synchronous or not, that is added up when the guard is dropped, on whatever thread that is.
+/// A call, synchronous or not. It is added to a cell when the guard is dropped, on whatever thread.
 #[derive(Debug)]
 #[must_use = "the call ends at once unless the guard is kept in a variable"]
 pub struct AggregatedGuard<const HISTOGRAM: bool> {
-    /// When it began, as rows have it; 0 if it is not recorded.
+    /// The start of the call in the form of a row; 0 if the call is not recorded.
     tin: u64,
     site: &'static Site,
     slot: &'static LocalKey<CellSlot>,
@@ -50,8 +50,8 @@ fn end<const HISTOGRAM: bool>(site: &'static Site, slot: &'static LocalKey<CellS
     }
 }
 
-/// Ends the first call of a site on this thread, one that begins its cell anew, or one that has no
-/// ticks.
+/// Ends a call in the unusual cases: the first call of a site on this thread, a call that starts
+/// its cell over, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn end_slowly<const HISTOGRAM: bool>(
@@ -70,7 +70,7 @@ fn end_slowly<const HISTOGRAM: bool>(
     let (tin, tout) = match (unmarked(tin), unmarked(tout)) {
         (None, None) => (tin, tout),
         (Some(tin), Some(tout)) => (tin as u64, tout as u64),
-        // Of two clocks no duration can be had.
+        // Times of two clocks give no duration.
         _ => return,
     };
     let duration = tout.saturating_sub(tin);
@@ -85,7 +85,7 @@ fn end_slowly<const HISTOGRAM: bool>(
     let own = slot.with(CellSlot::own);
     match own.map_or_else(|| own_cell(site, HISTOGRAM, slot), Ok) {
         Ok(cell) => add(cell),
-        // A thread that is about to end keeps no cell.
+        // A thread that is about to end cannot keep a cell.
         Err(_) => with_spare_cell(site, HISTOGRAM, add),
     }
 }

@@ -1,14 +1,14 @@
-//! Calls that are added up where they are made, so that most of them leave no record.
+//! Calls that are added up where they are made, so that most of them make no record.
 //!
 //! ```text
 //! call -> [cell of this thread and site] -> collector: one record a cell and interval
 //! ```
 //!
-//! A thread adds its calls to a cell of its own by plain loads and stores ([`cell`]).
-//! The collector takes what was added since the last time, at each interval, at a flush and at the
-//! end, whether the thread goes on, sleeps or has ended; the cells of ended threads are given to new
-//! ones with all that is in them ([`cells`]).
-//! The totals become records: [`AggregatedDurationRecord`](baler_common::record::timing::AggregatedDurationRecord).
+//! A thread adds its calls to a cell of its own by plain loads and stores ([`cell`]). At each
+//! interval, at a flush and at the end, the collector takes the totals since the last time. It does
+//! so whether the thread runs, sleeps or has ended. New threads get the cells of ended threads with
+//! all their content ([`cells`]). The totals become records:
+//! [`AggregatedDurationRecord`](baler_common::record::timing::AggregatedDurationRecord).
 
 mod cell;
 mod cells;

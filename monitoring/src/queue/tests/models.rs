@@ -1,8 +1,8 @@
 //! Models of the queues under loom, which tries every order in which threads can interleave and
 //! every value that a relaxed load may see (bounded in how often a thread is interrupted).
 //!
-//! What is per thread in the program ([`super::super::emit`], [`super::super::thread_block`]) is an [`Owner`] here, for
-//! loom's threads share the storage of one.
+//! Data that is per thread in the program ([`super::super::emit`], [`super::super::thread_block`])
+//! is an [`Owner`] here, because loom's threads share one storage.
 
 use std::sync::{Arc, OnceLock};
 
@@ -16,7 +16,7 @@ use super::super::set::QueueSet;
 use super::super::thread_queue::{Outcome, ThreadQueue};
 use super::super::{BlockReader, Overflow, QueueRow, flat_rows};
 
-/// So large that two rows fill a block of 16 words.
+/// With this size two rows fill a block of 16 words.
 const FIELDS: usize = 40;
 const FIELD_WORDS: usize = FIELDS / 8;
 
@@ -95,7 +95,7 @@ impl Owner {
         pushed.outcome == Outcome::Appended
     }
 
-    /// As a probe does; whether the call was taken.
+    /// Acts like a probe; returns whether the call was accepted.
     fn call(&mut self, number: u64) -> bool {
         let call = [super::super::KIND_CALL, number, 0, 0, 0];
         let open = self.open.as_ref();
@@ -155,7 +155,7 @@ fn rows_arrive_whole_and_in_order_while_blocks_are_handed_over() {
         });
         let mut numbers = Vec::new();
         drain(&set, &mut numbers);
-        // While the thread goes on, the figures are those of some moment.
+        // While the thread emits, the figures belong to some moment.
         assert_adds_up(&set, &numbers);
         emitter.join().unwrap();
         drain(&set, &mut numbers);
@@ -255,13 +255,13 @@ fn what_was_said_to_be_taken_at_a_shutdown_arrives_and_nothing_else() {
         let taken = emitter.join().unwrap();
         drain(&set, &mut numbers);
         assert_eq!(numbers.split_first(), Some((&0, taken.as_slice())));
-        // What was counted once the queues were closed did not change.
+        // Counts did not change after the queues were closed.
         assert_eq!(counts.emitted, u64::try_from(numbers.len()).unwrap());
         assert_eq!(set.counts().emitted, counts.emitted);
     });
 }
 
-/// What the closed queues do not take goes to those of the next controller, so each call is in the
+/// Calls that the closed queues refuse go to the next controller's queues. So each call is in the
 /// account of exactly one of them.
 #[test]
 fn calls_that_end_during_a_handover_are_in_the_account_of_one_controller() {
@@ -295,7 +295,7 @@ fn thread_that_waits_for_room_is_woken_and_loses_nothing() {
         assert!((0..4).all(|number| owner.emit(number)));
         let emitter = thread::spawn(move || assert!(owner.emit(4)));
         let mut numbers = Vec::new();
-        // Loom's waits have no timeout: a wake-up that is missed is a deadlock.
+        // Loom's waits have no timeout: a missed wake-up is a deadlock.
         drain(&set, &mut numbers);
         emitter.join().unwrap();
         drain(&set, &mut numbers);

@@ -1,4 +1,4 @@
-//! What goes into the queues, and what comes out of them.
+//! The input and the output of the queues.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier, OnceLock};
@@ -14,7 +14,7 @@ use super::super::thread_queue::Outcome;
 use super::super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 
-/// Counts how often the collector would have been woken.
+/// Counts wake-ups of the collector.
 #[derive(Default)]
 struct WakeCounter(AtomicU64);
 
@@ -116,7 +116,7 @@ fn rows_come_out_as_they_went_in_and_the_collector_is_woken_when_a_quarter_is_us
     assert!((1..=3).contains(&wakes.0.load(Ordering::Relaxed)));
     assert!(set.bytes() >= 256 << 10);
     assert_eq!(drain(&set), (0..quarter + 2_000).collect::<Vec<_>>());
-    // The block that is open stays the thread's.
+    // The open block stays with its thread.
     assert_eq!(set.bytes(), 32 << 10);
     assert!(emit(&set, 0));
     assert_eq!(drain(&set), [0]);
@@ -195,7 +195,7 @@ fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
                     assert!(emit(set, number));
                     full.wait();
                     done.wait();
-                    // It goes on in the block that no longer counts.
+                    // The thread continues in the block that does not count any more.
                     assert!(emit(set, 100 + number));
                 });
             }
@@ -204,7 +204,7 @@ fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
                 let set = &set;
                 scope.spawn(move || (0..50).filter(|_| emit(set, 50)).count())
             };
-            // As the collector does when it is woken.
+            // Like the collector when it is woken.
             let by = Instant::now() + Duration::from_secs(20);
             let mut numbers = Vec::new();
             while wakes.0.load(Ordering::Relaxed) == 0 {
@@ -216,7 +216,7 @@ fn blocks_that_idle_threads_hold_are_room_for_others_once_they_are_read() {
                 assert!(Instant::now() < by, "{overflow:?}: {:?}", set.counts());
             }
             let taken = other.join().unwrap();
-            // A refusal may have come after the last look.
+            // A refusal may have come after the last check.
             drain(&set);
             assert!(emit(&set, 7), "there is room for {overflow:?}");
             if matches!(overflow, Overflow::Block | Overflow::BlockTimeout(_)) {

@@ -1,4 +1,4 @@
-//! What a thread's queue holds, under its lock.
+//! The state of a thread's queue, under its lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -14,38 +14,38 @@ use super::super::set::QueueSet;
 pub(super) struct QueueState {
     /// Oldest first.
     pub(super) blocks: VecDeque<QueuedBlock>,
-    /// Whether the last of them is a block to which its owner goes on appending.
+    /// Whether the owner still appends to the last block.
     pub(super) is_open: bool,
-    /// Whether the collector has begun to read the first of them: nobody else may take it.
+    /// Whether the collector has begun to read the first block. No other thread may take it then.
     pub(super) is_claimed: bool,
-    /// Whether there is a thread that appends.
+    /// Whether a thread appends to the queue.
     pub(super) is_owned: bool,
-    /// How large the next block is.
+    /// The size of the next block.
     pub(super) next_words: usize,
-    /// Records in blocks that are not open any more, of all time.
+    /// Records in blocks that are not open any more, since the beginning.
     pub(super) appended: u64,
     /// Records that were read or evicted.
     pub(super) taken: u64,
-    /// Records that were emitted and not appended.
+    /// Records that were emitted and refused.
     pub(super) refused: u64,
     pub(super) lost: Losses,
-    /// Records whose threads have let go of the lock to make room.
+    /// Records whose threads have released the lock to make room.
     pub(super) waiting: u64,
-    /// Whether the collector was woken because there is no room; until there is again.
+    /// Whether the collector was woken for lack of room; reset when there is room again.
     pub(super) woke_collector: bool,
-    /// Nothing is taken or counted any more.
+    /// The queue accepts and counts no more records.
     pub(super) closed: bool,
 }
 
 /// A block of a queue.
 #[derive(Debug)]
 pub(super) struct QueuedBlock {
-    /// Less is older.
+    /// A lower number is older.
     pub(super) age: u64,
     pub(super) block: Arc<Block>,
-    /// How far it is filled, unless it is open.
+    /// The fill position, unless the block is open.
     pub(super) end: Extent,
-    /// How far the collector has it.
+    /// The collector's read position.
     pub(super) read: Extent,
     /// The bytes that are charged for it.
     pub(super) charged: usize,
@@ -88,7 +88,7 @@ impl QueueState {
         });
     }
 
-    /// Ends the open block, if there is one: its extent does not change any more.
+    /// Closes the open block, if there is one: its extent does not change any more.
     pub(super) fn close_open(&mut self, seal: impl FnOnce(&Block) -> Extent) {
         let Some(end) = self.open_block().map(|block| seal(block)) else {
             return;
@@ -110,14 +110,14 @@ impl QueueState {
         self.lost.add(reason, 1);
     }
 
-    /// The position of the oldest block that neither the collector reads nor the owner fills.
+    /// The position of the oldest block that is neither being read nor filled.
     pub(super) fn evictable(&self) -> Option<usize> {
         let first = usize::from(self.is_claimed);
         let end = self.blocks.len().saturating_sub(usize::from(self.is_open));
         (first < end).then_some(first)
     }
 
-    /// Takes the oldest block that may be evicted, and counts its records as lost.
+    /// Evicts the oldest block that may be evicted, and counts its records as lost.
     pub(super) fn evict(&mut self) -> Option<QueuedBlock> {
         let queued = self.blocks.remove(self.evictable()?)?;
         self.taken = self.taken.saturating_add(queued.end.rows);

@@ -1,4 +1,4 @@
-//! Switching probes one by one, by patterns: by calls, by a file, for a part of the time.
+//! Switching single probes by patterns: by calls, by a file, for a part of the time.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn block() {
     let _probe = enter!("warehouse::pack");
 }
 
-/// Runs with an installed controller; the operations recorded meanwhile.
+/// Runs with an installed controller; returns the operations recorded meanwhile.
 fn record(
     set_up: impl FnOnce(ControllerBuilder) -> ControllerBuilder,
     run: impl FnOnce(&Controller),
@@ -150,7 +150,7 @@ fn the_patterns_of_the_installed_controller_count() {
             let medium = MemoryMedium::new(MemoryLimits::default());
             let builder = Controller::builder(Box::new(medium.writer())).metadata_record(false);
             let other = builder.start().unwrap();
-            // Not installed: of no account.
+            // It is not installed, so it has no effect.
             other.activate("*").unwrap();
             call_all();
             other.install();
@@ -234,7 +234,7 @@ fn a_file_is_read_at_the_start_and_when_it_changes() {
         await_that("activation of all", || {
             controller.is_probe_active("a.B.c()")
         });
-        // What the application says prevails until the file changes.
+        // The application's patterns apply until the file changes.
         controller.deactivate("*").unwrap();
         fs::write(&path, "+ x.Y.z()\n").unwrap();
         await_that("the file", || is_active(controller));
@@ -254,7 +254,7 @@ fn the_file_is_never_read_again_at_interval_zero() {
         |controller| {
             told.await_news("cannot be read");
             fs::write(&path, "- *\n").unwrap();
-            // The collector runs, and does not look.
+            // The collector runs, but does not check the file.
             for _ in 0..10 {
                 call_all();
                 controller.flush(PATIENCE).unwrap();

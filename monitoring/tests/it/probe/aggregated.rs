@@ -1,4 +1,4 @@
-//! Probes whose calls are added up: every call is in exactly one record.
+//! Aggregated probes: every call is in exactly one record.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -127,7 +127,7 @@ fn the_counts_add_up_to_the_calls_while_threads_come_and_go() {
     let calls = AtomicU64::new(0);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        // Two that go on all the time, and two that begin one thread after another.
+        // Two that run all the time, and two that begin one thread after another.
         for _ in 0..2 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {

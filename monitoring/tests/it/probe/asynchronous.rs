@@ -90,7 +90,7 @@ fn tasks_interleaved_on_one_thread_do_not_mix() {
     while !tasks.is_empty() {
         tasks.retain_mut(|task| {
             let pending = poll_once(task.as_mut()).is_pending();
-            // What runs between the polls is no part of the task.
+            // Code between the polls is not part of the task.
             note();
             pending
         });
@@ -113,7 +113,7 @@ fn tasks_that_change_threads_at_each_poll_keep_their_trace() {
     }
     let unfinished = AtomicUsize::new(20);
     std::thread::scope(|scope| {
-        // Whoever finds a task unfinished hands it to the other.
+        // A thread that finds a task unfinished passes it to the other.
         let unfinished = &unfinished;
         let relay = |from: mpsc::Receiver<Task>, to: mpsc::Sender<Task>| {
             move || {

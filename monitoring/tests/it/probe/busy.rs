@@ -35,7 +35,7 @@ fn busy_time_is_that_of_the_polls_and_total_time_that_between_them_too() {
     clock.advance(1_000);
     assert!(poll_once(future.as_mut()).is_pending());
     clock.advance(1_000);
-    // The task goes on in another thread.
+    // The task continues in another thread.
     assert_eq!(
         std::thread::spawn(move || block_on(future)).join().unwrap(),
         1

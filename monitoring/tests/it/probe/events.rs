@@ -81,8 +81,8 @@ fn events(batches: &[RecordBatch]) -> Vec<Event> {
 
 /// The traces as call trees, `root(first second!cause)`, by their metadata in the order of emission.
 ///
-/// Fails where Kieker's `EventRecordTraceReconstruction` would: when numbers have gaps, when a call ends
-/// that is not the innermost one, when a trace has no metadata.
+/// Fails where Kieker's `EventRecordTraceReconstruction` would: if numbers have gaps, if a call
+/// ends that is not the innermost one, or if a trace has no metadata.
 fn reconstruct(batches: &[RecordBatch]) -> Vec<(TraceMetadata, String)> {
     let mut traces: BTreeMap<i64, Vec<Event>> = BTreeMap::new();
     for event in events(batches) {
@@ -482,7 +482,7 @@ fn branches_that_run_at_once_are_traces_that_name_their_parent() {
     assert_eq!(trees, ["both(carry carry)", "carry"]);
     let (first, second) = (&traces[0].0, &traces[1].0);
     assert_eq!(second.parent_trace_id, first.trace_id);
-    // What had happened last were the beginnings of `both` and of the first `carry`.
+    // The last events before were the beginnings of `both` and of the first `carry`.
     assert_eq!(second.parent_order_id, 1);
 }
 
@@ -578,7 +578,7 @@ fn a_sampled_call_records_its_events() {
     assert_eq!((of("sampled!no hat left"), of("sampled_later")), (10, 10));
 }
 
-/// With the processor's counter, where it can be trusted: times come by another way then.
+/// With the processor's counter, if it can be trusted: times are then read in another way.
 #[test]
 fn events_in_ticks_have_times_in_order_and_failures_too() {
     let _alone = one_at_a_time();

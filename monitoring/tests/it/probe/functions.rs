@@ -1,4 +1,4 @@
-//! Every kind of function, and every way out of it.
+//! Every kind of function, and every way to leave it.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -249,7 +249,7 @@ fn a_function_written_by_a_macro_is_recorded() {
     assert_eq!(reconstruct(&recording.finish()), ["from_a_macro"]);
 }
 
-/// Tells when it is dropped.
+/// Adds its name to the list when it is dropped.
 struct Told<'a>(&'static str, &'a RefCell<Vec<&'static str>>);
 
 impl Drop for Told<'_> {
@@ -258,7 +258,7 @@ impl Drop for Told<'_> {
     }
 }
 
-/// Without and with a probe, each with what it names in another order than that of its arguments.
+/// Without and with a probe; each uses its arguments in another order than their declaration.
 macro_rules! dropping {
     ($(#[$attribute:meta])* $name:ident) => {
         $(#[$attribute])*
@@ -325,7 +325,7 @@ fn arguments_are_dropped_in_the_order_of_a_function_without_a_probe() {
     );
 }
 
-/// What a closure around the body could refuse.
+/// Code that a closure around the body could refuse.
 mod closures {
     use super::*;
 
@@ -359,7 +359,7 @@ mod closures {
     #[probe]
     pub(super) fn deep<T: Copy>(depth: u32, value: T) -> T {
         static CALLS: AtomicU32 = AtomicU32::new(0);
-        // One variable, in however many places the body is called.
+        // There is one variable, even if the body is called in several places.
         assert_eq!(CALLS.fetch_add(1, Ordering::Relaxed), 3 - depth);
         if depth == 0 {
             value

@@ -1,4 +1,4 @@
-//! Traces that go from process to process.
+//! Traces across processes.
 
 use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_monitoring::{TraceContext, TraceParent, in_trace, probe};
@@ -52,7 +52,7 @@ fn each_trace_that_a_request_begins_is_told_with_its_parent() {
         let caller = quarters(0x23ce_929d_0e0e_4736);
         assert_eq!(quarters(*root), caller, "both go to the same lane");
     }
-    // The id of the whole trace goes on, and the next process learns who called it.
+    // The id of the whole trace continues, and the next process learns its caller.
     assert_eq!(sent.trace_id(), parent.trace_id());
     assert_eq!(
         (sent.kieker_trace_id(), sent.kieker_order_id()),

@@ -1,4 +1,4 @@
-//! What probes recorded, as plain values, and the call trees made of it.
+//! The recorded data of probes as plain values, and the call trees made of it.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -20,7 +20,7 @@ pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Far more than anything here takes.
+/// Far longer than any step here.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Records from its creation to [`Recording::finish`], with a clock that stands still.
@@ -67,14 +67,14 @@ impl Recording {
         }
     }
 
-    /// Everything recorded; that of a thread in the order of emission.
+    /// Returns everything recorded; records of a thread are in the order of emission.
     pub(crate) fn finish(self) -> Vec<Execution> {
         let batches = self.finish_all();
         let records = batches.iter().flat_map(RecordBatch::records);
         records.map(execution).collect()
     }
 
-    /// Everything recorded, of whatever type.
+    /// Returns everything recorded, of any type.
     pub(crate) fn finish_all(self) -> Vec<RecordBatch> {
         let stats = self.controller.shutdown(PATIENCE).stats;
         assert_eq!(stats.emitted, stats.delivered, "{stats:?}");
@@ -84,13 +84,13 @@ impl Recording {
         batches
     }
 
-    /// Has everything delivered that was emitted before.
+    /// Waits until everything that was emitted before is delivered.
     pub(crate) fn flush(&self) {
         self.controller.flush(PATIENCE).unwrap();
     }
 }
 
-/// What is in the medium, chunk by chunk.
+/// Returns the content of the medium, chunk by chunk.
 pub(crate) fn drain(medium: &MemoryMedium) -> Vec<RecordBatch> {
     medium.end();
     let mut reader = medium.reader();
@@ -140,10 +140,10 @@ impl Execution {
     }
 }
 
-/// The traces among the records, as call trees: `root(first second(inner))`, sorted.
+/// Returns the traces among the records, as call trees: `root(first second(inner))`, sorted.
 ///
-/// Fails where Kieker's trace reconstruction would call a trace broken: when its eoi are not 0, 1, 2
-/// and so on, or when an ess is more than one above that of the call before.
+/// Fails where Kieker's trace reconstruction would call a trace broken: if its eoi are not 0, 1, 2
+/// and so on, or if an ess is more than one above the ess of the call before.
 pub(crate) fn reconstruct(records: &[Execution]) -> Vec<String> {
     let mut traces: BTreeMap<i64, Vec<&Execution>> = BTreeMap::new();
     for record in records {

@@ -1,5 +1,5 @@
 //! A signal handler that emits and calls a function with a probe, on a thread that does the same.
-//! Its records may be dropped. They are counted, corrupt nothing and block nobody.
+//! Its records may be dropped. They are counted, corrupt nothing and block no thread.
 
 #![cfg(all(target_arch = "x86_64", target_os = "linux"))]
 #![expect(
@@ -19,13 +19,13 @@ use libc::SIGTRAP;
 use super::recording::{execution, of_type, one_at_a_time};
 use crate::support::{Medium, Mode, PATIENCE, plain};
 
-/// What is emitted, by the loop and by the handler.
+/// The record that the loop and the handler emit.
 #[derive(Debug, Clone, Copy, PartialEq, Record)]
 #[record(name = "test.Mark")]
 struct Mark {
     is_handler: bool,
     number: u64,
-    /// The number's complement: what was written by two does not fit together.
+    /// The number's complement. If two emits mixed their fields, they would not match.
     complement: u64,
 }
 
@@ -49,7 +49,7 @@ fn handled() {}
 #[probe(record = duration)]
 fn handled_briefly() {}
 
-/// So many records are made by one round of [`work`].
+/// The number of records of one round of [`work`].
 const OF_EACH: u64 = 3;
 
 fn work(number: u64) {
@@ -69,7 +69,7 @@ fn handle() {
     emit(&mark(true, number));
 }
 
-/// Everything is in exactly one place, and whole; how many records of the handler were lost.
+/// Checks that every record is in exactly one place, and whole. Returns the handler's lost records.
 fn check(rounds: u64, batches: &[RecordBatch], lost: u64) {
     let handled = HANDLED.load(Ordering::Relaxed);
     let (mut own, mut others) = (0, 0);
@@ -106,8 +106,8 @@ fn check(rounds: u64, batches: &[RecordBatch], lost: u64) {
     assert_eq!(others + lost, OF_EACH * handled);
 }
 
-/// Runs rounds with the handler registered; how many records were dropped because they interrupted
-/// another one.
+/// Runs rounds with the handler registered. Returns how many records were dropped because they
+/// interrupted another one.
 fn run(rounds: impl FnOnce() -> u64) -> u64 {
     let _alone = one_at_a_time();
     HANDLED.store(0, Ordering::Relaxed);
@@ -135,7 +135,7 @@ fn run(rounds: impl FnOnce() -> u64) -> u64 {
     lost
 }
 
-/// What is done once, such as naming a type, has been done: a handler would wait for it.
+/// Does everything that is done once, such as naming a type: a handler would wait for it.
 fn warm_up() {
     work(0);
     handle();

@@ -28,7 +28,7 @@ fn calls_begun_while_off_stay_unrecorded() {
     let recording = Recording::start();
     recording.switch(false);
     outer(|| (), || recording.switch(true));
-    // The second inner call found no trace: it is one of its own.
+    // The second inner call found no trace: it begins its own.
     inner();
     assert_eq!(reconstruct(&recording.finish()), ["inner", "inner"]);
 }
@@ -45,7 +45,7 @@ fn calls_that_end_while_off_leave_the_stack_in_order() {
         .iter()
         .map(|record| (record.operation(), record.eoi, record.ess))
         .collect();
-    // The first trace was cut off; the second is whole.
+    // The first trace was cut off; the second is complete.
     assert_eq!(positions, [("inner", 1, 1), ("inner", 0, 0)]);
     assert_ne!(records[0].trace_id, records[1].trace_id);
 }

@@ -11,7 +11,7 @@ fn batches_have_a_thousand_instrumented_calls_and_the_first_half_is_warm_up() {
     assert_eq!(case.batch_calls(), 100);
     assert_eq!(case.batches(), (10, 10));
     assert_eq!(case.instrumented_calls(), 40_000);
-    // What does not come out even is rounded up to whole batches.
+    // An incomplete batch is rounded up to a whole one.
     case.calls = 1_001;
     assert_eq!(case.batches(), (5, 6));
     assert_eq!(case.instrumented_calls(), 22_000);

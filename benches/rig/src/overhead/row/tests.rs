@@ -50,7 +50,7 @@ fn rows_are_compared_with_the_controls_beside_them() {
     let mut alone = [row("operation", 34_000)];
     compare(&mut alone);
     assert_eq!(alone[0].times_clock, None);
-    // Other threads are no control.
+    // Rows with other threads are no control.
     rows[1].threads = 2;
     compare(&mut rows);
     assert_eq!(rows[2].times_clock, None);

@@ -93,7 +93,7 @@ fn every_combination_is_a_case_and_each_once() {
     assert_eq!(baler, 2 * 2 * 2 * 2);
     let of = |way| cases.iter().filter(|case| case.way == way).count();
     assert_eq!((of(Way::Pipelined), of(Way::Awaiting)), (4, 4));
-    // What the load costs does not depend on the medium.
+    // The cost of the load does not depend on the medium.
     assert_eq!(of(Way::Pacing), 1);
     assert_eq!(partitions(&cases), 2);
 }

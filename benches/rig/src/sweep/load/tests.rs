@@ -56,7 +56,7 @@ fn the_same_seed_and_schedule_make_the_same_calls() {
     let mut later = SCHEDULE;
     later.start_ns += 7;
     assert_ne!(of(SCHEDULE, 3_000), of(later, 3_000));
-    // Record 0 is made before it is known when the others begin.
+    // Record 0 is made before the start of the others is known.
     assert_eq!(of(SCHEDULE, 1), of(later, 1));
 }
 

@@ -1,4 +1,4 @@
-//! Pages of kept sweeps, and of cells that a sweep seldom has.
+//! Pages of kept sweeps, and of cells that are rare in sweeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -72,7 +72,7 @@ fn cell(kept: &Value) -> Cell {
     }
 }
 
-/// The page of a kept sweep with these cells; it is written where `BALER_PAGES` names a folder.
+/// Makes the page of a kept sweep with these cells, and writes it to the folder in `BALER_PAGES`.
 fn page_of(name: &str, document: &Value, cells: &[Cell]) -> String {
     let models: Vec<CostModel> = CostModel::fit(cells, "none", CALLS)
         .unwrap()

@@ -40,7 +40,7 @@ fn the_cheapest_size_within_the_bounds_is_found_between_the_measured_ones() {
         "{model:?}"
     );
     let mut cells = cells;
-    // The model has no idea of it.
+    // The model does not know this.
     let late = Interval {
         mean: 77.7,
         low: 70.0,

@@ -4,7 +4,7 @@ use super::super::args::tests::parse;
 use super::super::run_log::fingerprint;
 use super::*;
 
-/// A record with this text, whose row has four bytes more.
+/// Returns a record with this text. Its row has four bytes more.
 fn record(name: &str, text: &str) -> DynamicRecord {
     let fields = [Field::new("text", FieldType::String)];
     let schema = Schema::new(name, fields).unwrap();

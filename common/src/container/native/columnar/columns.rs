@@ -1,4 +1,4 @@
-//! Columns of any type, read into memory.
+//! Reads columns of any type into memory.
 
 use super::BYTES_PLAIN;
 use super::ints::{IntDecoder, Scope, Sign};
@@ -6,21 +6,21 @@ use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::record::{BytesColumn, Column, FieldType, ListColumn, OptionalColumn, RecordColumn};
 
-/// What a value costs the budget at least, also where it takes no memory of its own: a record
-/// without fields in a list must not be repeated four billion times.
+/// The least cost of a value in the budget, even if it takes no memory of its own. A record without
+/// fields in a list must not be repeated four billion times.
 const LEAST_VALUE_BYTES: usize = 1;
 
 /// Reads the columns of one body.
 #[derive(Debug)]
 pub(super) struct ColumnDecoder<'a> {
     pub(super) ints: IntDecoder<'a>,
-    /// How many strings there are to be named.
+    /// The number of strings in the string table.
     pub(super) strings: usize,
 }
 
 impl ColumnDecoder<'_> {
-    /// Reads a column of `count` values; `earlier` are the columns of the same table that it may
-    /// refer to. Recursion is bounded by the depth of the schema, which was checked.
+    /// Reads a column of `count` values. `earlier` are the columns of the same table to which it
+    /// may refer. The checked depth of the schema limits the recursion.
     pub(super) fn column(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -95,7 +95,7 @@ impl ColumnDecoder<'_> {
             Some(largest) => self.ints.narrow(cursor, count, largest, reading),
             None if count == 0 => Ok(Vec::new()),
             None => {
-                // No string can be named where there is none.
+                // A column cannot name a string if there is none.
                 let kind = DecodeErrorKind::Invalid { found: 0 };
                 Err(cursor.error(reading, kind))
             }
@@ -180,7 +180,7 @@ impl ColumnDecoder<'_> {
         Ok(Column::Char(chars))
     }
 
-    /// Lengths, as the ends that they add up to, and the last end.
+    /// Reads lengths. Returns their running sums (the ends), and the last end.
     fn ends(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -257,16 +257,16 @@ impl ColumnDecoder<'_> {
     }
 }
 
-/// The integers as the signed numbers that they are, in the same memory.
+/// Converts the integers to signed numbers, in the same memory.
 pub(super) fn signed(integers: Vec<u64>) -> Vec<i64> {
     integers.into_iter().map(|bits| bits as i64).collect()
 }
 
-/// The first value out of the range, which is that of a type: without a branch a value.
+/// Returns the first value outside the range of a type. It needs no branch for each value.
 pub(super) fn outside(values: &[i64], smallest: i64, largest: i64) -> Option<u64> {
     let range = largest.wrapping_sub(smallest) as u64;
     let above = |value: &i64| value.wrapping_sub(smallest) as u64;
-    // All bits of the range are set: a larger value has another bit.
+    // All bits of the range are set, so a larger value has another bit.
     if values.iter().fold(0, |seen, value| seen | above(value)) <= range {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Columnar bodies to batches.
+//! Decodes columnar bodies to batches.
 
 use std::sync::Arc;
 
@@ -67,8 +67,8 @@ pub(in crate::container::native) fn decode(
     })
 }
 
-/// Every table must have as many rows as the order names it, all together as many as the header
-/// says.
+/// Every table must have as many rows as the order contains its number. All rows together must be
+/// as many as the header says.
 fn check_counts(
     at: &Cursor<'_>,
     tables: &[Table],
@@ -104,7 +104,7 @@ fn check_counts(
     Ok(())
 }
 
-/// For each record its type, if there are several.
+/// Returns the type of each record, if there are several types.
 fn order_of(
     decoder: &mut ColumnDecoder<'_>,
     cursor: &mut Cursor<'_>,

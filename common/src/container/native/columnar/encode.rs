@@ -1,4 +1,4 @@
-//! Batches to columnar bodies.
+//! Encodes batches as columnar bodies.
 
 use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
@@ -8,7 +8,7 @@ use crate::container::cursor::to_u64;
 use crate::container::varint::{self, prefixed_by_length};
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
-/// What a row takes in bytes, roughly.
+/// The approximate bytes of a row.
 const USUAL_ROW_BYTES: usize = 8;
 
 /// Encodes batches; keeps its buffers from chunk to chunk.
@@ -18,11 +18,11 @@ pub(in crate::container::native) struct Encoder {
     schemas: types::Written,
     strings: StringEncoder,
     calls: CallEncoder,
-    /// The tables' positions once empty ones are left out.
+    /// The tables' positions without the empty tables.
     positions: Vec<u64>,
 }
 
-/// The tables that are written: those that are not empty, with their position in the batch.
+/// Returns the tables to write: the non-empty ones, with their position in the batch.
 pub(in crate::container::native) fn types_of(
     batch: &RecordBatch,
 ) -> impl Iterator<Item = (usize, &Table)> {
@@ -58,7 +58,7 @@ impl Encoder {
             self.ints.write(order, Sign::Unsigned, out);
             return;
         }
-        // Empty tables are left out, so that positions behind them move up.
+        // Empty tables are left out, so later positions move up.
         let mut next = 0;
         self.positions.clear();
         self.positions.extend(batch.tables().iter().map(|table| {
@@ -88,7 +88,7 @@ impl Encoder {
             self.column(column, out);
         }
         // The timestamps come last, so that they may refer to a field: Kieker's records often
-        // hold the time at which they were logged a second time.
+        // contain their logging time a second time.
         match equal_to_timestamps(table) {
             Some(field) => write_reference(field, out),
             None => {
@@ -99,7 +99,7 @@ impl Encoder {
         }
     }
 
-    /// Appends a column; one without a value takes no byte.
+    /// Appends a column. A column without a value takes no byte.
     fn column(&mut self, column: &Column, out: &mut Vec<u8>) {
         let ints = &mut self.ints;
         match column {
@@ -145,7 +145,7 @@ impl Encoder {
     }
 }
 
-/// Ends to lengths.
+/// Converts ends to lengths.
 pub(super) fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
     let starts = std::iter::once(0).chain(ends.iter().copied());
     ends.iter()
@@ -153,7 +153,7 @@ pub(super) fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
         .map(|(end, start)| u64::from(end.wrapping_sub(start)))
 }
 
-/// The first field of 64 bits whose values are the timestamps.
+/// Returns the first field of 64 bits whose values equal the timestamps.
 fn equal_to_timestamps(table: &Table) -> Option<u64> {
     let times = table.timestamps();
     let fields = table.schema().fields().iter().zip(table.columns());

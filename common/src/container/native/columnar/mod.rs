@@ -6,9 +6,9 @@
 //!
 //! - `types`: schemas, in full or by the numbers of well-known types.
 //! - `strings`: the string table.
-//! - `encode`, `decode`: bodies and their tables; `columns`: the columns of any type, read.
-//! - `calls`: tables of executions, whose rows follow from one another.
-//! - `ints`: how a column of integers is written; everything but text and bytes becomes one.
+//! - `encode`, `decode`: bodies and their tables; `columns`: reads columns of any type.
+//! - `calls`: tables of executions, whose rows can be derived from one another.
+//! - `ints`: columns of integers; everything but text and bytes becomes one.
 
 mod calls;
 mod columns;

@@ -13,21 +13,21 @@ use crate::record::{
     SchemaError,
 };
 
-/// The number that says that a schema follows.
+/// The number that means that a schema follows.
 const INLINE: u64 = 0;
 
-/// What a field of a schema, with its empty column, takes in memory, roughly.
+/// The approximate memory of a field of a schema, with its empty column.
 const FIELD_MEMORY_BYTES: usize = 256;
 
-/// What a variant's name takes in memory beside its text: the name and its entry in the set that
-/// checks for duplicates.
+/// The memory of a variant's name beside its text: the name and its entry in the set that checks
+/// for duplicates.
 const VARIANT_MEMORY_BYTES: usize = 64;
 
-/// How many types are kept as bytes; beyond them all are forgotten.
+/// The number of types kept as bytes. Beyond it, all are forgotten.
 const MOST_WRITTEN: usize = 64;
 
-/// The numbers of the types that a chunk names instead of describing them: Kieker's. FORMAT.md,
-/// "Well-known types", holds the same table. The first type has the number 1.
+/// The numbers of the types that a chunk names instead of describing them: Kieker's types.
+/// FORMAT.md, "Well-known types", holds the same table. The first type has the number 1.
 static WELL_KNOWN: LazyLock<HashMap<Fingerprint, u64>> = LazyLock::new(|| {
     let numbers = (1..).zip(KIEKER_TYPES);
     let numbers = numbers.map(|(number, schema)| (schema().fingerprint(), number));
@@ -47,14 +47,14 @@ fn well_known_number(of: &Schema) -> Option<u64> {
     known.map(|_| number)
 }
 
-/// Types as they were written before: a type is compared with the well-known ones, and described,
+/// Types in their written form. So a type is compared with the well-known ones, and described, only
 /// once for many chunks.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    /// The bytes of all schemas, end to end, and where each ends.
+    /// The bytes of all schemas, joined, and the end of each.
     bytes: Vec<u8>,
     schemas: Vec<(Arc<Schema>, usize)>,
-    /// The number of each, if it is well-known.
+    /// The number of each type, if it is well-known.
     numbers: Vec<Option<u64>>,
 }
 

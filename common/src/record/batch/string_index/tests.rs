@@ -37,7 +37,7 @@ fn interned_string_has_another_id_in_another_batch() {
         index.clear();
         table.clear();
     }
-    // Numbers that begin anew find nothing of four billion batches ago.
+    // Numbers that start over find nothing of four billion batches ago.
     index.batch = u32::MAX;
     index.clear();
     assert_eq!(index.interned_id(b, &mut table), Ok(0));

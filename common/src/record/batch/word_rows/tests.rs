@@ -60,7 +60,7 @@ impl WordSink for Rows<'_> {
     }
 }
 
-/// Where the row begins.
+/// Returns the start of the row.
 fn add<R: Record>(record: &R, words: &mut Vec<u64>) -> u32 {
     let sink = Rows(words, record.timestamp().unwrap_or(-1));
     record.write_words(sink).unwrap()
@@ -75,7 +75,7 @@ fn rows<'a>(words: &[u64], starts: &'a [u32]) -> WordRows<'a> {
     }
 }
 
-/// What its records say; their strings may have other numbers. And which strings there are.
+/// Returns the records as text (their strings may have other numbers), and the strings.
 fn said(batch: &RecordBatch) -> (Vec<String>, Vec<String>) {
     let records = batch.records().map(|record| {
         let fields: Vec<_> = record
@@ -176,7 +176,7 @@ fn rows_that_are_not_there_are_refused() {
     let there = rows(&words, &starts);
     let (end, last) = (words.len(), there.starts[2]);
     let refused = (0, Err(PushError::Malformed));
-    // Without room for fields, time or head, or behind all words.
+    // Without room for fields, time or head, or after all words.
     for wrong in [
         WordRows {
             end: end + 1,
@@ -215,7 +215,7 @@ fn rows_before_a_text_that_is_none_are_added_and_it_leaves_nothing() {
     let starts = records.each_ref().map(|it| add(it, &mut words));
     let second = usize::try_from(starts[1]).unwrap();
     let (fields, text) = (second + 1, second + 2);
-    // No UTF-8, and behind all words.
+    // Not UTF-8, and after all words.
     for (at, word) in [(text, u64::MAX), (fields, words[fields] | 0x7fff << 48)] {
         let mut broken = words.clone();
         broken[at] = word;

@@ -1,7 +1,7 @@
-//! Values that no schema can hold, in an encoding that describes itself.
+//! Values that no schema can hold, in a self-describing encoding.
 //!
 //! JSON would lose distinctions of serde: NaN, bytes, 32-bit floats, maps whose keys are not
-//! strings, an option inside an option. So serde's data model is written as it is:
+//! strings, an option inside an option. So serde's data model is written directly:
 //!
 //! | tag | value | followed by |
 //! |---|---|---|
@@ -17,10 +17,10 @@
 //! | 12 | list | the items; tag 14 |
 //! | 13 | map | keys and values by turns; tag 14 |
 //!
-//! A varint is LEB128 of up to 128 bits.
-//! Structs are maps, newtypes are what is in them; a variant without data is its name, one with
-//! data is a map from its name to the data, as in JSON.
-//! The first byte is the version of the encoding, 1; no byte at all is a field that was skipped.
+//! A varint is LEB128 of up to 128 bits. Structs are maps, and newtypes are their content. A
+//! variant without data is its name. A variant with data is a map from its name to the data, as in
+//! JSON. The first byte is the version of the encoding, 1. No byte at all is a field that was
+//! skipped.
 
 mod reader;
 mod writer;
@@ -33,12 +33,12 @@ use crate::record::{FieldType, Record, RecordFields, Schema, Value, ValueRef};
 pub(super) use reader::{Reader, Token, decode};
 pub(super) use writer::encode;
 
-/// The name of the record type that is an opaque field.
+/// The name of the record type of an opaque field.
 pub const OPAQUE_NAME: &str = "baler.serde.Opaque";
 
 const VERSION: u8 = 1;
 
-/// How deep values may nest, so that neither side runs out of stack.
+/// The deepest nesting of values, so that neither side runs out of stack.
 const MAX_NESTING: usize = 128;
 
 #[derive(Record)]
@@ -81,7 +81,7 @@ pub(super) fn value(encoded: Vec<u8>) -> Value {
     Value::Record(vec![Value::Bytes(encoded.into())])
 }
 
-/// The content, if the value is an opaque field's.
+/// Returns the content, if the value is an opaque field's.
 pub(super) fn content(record: RecordFields<'_>) -> Option<&[u8]> {
     if !is_opaque(record.schema()) {
         return None;

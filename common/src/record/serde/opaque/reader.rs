@@ -1,4 +1,4 @@
-//! Reading a value that describes itself.
+//! Reads a self-describing value.
 
 use ::serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer};
 use ::serde::de::{
@@ -34,7 +34,7 @@ pub(in crate::record::serde) fn decode<'de, T>(
     }
 }
 
-/// What a tag says, with what follows it but for values inside the value.
+/// A tag with its value, but without the values inside.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::record::serde) enum Token<'de> {
     Unit,
@@ -56,7 +56,7 @@ pub(in crate::record::serde) enum Token<'de> {
 }
 
 impl Token<'_> {
-    /// The kind of value, for messages.
+    /// Returns the kind of the value, for messages.
     pub(in crate::record::serde) const fn kind(self) -> &'static str {
         match self {
             Self::Unit => "unit",
@@ -102,12 +102,12 @@ impl<'de> Reader<'de> {
         self.rest.first().copied()
     }
 
-    /// Whether the list or map that is being read ends here.
+    /// Whether the current list or map ends here.
     pub(in crate::record::serde) fn is_at_end(&self) -> bool {
         self.peek() == Some(tag::END)
     }
 
-    /// Steps over the next byte if it is this one.
+    /// Skips the next byte if it is this one; returns whether it was.
     pub(in crate::record::serde) fn skip(&mut self, tag: u8) -> bool {
         match self.rest.split_first() {
             Some((first, rest)) if *first == tag => {
@@ -142,7 +142,7 @@ impl<'de> Reader<'de> {
             .map_err(|error| SerdeError::new(format!("an opaque field has {error}")))
     }
 
-    /// Reads the next tag, and what follows it but for values inside the value.
+    /// Reads the next tag with its value, but without the values inside.
     pub(in crate::record::serde) fn token(&mut self) -> Result<Token<'de>, SerdeError> {
         Ok(match self.byte()? {
             tag::UNIT => Token::Unit,
@@ -178,7 +178,7 @@ impl<'de> Reader<'de> {
         })
     }
 
-    /// Reads the contents of the present value.
+    /// Reads the content of the current value.
     fn nested<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, SerdeError>,
@@ -194,7 +194,7 @@ impl<'de> Reader<'de> {
         Ok(value)
     }
 
-    /// Steps over a value; returns it as an opaque field of its own.
+    /// Skips a value; returns it as an opaque field of its own.
     pub(in crate::record::serde) fn copy_value(&mut self) -> Result<Vec<u8>, SerdeError> {
         let depth = std::mem::take(&mut self.depth);
         let before = self.rest;
@@ -233,7 +233,7 @@ macro_rules! like_any {
             $(_: $argument,)*
             visitor: V,
         ) -> Result<V::Value, SerdeError> {
-            // A type that was an option and is none any more reads the value inside.
+            // A type that was an option before reads the value inside.
             self.skip(tag::SOME);
             self.deserialize_any(visitor)
         }
@@ -290,8 +290,8 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, SerdeError> {
         match self.peek() {
             Some(tag::NONE | tag::SOME) => self.deserialize_any(visitor),
-            // A type that became an option reads the value itself. Nothing is taken off, so a type
-            // that is an option of itself would ask forever: hence the bound.
+            // A type that became an option reads the value itself. This consumes nothing, so a type
+            // that is an option of itself would recurse for ever. `nested` limits that.
             _ => self.nested(|reader| visitor.visit_some(reader)),
         }
     }
@@ -312,7 +312,7 @@ impl<'de> Deserializer<'de> for &mut Reader<'de> {
     ) -> Result<V::Value, SerdeError> {
         self.skip(tag::SOME);
         if self.skip(tag::MAP) {
-            // A variant with data is the one entry of a map.
+            // A variant with data is the only entry of a map.
             return self
                 .compound(|reader| visitor.visit_enum(MapAccessDeserializer::new(Items(reader))));
         }

@@ -1,4 +1,4 @@
-//! Writing a value that describes itself.
+//! Writes a self-describing value.
 
 use ::serde::ser::{self, Serialize, Serializer};
 
@@ -6,7 +6,7 @@ use super::{MAX_NESTING, VERSION, tag};
 use crate::record::MAX_DEPTH;
 use crate::record::serde::SerdeError;
 
-/// Writes a value with the version in front.
+/// Writes a value, preceded by the version.
 pub(in crate::record::serde) fn encode<T: Serialize + ?Sized>(
     value: &T,
 ) -> Result<Vec<u8>, SerdeError> {
@@ -47,7 +47,7 @@ impl<'a> Writer<'a> {
         self.out.extend_from_slice(bytes);
     }
 
-    /// Opens a list or map, after the name of a variant if it is one's data.
+    /// Opens a list or map. If it is the data of a variant, the variant's name comes first.
     fn open(mut self, variant: Option<&str>, tag: u8) -> Result<Compound<'a>, SerdeError> {
         if let Some(variant) = variant {
             self.tag(tag::MAP);
@@ -63,7 +63,7 @@ impl<'a> Writer<'a> {
     }
 
     fn deeper(&self) -> Result<usize, SerdeError> {
-        // An opaque field may lie as deep as a field can.
+        // An opaque field may be as deep as a field can be.
         if self.depth >= MAX_NESTING + MAX_DEPTH {
             return Err(SerdeError::new(format!(
                 "a value nests deeper than {MAX_NESTING} levels"
@@ -240,7 +240,7 @@ impl<'a> Serializer for Writer<'a> {
     }
 }
 
-/// A list or map that is being written.
+/// A list or map in progress.
 struct Compound<'a> {
     out: &'a mut Vec<u8>,
     depth: usize,

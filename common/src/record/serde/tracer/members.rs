@@ -1,4 +1,4 @@
-//! Fields of structs, items of lists and variants of enums, as the tracer hands them to visitors.
+//! Passes fields of structs, items of lists and variants of enums from the tracer to visitors.
 
 use std::cell::Cell;
 
@@ -8,7 +8,7 @@ use ::serde::de::{DeserializeSeed, EnumAccess, MapAccess, SeqAccess, VariantAcce
 use super::{Parents, Stop, Tracer, step};
 use crate::record::serde::node::{ATTEMPTS, Member, Node};
 
-/// What the fields of a struct have in common.
+/// The common data of a struct's fields.
 pub(super) struct StructContext<'a> {
     pub(super) depth: usize,
     pub(super) parents: &'a Parents<'a>,
@@ -27,8 +27,8 @@ impl StructContext<'_> {
     }
 }
 
-/// Offers one field, twice: a visitor that has taken the first says at the second what the field
-/// is called. Says whether the name is an alias.
+/// Offers one field twice. When a visitor has taken the first offer, its error at the second one
+/// contains the real name of the field. Returns whether the name is an alias.
 pub(super) fn probe<'de, V: Visitor<'de>>(
     member: &mut Member,
     context: &StructContext<'_>,
@@ -44,7 +44,7 @@ pub(super) fn probe<'de, V: Visitor<'de>>(
     let result = visitor.visit_map(&mut field);
     let taken = field.taken;
     if taken && matches!(member.node, Node::Unknown) {
-        // The type was content without asking for anything.
+        // The type did not request anything.
         member.node = Node::Opaque;
     }
     if member.node.is_complete() {
@@ -65,7 +65,7 @@ pub(super) fn probe<'de, V: Visitor<'de>>(
     false
 }
 
-/// Tries another made-up value next time, or gives up.
+/// Tries another sample value next time, or gives up.
 fn refused(member: &mut Member) {
     if member.attempts + 1 < ATTEMPTS {
         member.attempts += 1;
@@ -77,7 +77,7 @@ fn refused(member: &mut Member) {
     }
 }
 
-/// Hands one field over, and once taken, its name again.
+/// Passes one field, and then its name again.
 struct OneMember<'a> {
     context: &'a StructContext<'a>,
     member: &'a mut Member,
@@ -110,7 +110,7 @@ impl<'de> MapAccess<'de> for &mut OneMember<'_> {
     }
 }
 
-/// Hands every field of a struct over that is completely known.
+/// Passes every field of a completely known struct.
 pub(super) struct AllMembers<'a> {
     pub(super) context: StructContext<'a>,
     pub(super) members: std::slice::IterMut<'a, Member>,
@@ -158,7 +158,7 @@ impl<'de> SeqAccess<'de> for Items<'_, '_> {
     }
 }
 
-/// The first variant that is not known to have no data, or the first of all.
+/// The first variant that may have data, or the first of all.
 pub(super) struct Variant<'a>(pub(super) Tracer<'a>);
 
 impl<'de> EnumAccess<'de> for Variant<'_> {

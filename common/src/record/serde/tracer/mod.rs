@@ -1,10 +1,9 @@
-//! Finding a type's fields by running its `Deserialize` without data.
+//! Finds a type's fields by running its `Deserialize` without data.
 //!
-//! One run finds one thing: at every struct on its way it offers the first field that is not
-//! completely known, notes what that field's type asks for, and stops.
-//! So a type that refuses made-up values, such as an address read from text, hides nothing but
-//! itself.
-//! Runs are repeated until everything is known.
+//! One run finds one fact. At every struct on its way it offers the first field that is not
+//! completely known, records the request of that field's type, and stops. So a type that refuses
+//! sample values, such as an address parsed from text, hides only itself. Runs are repeated until
+//! everything is known.
 
 mod members;
 
@@ -19,10 +18,10 @@ use super::node::{ATTEMPTS, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
 use members::{AllMembers, Items, StructContext, Variant, probe};
 
-/// How many runs a type may take: more than any schema within its limits needs by hand.
+/// The most runs for a type: more than any hand-written schema within its limits needs.
 const MAX_RUNS: usize = 100_000;
 
-/// Text that types read from text may accept, in order.
+/// Texts that types parsed from text may accept, in order.
 const TEXTS: [&str; ATTEMPTS as usize] = [
     "",
     "0",
@@ -31,13 +30,13 @@ const TEXTS: [&str; ATTEMPTS as usize] = [
     "1970-01-01T00:00:00Z",
 ];
 
-/// Finds out what a type consists of.
+/// Finds the structure of a type.
 pub(super) fn trace<T: for<'de> Deserialize<'de>>() -> Result<Node, SerdeError> {
     let mut root = Node::Unknown;
     let progress = Cell::new(0);
     for _ in 0..MAX_RUNS {
         let before = progress.get();
-        // What the run returns does not matter: almost all of them stop on the way.
+        // The result of the run does not matter: almost all runs stop early.
         drop(T::deserialize(Tracer {
             node: &mut root,
             depth: 0,
@@ -60,7 +59,7 @@ pub(super) fn trace<T: for<'de> Deserialize<'de>>() -> Result<Node, SerdeError> 
 /// Why a run ended.
 #[derive(Debug)]
 enum Stop {
-    /// It has found what it was for, or the type has refused a made-up value.
+    /// It has found its fact, or the type has refused a sample value.
     Here,
     /// The visitor has seen this field before.
     Duplicate(&'static str),
@@ -84,7 +83,7 @@ impl de::Error for Stop {
     }
 }
 
-/// The structs around a value, to see when a type contains itself.
+/// The structs around a value, to find types that contain themselves.
 struct Parents<'a> {
     name: &'static str,
     fields: &'static [&'static str],
@@ -106,11 +105,11 @@ impl Parents<'_> {
 /// A deserializer without data.
 struct Tracer<'a> {
     node: &'a mut Node,
-    /// [`FieldType::depth`] used up around the value; 0 for the record itself.
+    /// The used [`FieldType::depth`] around the value; 0 for the record itself.
     depth: usize,
     attempt: u8,
     parents: Option<&'a Parents<'a>>,
-    /// Counts what was found out, in the whole run.
+    /// Counts the facts found in the whole run.
     progress: &'a Cell<usize>,
 }
 
@@ -133,12 +132,12 @@ impl Tracer<'_> {
         Stop::Here
     }
 
-    /// Whether a type may be inside this one: an opaque field takes two levels.
+    /// Whether there is room for a type inside this one: an opaque field takes two levels.
     fn has_room(&self) -> bool {
         self.depth + 2 < MAX_DEPTH
     }
 
-    /// The same for a type inside this one.
+    /// Returns the tracer of a type inside this one.
     fn inside<'b>(&'b self, node: &'b mut Node) -> Tracer<'b> {
         Tracer {
             node,

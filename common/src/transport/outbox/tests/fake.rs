@@ -45,14 +45,14 @@ pub(super) fn error(class: RetryClass) -> TransportError {
     TransportError::new("write to", "scripted", class, "as the test wants it")
 }
 
-/// What the medium does with what it has.
+/// The medium's actions on its chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum MediumAction {
     /// Confirms the oldest chunk in flight.
     Confirm,
-    /// Refuses the oldest chunk in flight, for now or for good.
+    /// Refuses the oldest chunk in flight, temporarily or permanently.
     Refuse(RetryClass),
-    /// Refuses the newest chunk in flight for now: out of order.
+    /// Refuses the newest chunk in flight temporarily: out of order.
     RefuseNewest,
     /// Breaks; the chunks in flight have arrived, or not.
     Break { arrived: bool },
@@ -75,7 +75,7 @@ pub(super) struct Script {
     pub(super) max_chunk_bytes: usize,
     pub(super) in_flight: Vec<u64>,
     delivery_reports: Vec<DeliveryReport>,
-    /// Everything that arrived, in order, each time it did.
+    /// All arrivals in order; a chunk that arrives twice is there twice.
     pub(super) arrived: Vec<u64>,
     pub(super) offered: Vec<u64>,
     pub(super) reopened: u32,

@@ -61,7 +61,7 @@ fn writer_may_sleep_while_the_owner_waits_for_nothing_and_nothing_waits() {
     assert!(!sleeps(), "an owner that says nothing waits");
     outbox.set_awaited(false);
     assert!(sleeps());
-    // Nor while something waits for room: it is the confirmation that makes some.
+    // Nor while a chunk waits for room: the confirmation makes room.
     outbox.push(chunk(1, 10), now);
     outbox.drive(now, None, &mut fates);
     assert!(sleeps());
@@ -71,7 +71,7 @@ fn writer_may_sleep_while_the_owner_waits_for_nothing_and_nothing_waits() {
     fake.perform(MediumAction::Confirm);
     outbox.drive(now, None, &mut fates);
     assert!(sleeps());
-    // Nor after a failure, until something was confirmed.
+    // Nor after a failure, until a chunk was confirmed.
     fake.perform(MediumAction::Break { arrived: false });
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(!sleeps());
@@ -267,7 +267,7 @@ fn chunk_is_given_up_after_so_long_also_in_flight() {
     assert!(fates.is_empty());
     outbox.drive(expiry, None, &mut fates);
     assert_eq!(ends(&fates), [(0, "undelivered")]);
-    // Its late confirmation is nobody's.
+    // No chunk has this late confirmation's ticket any more.
     fake.perform(MediumAction::Confirm);
     outbox.drive(expiry, None, &mut fates);
     assert_eq!(fates.len(), 1);
@@ -330,8 +330,8 @@ fn any_action() -> impl Strategy<Value = MediumAction> {
     ]
 }
 
-/// Pushes this number of chunks between the deeds, then lets the medium behave until all have their fate
-/// or, if `close` says so, closes in the middle.
+/// Pushes this number of chunks between the actions. Then lets the medium behave until all have
+/// their fate or, if `close` is set, closes in the middle.
 fn run(
     fake: &Fake,
     retry: RetryPolicy,
@@ -364,7 +364,7 @@ fn run(
             }
             None if pushed == chunks && outbox.is_empty() => return (fates, stats),
             None => {
-                // It is owed a wake-up, or something is in flight that will be confirmed.
+                // Either a wake-up will follow, or a chunk is in flight that will be confirmed.
                 assert!(wake_up.is_some() || stats.in_flight_chunks > 0 || pushed < chunks);
                 now = wake_up.map_or(now, |time| time.max(now));
                 MediumAction::Confirm
@@ -451,7 +451,7 @@ fn chunk_that_a_full_writer_does_not_take_again_waits_for_its_notification() {
     fake.with(|script| script.full = true);
     let again = outbox.drive(now, None, &mut fates).unwrap();
     assert!(again > now);
-    // Its time has come, but there is no room: nothing is to be done before the writer notifies.
+    // It is due, but there is no room: nothing can be done before the writer notifies.
     assert_eq!(outbox.drive(again, None, &mut fates), None);
     fake.with(|script| script.full = false);
     outbox.drive(again, None, &mut fates);
@@ -479,7 +479,7 @@ fn a_wait_ends_with_a_chunk_that_moves_and_not_with_a_connection() {
     fake.perform(MediumAction::Confirm);
     now += Duration::from_secs(1);
     outbox.drive(now, None, &mut fates);
-    // The other one waits from here on, and nothing went wrong since.
+    // The other one waits from here on, and no error has occurred since.
     assert_eq!(since(&outbox), Some(now));
     assert!(outbox.stats().waiting.error().is_none());
     fake.perform(MediumAction::Refuse(RetryClass::Retry));

@@ -1,4 +1,4 @@
-//! Random histories over the outbox's whole life, kills included: what a source may settle.
+//! Random histories over the outbox's whole life, including kills: what a source may settle.
 
 use baler_connector_testkit::{Dice, each_schedule};
 
@@ -12,7 +12,7 @@ enum Act {
     Push,
     Drive,
     Medium(MediumAction),
-    /// The process is gone: a new outbox gets the chunks again whose fate its source does not know.
+    /// The process is gone. A new outbox gets the chunks whose fate the source does not know.
     Kill,
 }
 
@@ -45,7 +45,7 @@ struct History {
     outbox: Outbox,
     now: Instant,
     next: u64,
-    /// What the source has settled, because the outbox said that it is confirmed; by number.
+    /// Chunks that the source has settled because the outbox reported them as confirmed; by number.
     settled: [bool; CHUNKS],
     fates: Vec<Fate>,
 }

@@ -44,7 +44,7 @@ fn a_call_that_did_not_see_the_request_stays_for_the_next_time() {
     let cell = cell();
     add(&cell, KEY, 0, 9, None);
     assert_eq!(figures(&cell, KEY), [(1, 9, 9, 9)]);
-    // As if the owner had looked at its ticket before it was taken back.
+    // As if the owner had read its ticket before it was taken back.
     cell.ticket.store(tag_of(KEY), Ordering::Relaxed);
     add(&cell, KEY, 0, 4, None);
     cell.ticket.store(ASKED, Ordering::Relaxed);

@@ -1,8 +1,8 @@
-//! Models of a cell under loom: its owner adds while the collector looks, in every order and with every
-//! value that a relaxed load may see.
+//! Models of a cell under loom: its owner adds while the collector reads, in every order and with
+//! every value that a relaxed load may see.
 //!
-//! No two calls take equally long, each a power of two, so that the sum says which calls are in it:
-//! what was caught in between would show.
+//! The durations of the calls are distinct powers of two, so the sum shows which calls are in it.
+//! An inconsistent read would show.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::super::super::site::SiteNumber;
 use super::super::cell::{CallTotals, Cell};
 use crate::clock::tag_of;
 
-/// Of queues whose records are not timed in ticks, which nobody has to measure.
+/// The key of queues whose records are not timed in ticks, so no rate must be measured.
 const KEY: u64 = 4;
 
-/// A thread is interrupted so often at most.
+/// A thread is interrupted at most this often.
 const INTERRUPTIONS: usize = 2;
 
 fn model(interruptions: usize, run: impl Fn() + Send + Sync + 'static) {
@@ -43,7 +43,7 @@ fn take(cell: &Cell, taken: &mut Vec<CallTotals>) {
     cell.take(KEY, &mut |_, content| taken.push(content));
 }
 
-/// The calls in all that was taken, each in one content: their numbers as bits.
+/// Returns the calls in all taken totals as bits of their numbers; each call is in one of them.
 fn assert_whole<const HISTOGRAM: bool>(taken: &[CallTotals]) -> u64 {
     let mut all = 0;
     for content in taken {
@@ -68,7 +68,7 @@ fn assert_whole<const HISTOGRAM: bool>(taken: &[CallTotals]) -> u64 {
     all
 }
 
-/// An owner makes calls, from this one on while a collector looks, which looks again afterwards.
+/// An owner makes calls. From this one on a collector reads meanwhile, and reads again afterwards.
 fn owner_and_collector<const HISTOGRAM: bool>(from: u32) {
     model(INTERRUPTIONS, move || {
         let cell = cell(HISTOGRAM);
@@ -102,7 +102,7 @@ fn the_cell_of_a_thread_that_ends_goes_on_with_the_next_one() {
     // Three threads.
     model(1, || {
         let cell = cell(false);
-        // As the list of cells that are nobody's.
+        // Like the list of cells without an owner.
         let free = Arc::new(Mutex::new(false));
         let first = {
             let (cell, free) = (Arc::clone(&cell), Arc::clone(&free));

@@ -1,4 +1,4 @@
-//! Tables of executions, read.
+//! Reads tables of executions.
 
 use super::{MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
@@ -7,7 +7,7 @@ use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign};
 use crate::record::Column;
 
-/// Called after each column with the field that it belongs to.
+/// Called after each column with the field to which it belongs.
 pub(in crate::container::native::columnar) trait Note:
     FnMut(&mut ColumnDecoder<'_>, usize, usize)
 {
@@ -24,7 +24,7 @@ pub(in crate::container::native::columnar) fn read(
 ) -> Result<Vec<Column>, DecodeError> {
     let reading = "calls";
     let at = cursor.clone();
-    // Beside its columns a row has four numbers that are no field.
+    // In addition to its columns a row has four numbers that are not fields.
     decoder.ints.charge(&at, rows, ROW_BYTES, reading)?;
     let count = cursor.count(rows, "the number of traces")?;
     let mut part = |decoder: &mut ColumnDecoder<'_>, start: usize, at: usize, field: usize| {
@@ -86,7 +86,7 @@ pub(in crate::container::native::columnar) fn read(
     let mut begun_sessions = new_sessions.iter();
     let mut in_use: Vec<TracePlace> = Vec::with_capacity(most);
     let invalid = |found| DecodeErrorKind::Invalid { found };
-    // Steps become depths in the same memory, and so on.
+    // Steps become depths in the same memory, and so on for the others.
     let differences = depths.iter_mut().zip(&mut orders).zip(&mut begins);
     let found = traces.iter_mut().zip(&mut sessions);
     let rows = places.iter().zip(&ends).zip(differences).zip(found);
@@ -158,7 +158,7 @@ impl TracePlace {
     }
 }
 
-/// What a row takes beside its columns.
+/// The memory of a row beside its columns.
 const ROW_BYTES: usize = 2 * size_of::<i64>();
 
 fn signed(

@@ -1,4 +1,4 @@
-//! Tables of executions, written.
+//! Writes tables of executions.
 
 use super::{LAYOUT, MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
 use crate::container::cursor::{to_u64, to_usize};
@@ -6,19 +6,19 @@ use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference
 use crate::container::varint;
 use crate::record::{Column, Table};
 
-/// Fewer rows are not worth it.
+/// The layout does not pay with fewer rows.
 const LEAST_ROWS: usize = 8;
 
-/// How many traces are found by the lowest bits of their ids, which count traces.
+/// The number of traces that can be found by the lowest bits of their ids. These bits count traces.
 const RECENT: usize = 64;
 
 /// Writes tables of executions; keeps its memory from chunk to chunk.
 #[derive(Debug)]
 pub(in crate::container::native::columnar) struct CallEncoder {
     places: Vec<TracePlace>,
-    /// By the lowest bits of a trace's id, the place in which it may be.
+    /// The place that may hold a trace, by the lowest bits of its id.
     recent: [usize; RECENT],
-    /// The traces in the order in which they begin, and their sessions.
+    /// The traces in the order of their starts, and their sessions.
     traces: Vec<i64>,
     sessions: Vec<u32>,
     rows: Vec<RowDifference>,
@@ -36,7 +36,7 @@ impl Default for CallEncoder {
     }
 }
 
-/// The place of a row, and how the row differs from the expected one.
+/// The place of a row, and its difference from the expected row.
 #[derive(Debug, Clone, Copy, Default)]
 struct RowDifference {
     place: usize,
@@ -96,7 +96,8 @@ impl<'a> Calls<'a> {
 }
 
 impl CallEncoder {
-    /// Appends the table in this layout, if its traces nest; `false` and nothing otherwise.
+    /// Appends the table in this layout if its traces nest. Otherwise returns `false` and appends
+    /// nothing.
     pub(in crate::container::native::columnar) fn write(
         &mut self,
         table: &Table,
@@ -152,8 +153,8 @@ impl CallEncoder {
         true
     }
 
-    /// Finds the place of each row and its difference from the expected row. Returns whether
-    /// each trace has one session; `None` where the layout is not worth it.
+    /// Finds the place of each row and its difference from the expected row. Returns whether each
+    /// trace has one session, or `None` if the layout does not pay.
     fn follow(&mut self, calls: &Calls<'_>) -> Option<bool> {
         let rows = calls.ends.len();
         self.places.clear();
@@ -187,8 +188,8 @@ impl CallEncoder {
         nests.then_some(one_session)
     }
 
-    /// The place of a trace, which may begin there, and its number; `None` if there are more than
-    /// `most` traces or too many places.
+    /// Returns the place of a trace, which may begin there, and its number. Returns `None` if there
+    /// are more than `most` traces or too many places.
     fn place_of(
         &mut self,
         trace: i64,

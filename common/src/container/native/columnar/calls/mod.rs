@@ -1,14 +1,15 @@
-//! Tables of executions of operations, in which most of a row follows from the rows before it;
-//! FORMAT.md, "Calls".
+//! Tables of operation executions. Most of a row can be derived from the rows before it; FORMAT.md,
+//! "Calls".
 //!
-//! Executions come in the order of their ends. Within a trace each is either the caller of those
-//! before it, or has none beneath it. So the depth says what the order index is, and times lie near
-//! those of neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and ess.)
+//! Executions come in the order of their ends. Within a trace each execution either is the caller
+//! of the ones before it, or calls none. So the depth determines the order index, and times are
+//! close to those of neighbours in the call tree. (Kieker's `OperationExecutionRecord`: eoi and
+//! ess.)
 //!
-//! A [`Place`] holds one trace at a time and expects its next row. The encoder writes the difference
-//! of the real row from it, and the decoder adds the difference again.
-//! Which rows call others cannot be predicted, and a wrong prediction costs as much as the rest of a
-//! row. So both cases are computed, and one is selected.
+//! A [`Place`] holds one trace at a time and expects its next row. The encoder writes the
+//! difference between the real row and the expected one. The decoder adds the difference again.
+//! Nobody can predict which rows call others, and a wrong branch prediction costs as much as the
+//! rest of a row. So both cases are computed, and one is selected.
 
 mod decode;
 mod encode;
@@ -40,53 +41,53 @@ mod field {
 const SESSION_OF_TRACE: u8 = 0;
 const SESSION_OF_ROW: u8 = 1;
 
-/// How many places there are at most.
+/// The most places.
 const MAX_PLACES: usize = 256;
 
-/// The first execution beneath a caller is remembered at depths below this.
+/// The first execution below a caller is remembered at depths below this.
 const DEPTHS: usize = 32;
 
-/// Room for the first executions: those that need not be remembered are written to the upper half.
+/// Room for the first executions. Executions that need not be remembered go to the upper half.
 const ROOM: usize = 2 * DEPTHS;
 
-/// What is known of a place after its last row.
+/// The state of a place after its last row.
 #[derive(Debug, Clone)]
 struct Place {
-    /// How deep the last row was; 0 if no trace is open.
+    /// The depth of the last row; 0 if no trace is open.
     depth: i64,
     /// The largest order index of the trace.
     order: i64,
-    /// When the last row ended.
+    /// The end of the last row.
     last: i64,
     /// Whether the place had a row, and whether its trace had one.
     place_has_row: bool,
     trace_has_row: bool,
-    /// Where its depth is remembered; `DEPTHS` if it is not.
+    /// The index of its depth in `first`; `DEPTHS` if it is not remembered.
     at: usize,
-    /// The depths, as bits, that have a first execution whose caller is still to come.
+    /// The depths, as bits, with a first execution whose caller has not come yet.
     firsts: u64,
-    /// The begin and the order index of those executions.
+    /// The start and the order index of those executions.
     first: [(i64, i64); ROOM],
 }
 
-/// What is expected of the next row.
+/// The expected values of the next row.
 #[derive(Debug, Clone, Copy)]
 struct Expected {
     order: i64,
-    /// The time from which the gap to the begin is measured.
+    /// The time from which the gap to the start is measured.
     near: i64,
     /// Whether the row began before that time.
     is_before: bool,
 }
 
 impl Expected {
-    /// When a row with this gap began.
+    /// Returns the start of a row with this gap.
     fn begin(self, gap: i64) -> i64 {
         let gap = select(self.is_before, gap.wrapping_neg(), gap);
         self.near.wrapping_add(gap)
     }
 
-    /// The gap of a row that began then.
+    /// Returns the gap of a row with this start.
     fn gap(self, begin: i64) -> i64 {
         let gap = begin.wrapping_sub(self.near);
         select(self.is_before, gap.wrapping_neg(), gap)
@@ -94,7 +95,7 @@ impl Expected {
 }
 
 impl Place {
-    /// A place without a row, the first of which ends at `end`.
+    /// Creates a place without a row, whose first row ends at `end`.
     fn new(end: i64) -> Self {
         Self {
             depth: 0,
@@ -119,8 +120,8 @@ impl Place {
         (self.firsts, self.trace_has_row) = (0, false);
     }
 
-    /// What is expected of the next row, whose depth is one less than that of the last row and
-    /// `step`.
+    /// Returns the expected values of the next row. Its depth is the depth of the last row plus
+    /// `step` minus 1.
     #[inline(always)]
     fn expect(&mut self, step: i64) -> Expected {
         let is_caller = (step == 0) & self.trace_has_row;
@@ -154,7 +155,7 @@ impl Place {
     }
 }
 
-/// One of two values. Both are computed, so that the compiler needs no branch.
+/// Selects one of two values. Both are computed, so the compiler needs no branch.
 #[inline(always)]
 fn select<T: Copy>(condition: bool, then: T, otherwise: T) -> T {
     if condition { then } else { otherwise }

@@ -1,11 +1,11 @@
-//! Packing numbers of the same number of bits, the least significant bit first.
+//! Packs numbers with the same number of bits, the least significant bit first.
 //!
 //! Eight numbers of `W` bits take exactly `W` bytes. So both directions work on eight numbers at a
 //! time, with a loop for each width in which every shift is a constant.
 
 use crate::container::cursor::to_usize;
 
-/// How many bits a number takes; 0 takes none.
+/// Returns how many bits a number takes; 0 takes none.
 pub(super) const fn width(number: u64) -> u32 {
     64 - number.leading_zeros()
 }
@@ -13,15 +13,15 @@ pub(super) const fn width(number: u64) -> u32 {
 /// How many bytes `count` numbers of this width take.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
     let width = to_usize(width.into());
-    // Eight numbers take `width` bytes, so nothing overflows that did not before.
+    // Eight numbers take `width` bytes, so this does not overflow.
     (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
 }
 
-/// The bytes that eight numbers of any width are read from, together with the bytes of the last
-/// number's word that lie beyond them.
+/// The bytes from which eight numbers of any width are read, plus the bytes beyond them in the last
+/// number's word.
 const WINDOW: usize = 72;
 
-/// Calls a function for the width that is known only now; does nothing for a width of 0.
+/// Calls a function for a width that is known only at run time; does nothing for a width of 0.
 macro_rules! by_width {
     ($width:expr, $function:ident($($argument:expr),*)) => {
         by_width!($width, $function($($argument),*),
@@ -85,8 +85,8 @@ fn pack_eight<const W: usize>(eight: &[u64; 8]) -> [u64; 8] {
     words
 }
 
-/// Fills `out` with packed numbers, to each of which `base` is added. Numbers that are not there
-/// are 0: callers check that `packed` has [`packed_bytes`].
+/// Fills `out` with packed numbers, and adds `base` to each. Missing numbers count as 0: callers
+/// check that `packed` has [`packed_bytes`].
 pub(super) fn unpack(packed: &[u8], width: u32, base: u64, out: &mut [u64]) {
     if width == 0 {
         out.fill(base);
@@ -101,7 +101,7 @@ fn unpack_all<const W: usize>(mut packed: &[u8], base: u64, out: &mut [u64]) {
         to.copy_from_slice(&unpack_eight::<W>(window, base));
         packed = packed.get(W..).unwrap_or_default();
     }
-    // Near the end words reach beyond it: zeros follow there.
+    // Near the end, words reach beyond it. Zeros follow there.
     let mut end = [0; 3 * WINDOW];
     end.iter_mut()
         .zip(packed)

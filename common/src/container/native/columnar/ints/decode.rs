@@ -1,4 +1,4 @@
-//! Columns of integers, read from any encoding.
+//! Reads columns of integers in any encoding.
 
 use super::bits::{packed_bytes, unpack, width};
 use super::stepped::Step;
@@ -12,18 +12,18 @@ use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
 use crate::record::Column;
 
-/// What a column of integers may be.
+/// The allowed contents of a column of integers.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::container::native) struct Scope<'a> {
     pub(in crate::container::native) sign: Sign,
     /// Whether it may hold ticks.
     pub(in crate::container::native) ticks: bool,
-    /// The columns that it may refer to.
+    /// The columns to which it may refer.
     pub(in crate::container::native) earlier: &'a [Column],
 }
 
 impl Scope<'_> {
-    /// Neither ticks nor a reference.
+    /// Allows neither ticks nor a reference.
     pub(in crate::container::native) fn plain(sign: Sign) -> Self {
         Self {
             sign,
@@ -36,9 +36,10 @@ impl Scope<'_> {
 /// Memory for columns while they are read, kept from chunk to chunk.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntScratch {
-    /// The integers of a column, and perhaps more: it is not shrunk from column to column.
+    /// The integers of a column, perhaps with older ones after them: it does not shrink between
+    /// columns.
     integers: Vec<u64>,
-    /// The two columns that runs and patches are made of.
+    /// The two parts of runs and patches.
     parts: [Vec<u64>; 2],
 }
 
@@ -57,7 +58,7 @@ impl IntScratch {
 #[derive(Debug)]
 pub(in crate::container::native) struct IntDecoder<'a> {
     integers: &'a mut Vec<u64>,
-    /// How many of `integers` are charged already.
+    /// The number of `integers` that are charged already.
     lanes_charged: usize,
     parts: &'a mut [Vec<u64>; 2],
     budget: Budget,
@@ -82,12 +83,12 @@ impl<'a> IntDecoder<'a> {
         }
     }
 
-    /// What is left of the memory that decoding may take.
+    /// Returns the remaining memory for decoding.
     pub(in crate::container::native) fn budget(&mut self) -> &mut Budget {
         &mut self.budget
     }
 
-    /// Takes memory for `count` values of `each` bytes out of the budget.
+    /// Charges memory for `count` values of `each` bytes to the budget.
     pub(in crate::container::native) fn charge(
         &mut self,
         at: &Cursor<'_>,
@@ -111,7 +112,7 @@ impl<'a> IntDecoder<'a> {
         self.trace.as_mut().map(std::mem::take)
     }
 
-    /// The integers that [`Self::read`] read last, of which there were `count`.
+    /// Returns the `count` integers that [`Self::read`] read last.
     pub(in crate::container::native) fn integers(&self, count: usize) -> &[u64] {
         self.integers.get(..count).unwrap_or_default()
     }
@@ -169,7 +170,7 @@ impl<'a> IntDecoder<'a> {
             *to = u32::from_le_bytes([a, b, c, d]);
             all |= integer;
         }
-        // All integers or-ed together are at least as large as the largest one.
+        // The bitwise or of all integers is at least as large as the largest one.
         if all > largest {
             if let Some(found) = self
                 .integers(count)
@@ -183,7 +184,7 @@ impl<'a> IntDecoder<'a> {
         Ok(narrow)
     }
 
-    /// Fills `out` with a column of as many integers, with ticks mapped to nanoseconds.
+    /// Fills `out` with a column of its length, with ticks mapped to nanoseconds.
     fn fill(
         &mut self,
         cursor: &mut Cursor<'_>,
@@ -197,7 +198,7 @@ impl<'a> IntDecoder<'a> {
         let at = cursor.clone();
         let byte = cursor.u8(reading)?;
         let code = byte & !TICKS;
-        // What a reference refers to has been turned into times already.
+        // The column to which a reference refers contains times already.
         let ticks = scope.ticks && code != REFERENCE;
         let mapping = match (byte & TICKS != 0, ticks, self.clock) {
             (false, _, _) => None,
@@ -205,7 +206,7 @@ impl<'a> IntDecoder<'a> {
             (true, _, _) => return Err(invalid(&at, byte.into(), reading)),
         };
         let mut payload = cursor.section(reading)?;
-        // Ticks are unsigned, whatever they become.
+        // Ticks are unsigned, even if times are signed.
         let sign = mapping.map_or(scope.sign, |_| Sign::Unsigned);
         match code {
             REFERENCE => {
@@ -447,8 +448,7 @@ fn simple(
     payload.finish(reading)
 }
 
-/// Reads a width and fills `out` with numbers of it, to each of which `base` is added; returns the
-/// width.
+/// Reads a width and fills `out` with numbers of this width plus `base`; returns the width.
 fn read_packed(
     payload: &mut Cursor<'_>,
     base: u64,
@@ -482,7 +482,7 @@ fn read_fixed(
     unpack(fixed, bits, 0, out);
     if sign == Sign::Signed {
         for integer in out {
-            // Up to the top and down again, which brings copies of the sign.
+            // Shifting up and down again copies the sign bit.
             let unused = 64 - bits;
             *integer = (((*integer << unused) as i64) >> unused) as u64;
         }
@@ -533,7 +533,7 @@ fn map(
     for integer in integers {
         let time = mapping.unix_ns(*integer);
         if sign == Sign::Unsigned && time < 0 {
-            // A time before 1970 is no unsigned number.
+            // A time before 1970 cannot be an unsigned number.
             return Err(invalid(at, *integer, reading));
         }
         *integer = time as u64;

@@ -1,10 +1,10 @@
-//! Columns of integers, written in the shortest of a few layouts.
+//! Writes columns of integers in the shortest of a few layouts.
 //!
-//! What is packed is either the distance of each integer from the smallest one, or that of each
-//! difference between neighbours from the smallest difference. Runs, patches, a dictionary and a
-//! step are written to a buffer of their own where a sample says that they may pay, and taken if
-//! they are shorter. The columns of one field are alike from chunk to chunk, so that the layout of
-//! the last chunk is used again, and all layouts are compared in every sixteenth chunk only.
+//! The packed numbers are the distances of the integers from the smallest integer, or the distances
+//! of the differences between neighbours from the smallest difference. Runs, patches, a dictionary
+//! and a step are written to a separate buffer if a sample shows that they may pay, and are used if
+//! they are shorter. The columns of one field are similar from chunk to chunk. So the layout of the
+//! last chunk is used again, and all layouts are compared only in every sixteenth chunk.
 
 use super::bits::{pack, width};
 use super::packing::{Packing, Span, Stats};
@@ -29,16 +29,16 @@ const MAX_ENTRIES: usize = 1_024;
 const MAX_EARLY: usize = 48;
 const EARLY: usize = 64;
 
-/// In this number of chunks a column has the same layout before all layouts are compared again.
+/// A column keeps its layout for this number of chunks before all layouts are compared again.
 const CHUNKS_BETWEEN_CHOICES: u8 = 15;
 
 /// Writes columns of integers; keeps its memory from column to column.
 #[derive(Debug, Default)]
 pub(in crate::container::native) struct IntEncoder {
     integers: Vec<u64>,
-    /// What is left of the integers when their step is divided out.
+    /// The integers divided by their step.
     multiples: Vec<u64>,
-    /// What is packed.
+    /// The numbers to pack.
     numbers: Vec<u64>,
     /// The shortest column so far, if it is not simply packed, and the next candidate.
     best: Vec<u8>,
@@ -49,20 +49,20 @@ pub(in crate::container::native) struct IntEncoder {
     part_numbers: Vec<u64>,
     /// The position of an entry of the dictionary, plus one, by the hash of the entry.
     slots: Vec<u16>,
-    /// What the columns of each table had in the last chunk.
+    /// The choices for the columns of each table in the last chunk.
     choices: Vec<Vec<Choice>>,
     /// The table and the column that come next.
     next: (usize, usize),
 }
 
-/// What a column had in the last chunk.
+/// The choice for a column in the last chunk.
 #[derive(Debug, Clone, Copy, Default)]
 struct Choice {
     layout: u8,
     has_step: bool,
     integers: usize,
     bytes: usize,
-    /// In how many chunks more it is not compared with others.
+    /// The number of further chunks before layouts are compared again.
     chunks: u8,
 }
 
@@ -75,12 +75,12 @@ impl Choice {
 }
 
 impl IntEncoder {
-    /// The next columns are those of the table with this number, which finds their last layouts.
+    /// Begins the table with this number, which finds the last layouts of its columns.
     pub(in crate::container::native) fn begin_table(&mut self, number: usize) {
         self.next = (number, 0);
     }
 
-    /// Appends a column of these integers; one without an integer takes no byte.
+    /// Appends a column of these integers. A column without an integer takes no byte.
     pub(in crate::container::native) fn write(
         &mut self,
         integers: impl Iterator<Item = u64>,
@@ -190,8 +190,8 @@ impl IntEncoder {
         self.write_divided(integers, smallest, step, layout, sign, out) == before.layout
     }
 
-    /// Appends a column whose step is divided out; the layout of the multiples, which is this one
-    /// where one is given.
+    /// Appends a column with its step divided out, in the given layout if there is one. Returns the
+    /// layout of the multiples.
     fn write_divided(
         &mut self,
         integers: &[u64],
@@ -224,7 +224,8 @@ impl IntEncoder {
         written
     }
 
-    /// Appends a column in this layout; `false`, and nothing, if it cannot have it.
+    /// Appends a column in this layout. Returns `false`, and appends nothing, if that is
+    /// impossible.
     fn write_layout(
         &mut self,
         layout: u8,
@@ -254,7 +255,7 @@ impl IntEncoder {
         }
     }
 
-    /// Appends a column in its shortest layout but a step; the layout.
+    /// Appends a column in its shortest layout without a step. Returns the layout.
     fn write_shortest(
         &mut self,
         integers: &[u64],
@@ -317,9 +318,9 @@ impl IntEncoder {
         true
     }
 
-    /// Appends a column with patches, if a sample of the numbers says that a few are
-    /// larger than the others ("patched frame of reference": Zukowski, Heman, Nes, Boncz,
-    /// "Super-Scalar RAM-CPU Cache Compression", section 4).
+    /// Appends a column with patches, if a sample of the numbers shows that a few are larger than
+    /// the others ("patched frame of reference": Zukowski, Heman, Nes, Boncz, "Super-Scalar RAM-CPU
+    /// Cache Compression", section 4).
     fn write_patches(&mut self, integers: &[u64], packing: Packing, out: &mut Vec<u8>) -> bool {
         let Some(bits) = packing.patched_width(integers) else {
             return false;
@@ -358,7 +359,7 @@ impl IntEncoder {
         sign: Sign,
         out: &mut Vec<u8>,
     ) -> bool {
-        // Positions have to be narrower by two bits, or the entries take what that saves.
+        // Positions must be narrower by two bits; otherwise the entries take the saved bytes.
         let most = 1_usize.checked_shl(bits.saturating_sub(2));
         let most = most
             .unwrap_or(MAX_ENTRIES)
@@ -382,7 +383,7 @@ impl IntEncoder {
                     Some(known) if entries.get(usize::from(known)) == Some(integer) => break known,
                     Some(_) => place = (place + 1) & mask,
                     None => {
-                        // Where most of the first integers are distinct, the others are, too.
+                        // If most of the first integers are distinct, the others probably are, too.
                         let is_early = positions.len() < EARLY;
                         let most = if is_early { most.min(MAX_EARLY) } else { most };
                         let Some(next) = u16::try_from(entries.len() + 1).ok() else {
@@ -410,8 +411,8 @@ impl IntEncoder {
     }
 }
 
-/// Appends a column of numbers of a variable length: few numbers of which some are far below the
-/// others.
+/// Appends a column of numbers of a variable length: for few numbers of which some are far below
+/// the others.
 fn write_varints(integers: &[u64], sign: Sign, out: &mut Vec<u8>) -> bool {
     out.push(VARINT);
     prefixed_by_length(out, integers.len(), |out| {
@@ -422,7 +423,7 @@ fn write_varints(integers: &[u64], sign: Sign, out: &mut Vec<u8>) -> bool {
     true
 }
 
-/// Appends a column that other layouts are made of: constant or packed.
+/// Appends a column in a layout that other layouts are built from: constant or packed.
 fn write_simple(integers: &[u64], sign: Sign, numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
     match constant(integers) {
         Some(integer) => write_constant(integer, sign, out),
@@ -434,7 +435,7 @@ fn write_simple(integers: &[u64], sign: Sign, numbers: &mut Vec<u64>, out: &mut 
     }
 }
 
-/// The integer that all of them are.
+/// Returns the integer that all of them equal, if there is one.
 fn constant(integers: &[u64]) -> Option<u64> {
     let (first, others) = integers.split_first()?;
     others.iter().all(|it| it == first).then_some(*first)
@@ -448,7 +449,7 @@ fn write_constant(integer: u64, sign: Sign, out: &mut Vec<u8>) {
     varint::write(out, code);
 }
 
-/// Appends a column that is equal to that of an earlier field of its table.
+/// Appends a column that equals the column of an earlier field of its table.
 pub(in crate::container::native) fn write_reference(field: u64, out: &mut Vec<u8>) {
     out.push(REFERENCE);
     varint::write(out, to_u64(varint::size(field)));

@@ -1,7 +1,7 @@
 //! Columns of integers; FORMAT.md, "Columns of integers".
 //!
-//! Everything but text and bytes becomes 64-bit *integers*: signed numbers are extended by their
-//! sign, unsigned ones by zeros, floats are their bits, strings their ids.
+//! Everything but text and bytes becomes 64-bit *integers*. Signed numbers are extended by their
+//! sign, unsigned ones by zeros. Floats become their bits, and strings their ids.
 //!
 //! - `encode`: writes a column in the shortest of a few layouts.
 //! - `packing`: packs the integers of a column, or their differences.
@@ -26,8 +26,8 @@ use crate::container::cursor::Cursor;
 use crate::container::error::DecodeError;
 use crate::container::varint;
 
-/// The numbers of the encodings. 0x0c to 0x3f are free for later ones, 0x40 and above are those of
-/// bytes.
+/// The numbers of the encodings. 0x0c to 0x3f are free for later ones. Columns of bytes use 0x40
+/// and above.
 const CONSTANT: u8 = 0x00;
 const VARINT: u8 = 0x01;
 const PACKED: u8 = 0x02;
@@ -41,7 +41,7 @@ const PATCHED: u8 = 0x09;
 const DELTA_PATCHED: u8 = 0x0a;
 const STEPPED: u8 = 0x0b;
 
-/// The flag of the encoding byte that says that the values are ticks.
+/// The flag of the encoding byte for values that are ticks.
 const TICKS: u8 = 0x80;
 
 /// Whether integers are signed numbers.
@@ -54,7 +54,7 @@ pub(in crate::container::native) enum Sign {
 }
 
 impl Sign {
-    /// The integer as it is written in a variable length.
+    /// Returns the integer in the form that is written with a variable length.
     fn code(self, integer: u64) -> u64 {
         match self {
             Self::Signed => varint::zigzag(integer as i64),
@@ -62,7 +62,7 @@ impl Sign {
         }
     }
 
-    /// Flips what must be flipped so that integers compare as the numbers they are.
+    /// The bits to flip so that integers compare as the numbers that they represent.
     const fn bias(self) -> u64 {
         match self {
             Self::Signed => 1 << 63,

@@ -1,6 +1,6 @@
-//! How the integers of a column are packed: as they are, or as differences between neighbours.
+//! The packing of a column's integers: as they are, or as differences between neighbours.
 //!
-//! Next: `encode`, which compares that with other layouts.
+//! Next: `encode`, which compares the packing with other layouts.
 
 use super::bits::{pack, packed_bytes, width};
 use super::{DELTA_PACKED, PACKED, Sign};
@@ -13,17 +13,17 @@ const SAMPLE: usize = 128;
 /// How many pairs of neighbours are examined to see whether integers repeat or rise.
 const SAMPLED_PAIRS: usize = 32;
 
-/// What is known of a column whose integers are not all equal.
+/// The statistics of a column whose integers are not all equal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stats {
     /// Whether most integers seem to be equal to the one before.
     pub(super) repeats: bool,
     pub(super) plain: Packing,
-    /// Differences, where they may be narrower than the integers.
+    /// The packing of differences, if they may be narrower than the integers.
     pub(super) delta: Option<Packing>,
 }
 
-/// The smallest of some numbers, and how many bits the largest one has above it.
+/// The smallest of some numbers, and the bits of the distance to the largest one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Span {
     pub(super) smallest: u64,
@@ -31,7 +31,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// The span of signed numbers.
+    /// Returns the span of signed numbers.
     pub(super) fn of(numbers: impl Iterator<Item = u64>) -> Self {
         let (mut smallest, mut largest) = (i64::MAX, i64::MIN);
         for number in numbers {
@@ -47,7 +47,7 @@ impl Span {
 
 impl Stats {
     pub(super) fn of(integers: &[u64], sign: Sign) -> Self {
-        // A sample says whether integers repeat, and whether neighbours are nearer than other
+        // A sample shows whether integers repeat, and whether neighbours are closer than other
         // integers.
         let distance = |from: u64, to: u64| {
             let difference = to.wrapping_sub(from);
@@ -73,7 +73,7 @@ impl Stats {
         }
     }
 
-    /// The shorter way to pack `count` integers, and how many bytes the column has then.
+    /// Returns the shorter packing of `count` integers, and the bytes of the column.
     pub(super) fn shortest(&self, count: usize) -> (Packing, usize) {
         let delta = self.delta.unwrap_or(self.plain);
         let bytes = [self.plain, delta].map(|packing| packing.bytes(count));
@@ -84,20 +84,20 @@ impl Stats {
     }
 }
 
-/// How the numbers of a column are packed.
+/// The packing of a column's numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packing {
-    /// The first integer, as it is written, if differences are packed, and not integers.
+    /// The first integer in its written form, if differences are packed.
     pub(super) first: Option<u64>,
-    /// The smallest number, as it is written.
+    /// The smallest number in its written form.
     pub(super) smallest: u64,
     pub(super) span: Span,
 }
 
 impl Packing {
-    /// How integers are packed.
+    /// Returns the packing of integers as they are.
     pub(super) fn plain(integers: &[u64], sign: Sign) -> Self {
-        // Where no integer is negative and one is 0, the bits of all integers say how wide they are.
+        // If no integer is negative and one is 0, the bits of all integers determine the width.
         let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
         let all = integers
             .iter()
@@ -123,7 +123,7 @@ impl Packing {
         }
     }
 
-    /// How the differences between neighbours are packed.
+    /// Returns the packing of the differences between neighbours.
     pub(super) fn delta(integers: &[u64], sign: Sign) -> Self {
         let pairs = integers.iter().zip(integers.iter().skip(1));
         let span = Span::of(pairs.map(|(before, integer)| integer.wrapping_sub(*before)));
@@ -134,7 +134,7 @@ impl Packing {
         }
     }
 
-    /// How many bytes a column of `count` integers has.
+    /// Returns the bytes of a column of `count` integers.
     pub(super) fn bytes(self, count: usize) -> usize {
         let head = varint::size(self.smallest) + self.first.map_or(0, varint::size);
         let count = count - usize::from(self.first.is_some());
@@ -159,7 +159,7 @@ impl Packing {
         }
     }
 
-    /// The width at which a sample of the numbers takes the fewest bits, if some of them are above it.
+    /// Returns the width at which a sample takes the fewest bits, if some numbers are above it.
     pub(super) fn patched_width(self, integers: &[u64]) -> Option<u32> {
         let widest = self.span.bits;
         let smallest = self.span.smallest;
@@ -174,7 +174,7 @@ impl Packing {
                 *count += 1;
             }
         }
-        // The largest number has this width, whether it is in the sample or not.
+        // The largest number has this width, even if it is not in the sample.
         if let Some(count) = counts.get_mut(to_usize(widest.into())) {
             *count = (*count).max(1);
         }
@@ -201,7 +201,7 @@ impl Packing {
         best_bits
     }
 
-    /// Appends the payload up to the packed numbers, of which `bits` are packed.
+    /// Appends the payload up to the packed numbers, which have `bits` bits.
     pub(super) fn write(self, numbers: &[u64], bits: u32, out: &mut Vec<u8>) {
         self.first
             .into_iter()

@@ -6,13 +6,13 @@ use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::varint;
 
-/// So many integers show whether there can be a step. Shorter columns have none.
+/// The number of integers that show whether there can be a step. Shorter columns have none.
 const SAMPLE: usize = 8;
 
 /// Narrower columns have no step.
 const LEAST_BITS: u32 = 4;
 
-/// A step of at least 2, and by how much each integer is above a multiple of it.
+/// A step of at least 2, and the remainder of each integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Step {
     step: u64,
@@ -21,9 +21,8 @@ pub(super) struct Step {
 
 impl Step {
     /// The largest step of a column whose numbers take `bits` bits, if it has one.
-    ///
-    /// The tick of a clock divides a second, so that it is a product of twos and fives. A column
-    /// whose first integers have neither in common is not looked at any further.
+    /// The tick of a clock divides a second, so it is a product of twos and fives. If the first
+    /// integers have neither as a common factor, the rest of the column is not examined.
     pub(super) fn find(integers: &[u64], smallest: u64, bits: u32, sign: Sign) -> Option<Self> {
         if bits < LEAST_BITS {
             return None;

@@ -1,4 +1,4 @@
-//! Every encoding is picked where it is the cheapest, and yields what went in.
+//! Every encoding is chosen where it is the cheapest, and returns the input.
 
 use super::*;
 use crate::container::error::DecodeErrorKind;
@@ -197,7 +197,7 @@ fn long_runs_are_counted() {
 
 #[test]
 fn runs_of_few_lanes_are_found() {
-    // What is left of the order of calls where a chunk cuts traces.
+    // The remaining order of calls where a chunk cuts traces.
     let mut orders = [0_i32; 128];
     for (at, order) in [
         (0, 8),

@@ -1,7 +1,7 @@
 //! The string table in a body; FORMAT.md, "Strings".
 //!
-//! - `words`: writes strings as words. `tokens` says where strings are cut, which words are well
-//!   known, and how hexadecimal digits are packed.
+//! - `words`: writes strings as words. `tokens` defines where strings are cut, the well-known
+//!   words, and how hexadecimal digits are packed.
 //! - `reader`: reads strings of words.
 
 mod reader;
@@ -26,7 +26,7 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
-    /// Appends the table of a batch of `records` records; an empty table takes no byte.
+    /// Appends the string table of a batch with `records` records; an empty table takes no byte.
     pub(super) fn write(
         &mut self,
         strings: &StringTable,
@@ -39,7 +39,7 @@ impl StringEncoder {
         }
         let start = out.len();
         out.push(WORDS);
-        // At least a byte each, and what says how the lengths are written.
+        // At least one byte for each length, plus the head of the column.
         let plain = strings.text_bytes() + 4;
         if self.words.write(strings, records, plain, out) {
             return;
@@ -49,7 +49,7 @@ impl StringEncoder {
     }
 }
 
-/// Appends the table as it is; an empty one takes no byte.
+/// Appends the table without words; an empty one takes no byte.
 fn write_plain(strings: &StringTable, ints: &mut IntEncoder, out: &mut Vec<u8>) {
     if strings.is_empty() {
         return;

@@ -5,18 +5,18 @@ use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS, short};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 
-/// How many bytes the strings that follow have together.
+/// Reads the total bytes of the following strings.
 pub(super) fn read_size(
     cursor: &mut Cursor<'_>,
     reading: &'static str,
 ) -> Result<usize, DecodeError> {
-    // One less than what says that there is no word.
+    // One less than the value that stands for no word.
     cursor.count(to_usize((u32::MAX - 1).into()), reading)
 }
 
-/// Reads `count` strings, which have `bytes` bytes together; the caller has charged their memory.
+/// Reads `count` strings of `bytes` bytes together. The caller has charged their memory.
 ///
-/// Returns their text and where each ends in it.
+/// Returns their text and the end of each string in it.
 pub(super) fn read(
     cursor: &mut Cursor<'_>,
     count: usize,
@@ -50,15 +50,15 @@ pub(super) fn read(
 /// The strings and words that were read so far.
 struct StringReader {
     text: Vec<u8>,
-    /// How many bytes the text may have.
+    /// The limit of the text's bytes.
     most: usize,
-    /// Where the words that were new in this chunk begin in the text, and their lengths.
+    /// The position in the text and the length of each word that was new in this chunk.
     words: Vec<(u32, u32)>,
     reading: &'static str,
 }
 
 impl StringReader {
-    /// Reads the next string; `ends` are the ends of those before.
+    /// Reads the next string; `ends` are the ends of the strings before it.
     fn string(&mut self, cursor: &mut Cursor<'_>, ends: &[u32]) -> Result<(), DecodeError> {
         let at = cursor.clone();
         let head = cursor.varint(self.reading)?;
@@ -123,7 +123,7 @@ impl StringReader {
         Ok(())
     }
 
-    /// Adds bytes that the text has already.
+    /// Repeats bytes that are already in the text.
     fn repeat(&mut self, at: &Cursor<'_>, from: usize, bytes: usize) -> Result<(), DecodeError> {
         self.check_room(at, bytes)?;
         self.text.extend_from_within(from..from + bytes);
@@ -138,7 +138,7 @@ impl StringReader {
     }
 }
 
-/// Where the string `distance` before the next one begins and ends.
+/// Returns the start and the end of the string `distance` before the next one.
 fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
     let number = ends.len().checked_sub(to_usize(distance))?;
     let to = *ends.get(number)?;

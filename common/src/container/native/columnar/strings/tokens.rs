@@ -1,8 +1,8 @@
 //! The parts of strings: words that a chunk names by number instead of spelling them (FORMAT.md,
 //! "Well-known words", holds the same table), strings of hexadecimal digits, of which two take one
-//! byte, and the places where a string is cut into words, so that strings share them.
+//! byte, and the rules that cut a string into words, so that strings share words.
 
-/// The words by number. They are part of the format: words are only ever appended, and there is
+/// The words by number. They are part of the format: new words may only be appended, and there is
 /// room for 256.
 #[rustfmt::skip]
 pub(super) const TOKENS: [&str; 242] = [
@@ -40,11 +40,11 @@ pub(super) const TOKENS: [&str; 242] = [
     "handle", "execute", "run(", "close(", "read", "write", "send", "publish", "reserve", "merge",
     "get_", "set_", "find_", "load_", "add_", "remove_", "create_", "update_", "delete_", "by_",
     "id",
-    // What Kieker says where it knows nothing.
+    // Kieker's values for unknown names.
     "<", "no-", "session-", "id>", "trace-", "default-", "host>", "localhost",
 ];
 
-/// How many digits a string of them has at least to be packed.
+/// The least digits of a packed string of digits.
 const LEAST_DIGITS: usize = 16;
 
 /// Stands for a character that is no lowercase hexadecimal digit.
@@ -56,8 +56,8 @@ pub(super) fn is_hex_digit(byte: u8) -> bool {
 }
 
 /// Writes the bytes of a string of lowercase hexadecimal digits to the front of `out`, as far as
-/// there is room; `false`, and anything, if it is none, or has not a multiple of eight of at least
-/// 16.
+/// there is room. Returns `false` if the string has other characters, or its length is not a
+/// multiple of eight of at least 16; the content of `out` is then undefined.
 pub(super) fn pack_hex(text: &[u8], out: &mut [u8]) -> bool {
     if text.len() < LEAST_DIGITS || text.len() % 8 != 0 {
         return false;
@@ -72,7 +72,7 @@ pub(super) fn pack_hex(text: &[u8], out: &mut [u8]) -> bool {
     all < NO_DIGIT
 }
 
-/// Spells each byte with two digits, as far as there is room for them.
+/// Writes each byte as two digits, as far as there is room.
 pub(super) fn unpack_hex(bytes: &[u8], out: &mut [u8]) {
     for (pair, byte) in out.chunks_exact_mut(2).zip(bytes) {
         pair.copy_from_slice(&[byte >> 4, byte & 0x0f].map(hex_digit));
@@ -94,11 +94,11 @@ fn hex_digit(value: u8) -> u8 {
 /// The most bytes of a word.
 const MAX_WORD_BYTES: usize = 32;
 
-/// The most digits of a number that is cut into digits. A longer number is hardly smaller in digits
-/// than as a word of its own.
+/// The most digits of a number that is cut into digits. For a longer number, a word of its own is
+/// about as short.
 const MAX_APART: usize = 4;
 
-/// What a byte is to the cuts.
+/// The kind of a byte for the cuts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Digit,
@@ -112,20 +112,19 @@ impl Kind {
         match byte {
             b'0'..=b'9' => Self::Digit,
             b'A'..=b'Z' => Self::Upper,
-            // Bytes of other scripts make words, too.
+            // Bytes of other scripts also make words.
             b'a'..=b'z' | 0x80.. => Self::Lower,
             _ => Self::Separator,
         }
     }
 }
 
-/// Passes the words of a text to `take`. Laid end to end they are the text.
+/// Passes the words of a text to `take`. Joined, they are the text.
 ///
-/// A word keeps the separators after it. It ends before a capital, between letters and digits, and
-/// between the digits of a short number: most digits have a number in the chunk when most numbers
-/// are new.
-/// Between parentheses the cuts are between parameters only: their paths recur again and again.
-/// A reader does not care where the cuts are.
+/// A word includes the separators after it. It ends before a capital, between letters and digits,
+/// and between the digits of a short number. When most numbers are new, their single digits mostly
+/// have a number in the chunk. Between parentheses, cuts are only between parameters, because their
+/// paths recur again and again. A reader does not depend on the positions of the cuts.
 pub(super) fn split_words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
     let mut start = 0;
     let mut in_parentheses = false;
@@ -156,7 +155,8 @@ pub(super) fn split_words<'a>(text: &'a [u8], mut take: impl FnMut(&'a [u8])) {
     last.into_iter().for_each(take);
 }
 
-/// Whether the number in which there are digits on both sides of this place is to be cut.
+/// Whether the number around this position should be cut. It has digits on both sides of the
+/// position.
 fn is_short_number(text: &[u8], at: usize) -> bool {
     let (before, behind) = text.split_at_checked(at).unwrap_or((text, &[]));
     let is_digit = |byte: &&u8| byte.is_ascii_digit();

@@ -8,46 +8,47 @@ use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint;
 use crate::record::{StringKeys, StringTable};
 
-/// Heads of strings: digits, bytes as they are, and from here on as many bytes less are those of
-/// an earlier string.
+/// Heads of strings: digits, plain bytes, and from `WORDS` on the number of bytes shared with an
+/// earlier string, plus `WORDS`.
 pub(super) const HEX: u64 = 0;
 pub(super) const RAW: u64 = 1;
 pub(super) const WORDS: u64 = 2;
 
-/// Words: those below are spelled and have one byte more than their number says; then the one that
-/// is among the well-known ones, and from here on those of this chunk.
+/// Heads of words: below `TOKEN` the word is spelled, and has one byte more than the head says.
+/// `TOKEN` stands for a well-known word, and `OF_CHUNK` and above for the words of this chunk.
 pub(super) const TOKEN: u64 = 32;
 pub(super) const OF_CHUNK: u64 = 33;
 
 /// The most words that a chunk may number.
 pub(super) const MAX_NUMBERED: usize = 1 << 16;
 
-/// Up to this number of strings all are cut, however few records share them.
+/// Up to this number of strings, all strings are cut, however few records share them.
 const FEW: usize = 256;
 
-/// The most strings that one chunk may add to those that are remembered.
+/// The most strings that one chunk may add to the remembered ones.
 const MAX_NEW: usize = 2_048;
 
-/// How many strings are remembered. When a chunk might exceed that, all are forgotten.
+/// The number of remembered strings. If a chunk might exceed it, all are forgotten.
 const MAX_STRINGS: usize = 4 * MAX_NEW;
 
 /// The longest string that is cut, in bytes and in words.
 const MAX_BYTES: usize = 1_024;
 const MAX_WORDS: usize = 128;
 
-/// Writes string tables. Remembers how it cut strings, because the next chunk has mostly the same.
+/// Writes string tables. Remembers how it cut strings, because the next chunk has mostly the same
+/// ones.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     cuts: Cuts,
-    /// Counts chunks, so that nothing is wiped between them. 0 means never.
+    /// Counts chunks, so that nothing must be cleared between them. 0 means never.
     chunk: u32,
-    /// How many words this chunk has numbered.
+    /// The number of words that this chunk has numbered.
     numbered: u32,
 }
 
 impl Writer {
     /// Appends the strings of a batch with `records` records. Stops and returns `false` as soon as
-    /// they take `limit` bytes; `out` then has part of them.
+    /// they take `limit` bytes; `out` then contains some of them.
     pub(super) fn write(
         &mut self,
         strings: &StringTable,
@@ -56,7 +57,7 @@ impl Writer {
         out: &mut Vec<u8>,
     ) -> bool {
         self.begin(strings.len());
-        // Strings are not worth remembering where nearly every record has one of its own.
+        // Strings are not worth remembering if nearly every record has its own.
         let is_cut = strings.len() <= FEW.max(records / 4);
         let cut = if is_cut { MAX_NEW } else { 0 };
         let keys = strings.keys().unwrap_or_default();
@@ -110,8 +111,8 @@ impl Writer {
         out.extend_from_slice(string);
     }
 
-    /// Appends a string as words. Returns `false`, and appends nothing, if the chunk would number
-    /// too many words.
+    /// Appends a string as words. Returns `false`, and appends nothing, if the chunk would get too
+    /// many numbered words.
     fn write_words(&mut self, number: u32, cut: Cut, out: &mut Vec<u8>) -> bool {
         let cuts = &mut self.cuts;
         let steps = cuts.steps.get(cut.from..cut.to).unwrap_or_default();
@@ -150,7 +151,7 @@ impl Writer {
     }
 }
 
-/// Appends a string of hexadecimal digits. Returns `false`, and appends nothing, if it is none.
+/// Appends a string of hexadecimal digits. Returns `false`, and appends nothing, if it is not one.
 fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
     // The first byte of most strings is no digit.
     if !string.first().is_some_and(|byte| is_hex_digit(*byte)) {
@@ -171,25 +172,25 @@ fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
 /// Strings that were cut into words.
 #[derive(Debug, Default)]
 struct Cuts {
-    /// By the number of an interned string.
+    /// Indexed by the number of an interned string.
     interned: Vec<Option<Cut>>,
     strings: HashMap<Box<[u8]>, Cut>,
     steps: Vec<Step>,
     words: Vec<Word>,
     word_numbers: HashMap<Box<[u8]>, usize>,
     beginnings: Vec<Beginning>,
-    /// The beginning that is another one with one more word.
+    /// Finds the beginning that is longer than another one by one word.
     longer: HashMap<(Option<usize>, usize), usize>,
 }
 
-/// Where the steps of a string begin and end.
+/// The range of a string's steps.
 #[derive(Debug, Clone, Copy)]
 struct Cut {
     from: usize,
     to: usize,
 }
 
-/// One word further in a string.
+/// One more word of a string.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     word: usize,
@@ -199,18 +200,18 @@ struct Step {
 
 #[derive(Debug)]
 struct Word {
-    /// How it is written for the first time.
+    /// The word's form at its first use in a chunk.
     spelled: Box<[u8]>,
-    /// The chunk that had it last, and its number there.
+    /// The last chunk that contained it, and its number there.
     chunk: u32,
     number: u32,
 }
 
-/// Words that strings begin with.
+/// A sequence of words at the beginning of strings.
 #[derive(Debug)]
 struct Beginning {
     bytes: usize,
-    /// The chunk that had it last, and the last string there that begins so.
+    /// The last chunk that contained it, and the last string there with this beginning.
     chunk: u32,
     string: u32,
 }
@@ -220,7 +221,7 @@ impl Cuts {
         *self.interned.get(to_usize(interned.into()))?
     }
 
-    /// The words of a string, which is cut if it is new. `None` where it is too long.
+    /// Returns the words of a string, and cuts it if it is new. `None` if it is too long.
     fn find(&mut self, string: &[u8], interned: Option<u32>) -> Option<Cut> {
         let cut = match self.strings.get(string) {
             Some(cut) => *cut,
@@ -229,7 +230,7 @@ impl Cuts {
         if let Some(interned) = interned {
             let at = to_usize(interned.into());
             if self.interned.len() <= at {
-                // As many as the process has interned, at most.
+                // At most as many as the process has interned.
                 self.interned.resize(at + 1, None);
             }
             if let Some(place) = self.interned.get_mut(at) {
@@ -270,7 +271,7 @@ impl Cuts {
         Some(cut)
     }
 
-    /// The position of a word, which is added if it is new.
+    /// Returns the position of a word, and adds it if it is new.
     fn word(&mut self, text: &[u8]) -> usize {
         if let Some(at) = self.word_numbers.get(text) {
             return *at;
@@ -296,7 +297,7 @@ impl Cuts {
     }
 }
 
-/// Positions in the texts of chunks have 32 bits: both are bounded.
+/// Positions in the texts of chunks have 32 bits, and limits keep both sizes below.
 pub(super) fn short(size: usize) -> u32 {
     u32::try_from(size).unwrap_or(u32::MAX)
 }

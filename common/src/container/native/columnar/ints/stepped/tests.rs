@@ -1,4 +1,4 @@
-//! Steps are found where there are some, divided out, and multiplied in again.
+//! Steps are found if they exist, divided out, and multiplied in again.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -66,7 +66,7 @@ fn the_step_of_a_clock_is_divided_out() {
             let (found, used) = decode(&column, times.len(), scope, 1 << 20).unwrap();
             assert_eq!(found, times);
             assert_eq!(used, ["stepped", "delta packed"], "{step}");
-            // Each number takes what it takes with a clock that has no step.
+            // Each number takes as many bits as with a clock without a step.
             assert!(column.len() <= fine + 24, "{} {fine}", column.len());
             let bits = usize::try_from(step.ilog2()).unwrap();
             assert!(column.len() + times.len() * bits / 8 < plain.len() + 24);
@@ -87,11 +87,11 @@ fn spans_that_are_mostly_0_have_a_step() {
 
 #[test]
 fn a_step_that_saves_nothing_is_left_out() {
-    // Equal differences take no bit as they are.
+    // Equal differences take no bits anyway.
     let steady: Vec<u64> = (0..1_000).map(|n| n * 1_000).collect();
     // Few numbers of few bits.
     let few = [0, 2, 4, 6, 0, 4, 6, 2];
-    // One number that is no multiple.
+    // One number is not a multiple.
     let mut odd: Vec<u64> = noise(1_000).map(|n| n % 5_000 * 1_000).collect();
     odd[777] += 1;
     for integers in [&steady[..], &few, &odd] {
@@ -240,7 +240,7 @@ fn a_step_that_is_none_is_refused_where_it_stands() {
 
 #[test]
 fn columns_of_a_few_outliers_are_not_spoilt_by_a_step() {
-    // Every second integer is looked at, and none of these.
+    // Only every second integer is examined, and none of these.
     for (one, other) in [(1_025, 1_000_000), (1_000, 1_000_000), (25, 1_000_000)] {
         let mut integers = vec![0_u64; 65];
         integers[63] = one;

@@ -9,8 +9,8 @@ fn spelled() -> Vec<String> {
     words.collect()
 }
 
-/// A string of all words, each spelled, and one that names those words by their numbers, which
-/// take `more` words and bytes behind them.
+/// A string of all words, each spelled, and one that names these words by their numbers. The
+/// numbers take `more` words and bytes after them.
 fn read_numbers(numbers: &[u64], more: &[u8], bytes: usize) -> Result<String, DecodeError> {
     let mut body = Vec::new();
     varint::write(&mut body, WORDS);
@@ -41,7 +41,7 @@ fn words_of_any_number_are_found_again() {
     let expected: String = words.iter().rev().map(String::as_str).collect();
     let found = read_numbers(&every, &[], expected.len()).unwrap();
     assert_eq!(found, expected);
-    // Without room behind it, too.
+    // Also without room after it.
     for number in [0, 94, 95, 478, 479, MANY - 1] {
         let bytes = words[number].len();
         let number = [to_u64(number)];
