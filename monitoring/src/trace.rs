@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
 use super::controller::random;
-use super::probe::tell_parent;
+use super::probe::record_parent;
 use super::traceparent::TraceParent;
 
 pub use context::{Attached, TraceContext, in_trace};
@@ -282,7 +282,7 @@ fn begin_trace(parent: Option<&TraceParent>) -> i64 {
         return next_trace_id();
     };
     let trace_id = next_trace_id_beside(parent.kieker_trace_id());
-    tell_parent(trace_id, parent);
+    record_parent(trace_id, parent);
     trace_id
 }
 

@@ -6,7 +6,7 @@ use baler_analysis::Parcel;
 use baler_analysis::traces::{SavedTraces, SavedTracesError, TraceAnalysis, TraceSettings};
 use serde_json::Value;
 
-use crate::traces::{Dice, Told, analyse, known_traces, log, parcels, told};
+use crate::traces::{Dice, TraceRecord, analyse, known_traces, log, parcels, records_of};
 
 /// Returns the saved results of an analysis of these parcels.
 fn saved(parcels: &[Parcel], settings: &TraceSettings) -> Vec<u8> {
@@ -75,13 +75,13 @@ fn closed_traces_and_their_callers_add_up_in_any_order_of_files() {
     // A trace begins each microsecond.
     let mut settings = TraceSettings::default();
     settings.max_duration = Duration::from_millis(1);
-    let records = told(&traces);
+    let records = records_of(&traces);
     let all = whole(&parcels(&records), &settings);
-    let of = |record: &Told| match record {
-        Told::Call(call) => call.trace_id % 3,
-        Told::Parent(parent) => parent.trace_id % 3,
+    let of = |record: &TraceRecord| match record {
+        TraceRecord::Call(call) => call.trace_id % 3,
+        TraceRecord::Parent(parent) => parent.trace_id % 3,
     };
-    let mut lanes: [Vec<Told>; 3] = [vec![], vec![], vec![]];
+    let mut lanes: [Vec<TraceRecord>; 3] = [vec![], vec![], vec![]];
     for record in records {
         lanes[usize::try_from(of(&record)).unwrap()].push(record);
     }
@@ -150,8 +150,8 @@ fn chunks_that_two_parts_have_are_counted_and_copies_of_open_traces_are_dropped(
 fn a_late_record_is_late_after_a_restart_too() {
     let mut settings = TraceSettings::default();
     settings.max_waiting = 12_000;
-    let mut records = told(&known_traces(5_000, &mut Dice(77)));
-    records.retain(|record| matches!(record, Told::Call(_)));
+    let mut records = records_of(&known_traces(5_000, &mut Dice(77)));
+    records.retain(|record| matches!(record, TraceRecord::Call(_)));
     let missing = records.remove(0);
     let mut analysis = merged(&[saved(&parcels(&records), &settings)], &settings);
     analysis.accept(&parcels(&[missing])[0], |_, _| {});
@@ -173,7 +173,7 @@ fn a_file_that_is_damaged_is_refused() {
     let traces = known_traces(40, &mut Dice(3));
     let mut settings = TraceSettings::default();
     settings.max_duration = Duration::from_micros(10);
-    let good = saved(&parcels(&told(&traces)), &settings);
+    let good = saved(&parcels(&records_of(&traces)), &settings);
     for end in (0..good.len()).step_by(97) {
         let error = SavedTraces::read(&good[..end]).unwrap_err();
         assert!(matches!(error, SavedTracesError::Json(_)), "{error}");

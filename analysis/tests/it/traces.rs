@@ -514,13 +514,13 @@ fn signature(operation: usize) -> String {
 }
 
 /// An execution and, for a trace that was called from another one, its metadata record.
-pub(crate) enum Told {
+pub(crate) enum TraceRecord {
     Call(OperationExecutionRecord),
     Parent(TraceMetadata),
 }
 
 /// The records of traces. A call takes 10 ns for each call in it, and 10 more.
-pub(crate) fn told(traces: &[Known]) -> Vec<Told> {
+pub(crate) fn records_of(traces: &[Known]) -> Vec<TraceRecord> {
     let mut records = Vec::new();
     for (number, trace) in traces.iter().enumerate() {
         let host = format!("producer{}", number % 8);
@@ -531,7 +531,7 @@ pub(crate) fn told(traces: &[Known]) -> Vec<Told> {
                 .take_while(|(_, depth)| depth > ess)
                 .count();
             let tin = start + i64::from(whole(eoi)) * 5;
-            records.push(Told::Call(OperationExecutionRecord {
+            records.push(TraceRecord::Call(OperationExecutionRecord {
                 operation_signature: signature(*operation),
                 session_id: "<no-session-id>".into(),
                 trace_id: trace.id,
@@ -543,7 +543,7 @@ pub(crate) fn told(traces: &[Known]) -> Vec<Told> {
             }));
         }
         if let Some((parent, call)) = trace.parent {
-            records.push(Told::Parent(TraceMetadata {
+            records.push(TraceRecord::Parent(TraceMetadata {
                 trace_id: trace.id,
                 thread_id: 1,
                 session_id: "<no-session-id>".into(),
@@ -556,13 +556,13 @@ pub(crate) fn told(traces: &[Known]) -> Vec<Told> {
     records
 }
 
-pub(crate) fn parcels(records: &[Told]) -> Vec<Parcel> {
+pub(crate) fn parcels(records: &[TraceRecord]) -> Vec<Parcel> {
     let chunks = (0..).zip(records.chunks(2_000)).map(|(sequence, records)| {
         let mut batch = BatchBuilder::new();
         for record in records {
             match record {
-                Told::Call(record) => batch.push(record).unwrap(),
-                Told::Parent(record) => batch.push(record).unwrap(),
+                TraceRecord::Call(record) => batch.push(record).unwrap(),
+                TraceRecord::Parent(record) => batch.push(record).unwrap(),
             }
         }
         parcel_of(&batch.take(), sequence)
@@ -574,7 +574,7 @@ pub(crate) fn parcels(records: &[Told]) -> Vec<Parcel> {
 fn every_tree_of_20_000_generated_traces_is_exact() {
     let mut dice = Dice(0x2545_f491_4f6c_dd1d);
     let traces = known_traces(20_000, &mut dice);
-    let mut records = told(&traces);
+    let mut records = records_of(&traces);
     dice.shuffle(&mut records);
     let (analysis, closed) = analyse(&parcels(&records), TraceSettings::default());
     let counts = analysis.profile().counts();
@@ -654,8 +654,8 @@ fn every_tree_of_20_000_generated_traces_is_exact() {
 fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     let mut dice = Dice(77);
     let traces = known_traces(5_000, &mut dice);
-    let mut records = told(&traces);
-    records.retain(|record| matches!(record, Told::Call(_)));
+    let mut records = records_of(&traces);
+    records.retain(|record| matches!(record, TraceRecord::Call(_)));
     let missing = records.remove(0);
     let total = records.len();
     let parcels_in_order = parcels(&records);
@@ -688,7 +688,7 @@ fn a_trace_that_lasts_too_long_is_invalid_in_any_order() {
     let mut settings = TraceSettings::default();
     settings.max_duration = std::time::Duration::from_nanos(100);
     let call = |trace_id: i64, eoi: i32, tin: i64, tout: i64| {
-        Told::Call(OperationExecutionRecord {
+        TraceRecord::Call(OperationExecutionRecord {
             operation_signature: signature(0),
             session_id: "s".into(),
             trace_id,

@@ -182,7 +182,7 @@ pub fn order() -> Option<String> {
 /// # Errors
 ///
 /// The parent has stopped reading.
-pub fn tell_parent(value: &impl Serialize) -> Result<(), Failure> {
+pub fn send_to_parent(value: &impl Serialize) -> Result<(), Failure> {
     let line = to_line(value)?;
     let mut out = io::stdout().lock();
     let printed = writeln!(out, "{line}").and_then(|()| out.flush());

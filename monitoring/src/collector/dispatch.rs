@@ -37,7 +37,7 @@ pub(super) struct Dispatch {
 }
 
 /// The shortest time between two reports of dropped records.
-const TELL_DROPPED_EVERY: Duration = Duration::from_secs(1);
+const REPORT_DROPPED_EVERY: Duration = Duration::from_secs(1);
 
 /// The reports already made to the application's hooks.
 #[derive(Debug, Default)]
@@ -139,29 +139,29 @@ impl Dispatch {
         }
         self.fates = fates;
         self.types.forget_below(self.outbox.first_ticket());
-        self.tell_connection();
-        let told = self.seen.dropped_at;
-        if told.is_none_or(|at| now.saturating_duration_since(at) >= TELL_DROPPED_EVERY) {
+        self.report_connection();
+        let reported = self.seen.dropped_at;
+        if reported.is_none_or(|at| now.saturating_duration_since(at) >= REPORT_DROPPED_EVERY) {
             self.seen.dropped_at = Some(now);
-            self.tell_dropped();
+            self.report_dropped();
         }
         wake_up
     }
 
-    fn tell_dropped(&mut self) {
+    fn report_dropped(&mut self) {
         let losses = self.shared.queues.counts().lost;
         let records = losses.total().saturating_sub(self.seen.dropped);
         if records > 0 {
             self.seen.dropped = losses.total();
-            self.hooks.tell(&Event::Dropped { records, losses });
+            self.hooks.report(&Event::Dropped { records, losses });
         }
     }
 
-    fn tell_connection(&mut self) {
+    fn report_connection(&mut self) {
         let stats = self.outbox.stats();
         if stats.broken != self.seen.broken {
             if let Some(error) = &stats.last_error {
-                self.hooks.tell(&Event::Disconnected {
+                self.hooks.report(&Event::Disconnected {
                     error: Arc::clone(error),
                     retries: stats.connection != Connection::Failed,
                 });
@@ -172,7 +172,7 @@ impl Dispatch {
             && (again || self.seen.connection != Connection::Open)
         {
             let medium = self.outbox.capability().medium;
-            self.hooks.tell(&Event::Connected { medium });
+            self.hooks.report(&Event::Connected { medium });
         }
         self.seen.connection = stats.connection;
         self.seen.broken = stats.broken;
@@ -183,12 +183,12 @@ impl Dispatch {
     pub(super) fn panicked(&mut self, place: &'static str, records: u64) {
         self.shared.ledger.panicked();
         self.shared.ledger.lost(LossReason::NotEncodable, records);
-        self.hooks.tell(&Event::Panicked { place, records });
+        self.hooks.report(&Event::Panicked { place, records });
     }
 
     /// Closes the writer, until `by` at most, and makes the accounts final.
     pub(super) fn finish(mut self, by: Instant) {
-        self.tell_dropped();
+        self.report_dropped();
         let on_time = self.sent_last && self.outbox.is_empty();
         let mut stats = self.outbox.stats();
         let mut fates = Vec::new();
@@ -272,7 +272,7 @@ fn account(shared: &ControllerState, hooks: &mut Hooks, chunk: &Chunk, end: End)
     };
     shared.ledger.given_up();
     shared.ledger.lost(reason, u64::from(records));
-    hooks.tell(&Event::Lost {
+    hooks.report(&Event::Lost {
         sequence: chunk.meta.identity.sequence,
         records,
         reason,

@@ -147,7 +147,7 @@ pub(crate) struct Hooks {
 
 impl Hooks {
     /// Reports an event. A hook that panics is not called again.
-    pub(super) fn tell(&mut self, event: &Event) {
+    pub(super) fn report(&mut self, event: &Event) {
         if let (Event::Quarantined(quarantined), Some(hook)) = (event, &mut self.quarantine) {
             if catch_unwind(AssertUnwindSafe(|| hook(quarantined))).is_err() {
                 self.quarantine = None;

@@ -82,7 +82,7 @@ impl Dispatch {
                 self.put_all_aside(&batch);
                 self.shared.ledger.panicked();
                 let (place, records) = ("the serializer", count(batch.len()));
-                self.hooks.tell(&Event::Panicked { place, records });
+                self.hooks.report(&Event::Panicked { place, records });
             }
         }
     }
@@ -119,7 +119,7 @@ impl Dispatch {
         } = quarantined;
         self.shared.ledger.lost(reason, records);
         self.shared.ledger.quarantined(records);
-        self.hooks.tell(&Event::Quarantined(quarantined));
+        self.hooks.report(&Event::Quarantined(quarantined));
     }
 }
 

@@ -255,10 +255,10 @@ impl Collector {
         let tick = self.upkeep.tick(now);
         #[cfg(feature = "samplers")]
         for event in self.shared.take_notices() {
-            self.dispatch.hooks.tell(&event);
+            self.dispatch.hooks.report(&event);
         }
         for news in self.upkeep.take_news() {
-            self.dispatch.hooks.tell(&Event::Patterns(news));
+            self.dispatch.hooks.report(&Event::Patterns(news));
         }
         if tick.is_changed {
             refresh_active(&self.shared);

@@ -20,31 +20,31 @@ static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
 
 /// Held while call sites are switched, so that a thread cannot publish a state that another thread
 /// has replaced. Patterns are matched under this lock, without [`INSTALLED`].
-static TELLING: Mutex<()> = Mutex::new(());
+static PUBLISHING: Mutex<()> = Mutex::new(());
 
 pub(super) fn install(controller: Controller) -> Option<Controller> {
     // A signal handler that emits would wait for the locks, here and below.
     let _inside = Inside::enter();
     let InstalledHold {
-        _telling,
+        _publishing,
         mut installed,
     } = hold_installed();
     let before = installed.replace(controller.clone());
     drop(installed);
-    tell(&controller);
+    publish(&controller);
     before
 }
 
 /// While it lives, no other thread can install or look up a controller.
 pub(crate) struct InstalledHold {
-    _telling: MutexGuard<'static, ()>,
+    _publishing: MutexGuard<'static, ()>,
     installed: RwLockWriteGuard<'static, Option<Controller>>,
 }
 
 /// The caller must be inside.
 pub(crate) fn hold_installed() -> InstalledHold {
     InstalledHold {
-        _telling: TELLING.lock().unwrap_or_else(PoisonError::into_inner),
+        _publishing: PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner),
         installed: INSTALLED.write().unwrap_or_else(PoisonError::into_inner),
     }
 }
@@ -58,14 +58,14 @@ pub(crate) fn stop_recording() {
 /// Updates the state that probes read, if this is the installed controller.
 pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     let _inside = Inside::enter();
-    let _telling = TELLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _publishing = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
-        tell(&controller);
+        publish(&controller);
     }
 }
 
 /// Publishes which calls are recorded: to [`emit`], to calls that end, and to every call site.
-fn tell(controller: &Controller) {
+fn publish(controller: &Controller) {
     let shared = controller.shared();
     if shared.is_forked() {
         // Its patterns are behind a lock that must not be taken here.

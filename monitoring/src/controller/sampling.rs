@@ -70,7 +70,7 @@ impl Controller {
     }
 
     /// Lets the collector's thread pass an event to the application.
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn post_event(&self, event: Event) {
         self.shared().post(event);
     }
 }

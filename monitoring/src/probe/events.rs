@@ -14,7 +14,7 @@ use baler_common::record::kieker::AfterOperationFailedEvent;
 use baler_common::record::{Interned, Record};
 
 use super::call::{AsyncCall, AsyncRecord};
-use super::record::tell_trace;
+use super::record::record_trace;
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
 use crate::queue;
@@ -174,7 +174,7 @@ fn begin<T>(site: &'static Site, enter: impl FnOnce() -> (Entered, T)) -> Option
     }
     let (entered, context) = enter();
     if let Some(origin) = entered.begun {
-        tell_trace(entered.trace_id, origin);
+        record_trace(entered.trace_id, origin);
     }
     let begun = EventCall {
         site,

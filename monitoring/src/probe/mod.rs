@@ -18,7 +18,7 @@ pub(crate) use aggregate::{CallTotals, take_all};
 pub(crate) use aggregate::{CellsHold, hold_cells};
 pub use call::{AsyncCall, DurationGuard, Guard, never_called, run};
 pub use events::{EventGuard, run_events};
-pub(crate) use record::{no_session, signature, tell_parent};
+pub(crate) use record::{no_session, record_parent, signature};
 #[cfg(unix)]
 pub(crate) use registry::RegistryHold;
 pub(crate) use registry::{hold_registry, set_recording};

@@ -192,9 +192,9 @@ pub(super) fn read_marked(key: u64) -> u64 {
 }
 
 /// Records that a trace comes from another process.
-pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
+pub(crate) fn record_parent(trace_id: i64, parent: &TraceParent) {
     let (parent, order) = (parent.kieker_trace_id(), parent.kieker_order_id());
-    tell_trace(
+    record_trace(
         trace_id,
         Origin {
             trace_id: parent,
@@ -205,7 +205,7 @@ pub(crate) fn tell_parent(trace_id: i64, parent: &TraceParent) {
 
 /// Records a trace that begins on this thread, and its origin.
 #[cold]
-pub(crate) fn tell_trace(trace_id: i64, origin: Origin) {
+pub(crate) fn record_trace(trace_id: i64, origin: Origin) {
     let key = controller::active_key();
     if key == 0 {
         return;

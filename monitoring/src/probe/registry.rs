@@ -55,7 +55,7 @@ impl Registry {
         if is_active { self.tag } else { OFF }
     }
 
-    fn tell_all(&self) {
+    fn set_states(&self) {
         for entry in &self.entries {
             entry.site.set_state(self.state(entry.is_active));
         }
@@ -104,7 +104,7 @@ pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
         registry.tag = if key == 0 { OFF } else { tag_of(key) };
         let before = registry.patterns.replace(Arc::clone(patterns));
         if before.is_some_and(|before| Arc::ptr_eq(&before, patterns)) {
-            registry.tell_all();
+            registry.set_states();
             return None;
         }
         registry.changes = registry.changes.wrapping_add(1);
@@ -122,7 +122,7 @@ pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
             for (entry, judged) in registry.entries.iter_mut().zip(entries) {
                 entry.is_active = judged.is_active;
             }
-            registry.tell_all();
+            registry.set_states();
         }
     });
     judged.unwrap_or_default();
@@ -156,7 +156,7 @@ impl RegistryHold {
     /// From now on nothing is recorded at any site.
     pub(crate) fn switch_off(&mut self) {
         self.0.tag = OFF;
-        self.0.tell_all();
+        self.0.set_states();
     }
 }
 

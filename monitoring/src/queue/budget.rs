@@ -85,7 +85,7 @@ struct FreeBlocks {
     /// The number of threads that wait for room.
     waiting: usize,
     /// Whether there is room of which no waiting thread was notified.
-    untold: bool,
+    has_unnoticed_room: bool,
 }
 
 impl Budget {
@@ -187,25 +187,25 @@ impl Budget {
             return;
         }
         if charged.saturating_sub(bytes) > self.limit / 4 * 3 {
-            free.untold = true;
+            free.has_unnoticed_room = true;
             return;
         }
         self.wake(free);
     }
 
     /// Wakes waiting threads that were not woken although there is room.
-    pub(super) fn tell(&self) {
+    pub(super) fn notify_waiters(&self) {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-        if free.untold {
+        if free.has_unnoticed_room {
             self.wake(free);
         }
     }
 
     fn wake(&self, mut free: MutexGuard<'_, FreeBlocks>) {
-        let untold = std::mem::take(&mut free.untold);
+        let has_unnoticed_room = std::mem::take(&mut free.has_unnoticed_room);
         drop(free);
         // Notifying is always a system call, whether a thread waits or not.
-        if untold {
+        if has_unnoticed_room {
             self.room.notify_all();
         } else {
             self.room.notify_one();

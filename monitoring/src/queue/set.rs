@@ -220,7 +220,7 @@ impl QueueSet {
     ///
     /// It also wakes waiting threads, because the next room will only come with the next round.
     pub(crate) fn end_round(&self) {
-        self.budget.tell();
+        self.budget.notify_waiters();
         let mut registry = self.registry();
         if registry.retired.is_empty() {
             return;

@@ -79,7 +79,7 @@ impl Samplers {
             sampler: task.sampler,
             sensor: task.sampler.sensor(),
             schedule: Schedule::new(start, task.period),
-            is_told: false,
+            is_reported: false,
         });
         let (goes_on, stop) = mpsc::channel();
         let (runs, ended) = mpsc::channel();
@@ -129,7 +129,7 @@ struct Running {
     sensor: Box<dyn Sensor>,
     schedule: Schedule,
     /// Whether its failure was reported; reset when it works again.
-    is_told: bool,
+    is_reported: bool,
 }
 
 struct Worker {
@@ -204,11 +204,11 @@ impl Worker {
                 }
             }
             match result {
-                Ok(()) => task.is_told = false,
+                Ok(()) => task.is_reported = false,
                 Err(error) => {
                     samplers.failed.fetch_add(1, Ordering::Relaxed);
-                    if !std::mem::replace(&mut task.is_told, true) {
-                        controller.tell(Event::SamplerFailed {
+                    if !std::mem::replace(&mut task.is_reported, true) {
+                        controller.post_event(Event::SamplerFailed {
                             sampler: task.sampler.name(),
                             error: Arc::new(error),
                         });

@@ -12,7 +12,7 @@ use super::measure::{Measured, call_only, measure};
 use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
-use crate::process::{Child, parse_line, tell_parent};
+use crate::process::{Child, parse_line, send_to_parent};
 
 /// The time limit of a repetition; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -48,7 +48,7 @@ pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
             Measured::default()
         }
     };
-    tell_parent(&measured)
+    send_to_parent(&measured)
 }
 
 /// Measures everything.

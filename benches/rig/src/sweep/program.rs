@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::reading;
 use super::writing::{self, Writing};
 use crate::harness::Failure;
-use crate::process::{Child, from_parent, parse_line, tell_parent};
+use crate::process::{Child, from_parent, parse_line, send_to_parent};
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
@@ -104,7 +104,7 @@ pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Cluster { topic, partitions } => {
             let (address, _cluster) = program.cluster(&topic, partitions)?;
-            tell_parent(&address)?;
+            send_to_parent(&address)?;
             let parent = from_parent::<()>();
             while parent.recv().is_ok() {}
             Ok(())

@@ -15,7 +15,7 @@ use super::plain_row;
 use super::program::{Order, Program};
 use crate::clock::now_ns;
 use crate::harness::Failure;
-use crate::process::{Child, from_parent, tell_parent};
+use crate::process::{Child, from_parent, send_to_parent};
 use crate::statistics::to_f64;
 use crate::usage::busy_time_of;
 
@@ -237,7 +237,7 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
     let opened = program.reader(uri)?;
     let mut reader = opened.reader;
     reader.set_demand(DEMAND);
-    tell_parent(&ReaderEvent::Open {
+    send_to_parent(&ReaderEvent::Open {
         listens_on: opened.listens_on.map(|address| address.to_string()),
     })?;
     let commands = from_parent::<ReaderCommand>();
@@ -247,10 +247,10 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
         match commands.try_recv() {
             Ok(ReaderCommand::Begin { run: number, plain }) => {
                 run = Run::new(number, plain)?;
-                tell_parent(&ReaderEvent::Begun)?;
+                send_to_parent(&ReaderEvent::Begun)?;
             }
             Ok(ReaderCommand::Schedule(schedule)) => run.schedule = Some(schedule),
-            Ok(ReaderCommand::Report) => tell_parent(&ReaderEvent::Report(run.report()))?,
+            Ok(ReaderCommand::Report) => send_to_parent(&ReaderEvent::Report(run.report()))?,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {}
         }
@@ -267,11 +267,11 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
             Received::Idle => {}
             Received::Assigned { lanes: more } => {
                 lanes += more.len();
-                tell_parent(&ReaderEvent::Lanes(lanes))?;
+                send_to_parent(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Revoked { lanes: fewer, .. } => {
                 lanes = lanes.saturating_sub(fewer.len());
-                tell_parent(&ReaderEvent::Lanes(lanes))?;
+                send_to_parent(&ReaderEvent::Lanes(lanes))?;
             }
             Received::Damaged(damaged) => {
                 return Err(Failure::new(format!("damaged: {}", damaged.reason)));
@@ -358,7 +358,7 @@ impl Run {
     fn report_progress(&mut self) -> Result<(), Failure> {
         let (records, at) = self.reported;
         if self.records != records && at.elapsed() >= LOOK {
-            tell_parent(&ReaderEvent::Records(self.records))?;
+            send_to_parent(&ReaderEvent::Records(self.records))?;
             self.reported = (self.records, Instant::now());
         }
         Ok(())

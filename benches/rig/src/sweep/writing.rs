@@ -16,7 +16,7 @@ use super::reading::producer_of;
 use super::user_records;
 use crate::clock::{nanos, now_ns, process_cpu_time};
 use crate::harness::Failure;
-use crate::process::{from_parent, tell_parent};
+use crate::process::{from_parent, send_to_parent};
 
 /// The time limit for the medium to open, and to confirm everything at the end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -111,10 +111,10 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     schedule.from_ns = schedule.start_ns + i64::try_from(nanos(task.warm_up)).unwrap_or(i64::MAX);
     schedule.to_ns = schedule.from_ns + i64::from(task.seconds) * 1_000_000_000;
     load.set_schedule(schedule);
-    tell_parent(&WriterEvent::Started(schedule))?;
+    send_to_parent(&WriterEvent::Started(schedule))?;
     let emitted = emit_due(task, &mut load, &mut sender, &arrived)?;
     sender.settle()?;
-    tell_parent(&WriterEvent::Done { emitted })?;
+    send_to_parent(&WriterEvent::Done { emitted })?;
     // The parent reads this process's sockets and memory before the process ends.
     while arrived.recv().is_ok() {}
     Ok(())
@@ -139,7 +139,7 @@ fn emit_due(
     loop {
         let now = now_ns();
         if now >= next_mark {
-            tell_parent(&WriterEvent::Mark(Counters {
+            send_to_parent(&WriterEvent::Mark(Counters {
                 cpu_ns: nanos(process_cpu_time()),
                 elapsed_ns: nanos(since.elapsed()),
                 ..sender.confirmed()

@@ -9,7 +9,7 @@ use std::io::{self, BufRead as _};
 use std::thread;
 use std::time::Duration;
 
-use baler_rig::process::tell_parent;
+use baler_rig::process::send_to_parent;
 use serde::{Deserialize, Serialize};
 
 use super::records::Run;
@@ -84,7 +84,7 @@ pub(super) enum Order {
 
 /// Tells an event. When nobody listens any more, the process has lost its purpose and ends.
 pub(super) fn tell(event: &Event) {
-    if tell_parent(event).is_err() {
+    if send_to_parent(event).is_err() {
         std::process::exit(1);
     }
 }
