@@ -45,7 +45,7 @@ fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool:
     let relay = RelayProcess::start(LOCAL, queue, folder, &flags);
     let metrics = wait_for("an address", || fs::read_to_string(&port).ok());
     let figure = |name: &str| sum(&get(&metrics, "/metrics").1, name);
-    let _sender = generate_for_ever(&relay.uri);
+    let _sender = generate_for_ever(&relay.uri, state);
     let frozen = if spool {
         wait_for("chunks on disk", || {
             (figure("baler_spool_chunks_total") > 10.0).then_some(())
@@ -70,7 +70,7 @@ fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool:
         frozen
     };
     let what = format!("relay to amqp, {state:?}, spool: {spool}");
-    let (code, summary, _) = terminate(relay.process, &what);
+    let (code, summary, _) = terminate(relay.process, &what, state);
     adds_up(&summary);
     drop(frozen);
     assert_eq!(summary["ended_by"], "signal");

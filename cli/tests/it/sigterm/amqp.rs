@@ -19,11 +19,11 @@ fn both_ends_of_rabbitmq_end_in_time_and_add_up() {
         let uri = broker.uri(&format!("?queue=sigterm-{number}"));
         let (receiver, [records, summary]) =
             receive_queue(&uri, &folder.path().join(number.to_string()), "2");
-        let sender = generate_for_ever(&uri);
+        let sender = generate_for_ever(&uri, state);
         wait_for_records(&records);
         let frozen = broker.set(state);
         let what = format!("generate to amqp, {state:?}");
-        let (code, report, _) = terminate(sender, &what);
+        let (code, report, _) = terminate(sender, &what, state);
         assert_eq!(code, Some(75), "{what}: {report}");
         adds_up(&report, &what);
         if state == Broker::Up {
