@@ -39,6 +39,11 @@ impl Broker {
             Self::Frozen | Self::Killed => DEADLINE,
         }
     }
+
+    /// The deadline as a flag has it.
+    pub(crate) fn deadline_text(self) -> String {
+        format!("{}s", self.deadline().as_secs())
+    }
 }
 
 fn signal(pid: &str, name: &str) {
@@ -141,7 +146,6 @@ fn adds_up(report: &Value, what: &str) {
 
 /// The flags of a sender that would go on for ever.
 pub(crate) fn generate_for_ever(to: &str, state: Broker) -> Background {
-    let deadline = format!("{}s", state.deadline().as_secs());
     Background::start(&[
         "generate",
         "--to",
@@ -153,7 +157,7 @@ pub(crate) fn generate_for_ever(to: &str, state: Broker) -> Background {
         "--chunk-records",
         "100",
         "--shutdown-timeout",
-        &deadline,
+        &state.deadline_text(),
         "--give-up",
         "1h",
         "--format",
@@ -214,7 +218,7 @@ fn a_relay_over_tcp_ends_in_time_and_adds_up() {
     for state in STATES {
         let folder = tempfile::tempdir().unwrap();
         let receiver = Receiver::start(folder.path(), &[]);
-        let flags = ["--shutdown-timeout", "3s"];
+        let flags = ["--shutdown-timeout", &state.deadline_text()];
         let source = "tcp://127.0.0.1:0";
         let relay = RelayProcess::start(source, &receiver.uri, folder.path(), &flags);
         let _sender = generate_for_ever(&relay.uri, state);

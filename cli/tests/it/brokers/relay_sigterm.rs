@@ -36,7 +36,9 @@ fn a_relay_to_rabbitmq_ends_in_time_and_adds_up() {
 /// A relay to this queue, asked to end while the broker is in this state.
 fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool: bool) {
     let disk = folder.join("spool");
-    let mut flags = vec!["--shutdown-timeout", "3s", "--metrics", "127.0.0.1:0"];
+    let deadline = state.deadline_text();
+    let mut flags = vec!["--shutdown-timeout", &deadline];
+    flags.extend(["--metrics", "127.0.0.1:0"]);
     let port = folder.join("metrics-port");
     flags.extend(["--metrics-port-file", port.to_str().unwrap()]);
     if spool {
