@@ -73,7 +73,7 @@ pub(crate) struct VerifyArgs {
 }
 
 impl VerifyArgs {
-    /// The flags by which its producers ship.
+    /// Returns the flags with which its producers ship.
     pub(crate) fn shipping(&self) -> Vec<String> {
         let records = self.chunk_records.map_or_else(
             || (self.records / 400).clamp(16, 1_024).to_string(),
@@ -83,7 +83,7 @@ impl VerifyArgs {
             ["--chunk-records", &records],
             ["--compression", &self.compression.to_string()],
             ["--wait-time", "20ms"],
-            // It is the oracle that gives up.
+            // The oracle gives up, not the producers.
             ["--give-up", "1h"],
         ];
         flags.concat().into_iter().map(str::to_owned).collect()
@@ -189,7 +189,7 @@ pub(crate) enum FaultChoice {
 }
 
 impl FaultChoice {
-    /// The name, as it is typed.
+    /// Returns the name, as it is typed.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())
