@@ -20,7 +20,7 @@ fn random(line: usize, purpose: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// One of these, by a random number.
+/// Returns one of these, by a random number.
 fn one<'a>(of: &[&'a str], number: u64) -> &'a str {
     of[usize::try_from(number).unwrap() % of.len()]
 }
@@ -133,15 +133,15 @@ fn fed(program: &Command, lines: &str) -> (String, String, f64) {
     (String::from_utf8(ended.stdout).unwrap(), errors, seconds)
 }
 
-/// What it took to send lines.
+/// The cost of sending lines.
 #[derive(Debug, Default)]
 struct Cost {
     seconds: f64,
     bytes: u64,
 }
 
-/// Sends lines to Kafka's mock and compares what comes back; `and_kcat` sends each slice to another
-/// topic by kcat, too.
+/// Sends lines to Kafka's mock and compares the lines that come back. With `and_kcat`, kcat sends
+/// each slice to another topic, too.
 fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
     let folder = tempfile::tempdir().unwrap();
     let number = count.to_string();
@@ -176,7 +176,8 @@ fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
             let mut kcat = Command::new("kcat");
             kcat.args(["-P", "-b", &address, "-t", "kcat", "-z", "zstd"]);
             kcats.seconds += fed(&kcat, &text).2;
-            // Once more, for the sizes of what it sends: telling them costs time.
+            // Once more, for the sizes of the messages. Reporting them costs time, so this run is
+            // not measured.
             let (_, log, _) = fed(kcat.args(["-X", "debug=msg"]), &text);
             kcats.bytes += log.lines().filter_map(message_set_bytes).sum::<u64>();
         }

@@ -21,7 +21,8 @@ mod fuzz_bodies;
 /// 10,000.
 const CHUNKS: usize = 1_000;
 
-/// What the decoded columns of a chunk may take, and what a process may take beside it.
+/// The memory limit of a chunk's decoded columns, and the memory that a process may take beside
+/// them.
 const DECODED_LIMIT: u64 = 16 << 20;
 const SLACK: u64 = 64 << 20;
 

@@ -1,4 +1,4 @@
-//! What running commands show of themselves, from outside.
+//! The figures, health and taps of running commands, from outside.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `receive --format parquet`; what is in the files is compared by the tests of `analysis/arrow`.
+//! `receive --format parquet`. The tests of `analysis/arrow` compare the content of the files.
 
 use std::path::{Path, PathBuf};
 

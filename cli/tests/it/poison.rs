@@ -50,7 +50,7 @@ fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
             };
             (0..777).map(random).collect()
         }
-        // What says which chunk it is must still be there.
+        // The identity of the chunk must still be there.
         1 => good[..good.len() - 10].to_vec(),
         2 => {
             let mut flipped = good.to_vec();
@@ -62,7 +62,7 @@ fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a round sends.
+/// The chunks that a round sends.
 struct Load {
     chunks: Vec<Chunk>,
     poison: BTreeSet<Vec<u8>>,
@@ -132,7 +132,7 @@ impl Load {
         (self.chunks.len() - self.poison.len()) as u64 * u64::from(RECORDS)
     }
 
-    /// What the receiver's exit code is: data was put into quarantine, or not.
+    /// Returns the receiver's exit code: data was put into quarantine, or not.
     fn exit_code(&self) -> i32 {
         if self.poison.is_empty() { 0 } else { 65 }
     }
@@ -162,7 +162,7 @@ pub(crate) fn send(writer: Box<dyn ChunkWriter>, chunks: Vec<Chunk>) {
     pump.close(Instant::now() + PATIENCE);
 }
 
-/// The quarantine holds exactly these bytes, each with where it was and what is wrong.
+/// Asserts that the quarantine holds exactly these bytes, each with its place and the error.
 fn check_quarantine(folder: &Path, poison: &BTreeSet<Vec<u8>>, endpoint: &str) {
     let mut kept = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -187,8 +187,8 @@ fn check_quarantine(folder: &Path, poison: &BTreeSet<Vec<u8>>, endpoint: &str) {
     assert_eq!(&kept, poison);
 }
 
-/// Sends and receives; checks what came and what was put aside; how long it took from the first
-/// chunk on.
+/// Sends and receives, and checks the received and the quarantined chunks. Returns how long it took
+/// from the first chunk on.
 fn round(
     load: &Load,
     from: &str,
@@ -219,7 +219,7 @@ fn round(
     sending.unwrap()
 }
 
-/// A receiver of what is stored, which ends when it has everything; how long it took.
+/// Receives stored chunks until it has all of them. Returns how long it took.
 fn receive_stored(load: &Load, from: &str, endpoint: &str) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

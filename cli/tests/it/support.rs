@@ -249,7 +249,7 @@ impl Receiver {
         }
     }
 
-    /// Waits for an end with code 0; what it wrote, and its summary.
+    /// Waits for an end with code 0. Returns the received lines, and the summary.
     pub(crate) fn succeed(self) -> (String, Value) {
         let output = self.output.clone();
         let summary = self.end();

@@ -1,5 +1,5 @@
-//! Many senders of Kieker before a relay with a spool: what was accepted arrives, also when the broker
-//! is away; what a relay that is killed loses is what the README of the connector says.
+//! Many senders of Kieker before a relay with a spool. Accepted records arrive, even if the broker
+//! is away. A killed relay loses only the records that the README of the connector names.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -74,8 +74,8 @@ impl KiekerSender {
     }
 }
 
-/// Asserts that the lines are these many records of each sender, each once and in order, and that each
-/// trace has an id that no other has.
+/// Asserts that the lines are this number of records of each sender, each once and in order. Each
+/// trace has an id that no other trace has.
 fn assert_complete(text: &str, senders: usize, records: u64) {
     let mut numbers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut ids: BTreeMap<(String, u64), i64> = BTreeMap::new();
@@ -174,7 +174,8 @@ fn nothing_of_100_senders_of_kieker_is_lost_while_kafka_is_away() {
     nothing_is_lost_while_away(&topic, &from, leave, come_back);
 }
 
-/// What is in the spool arrives. What the relay did not read is lost, though TCP took it.
+/// Records in the spool arrive. Records that the relay did not read are lost, even if TCP took
+/// them.
 #[test]
 fn a_killed_relay_of_senders_of_kieker_loses_what_it_had_not_spooled_and_nothing_else() {
     const SENDERS: usize = 20;

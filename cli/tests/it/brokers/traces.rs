@@ -151,7 +151,7 @@ fn consumer(uri: &str, partial: &Path, plan: Plan) -> Background {
     Background::start(&[&args[..], &times, &["--format", "json"]].concat())
 }
 
-/// Sends so many traces, kills the first consumer in the middle, and compares every tree.
+/// Sends this number of traces, kills the first consumer in the middle, and compares every tree.
 fn every_tree_is_exact(
     plan: Plan,
     consumers: &[String; CONSUMERS],
@@ -233,7 +233,7 @@ fn every_tree_is_exact(
     );
 }
 
-/// Compares a trace with the tree that is known; its depth.
+/// Compares a trace with the known tree. Returns its depth.
 fn compare(closed: &ClosedTrace, operations: &Operations) -> i32 {
     let trace = &closed.trace;
     let number = match u64::try_from(trace.id).unwrap() {
