@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: the first drains, the second ends at once.
 //!
 //! first signal -> [`Shutdown::request`], the deadline runs -> the command drains and ends
-//!              \-> a thread that tells what is left, and ends a process that hangs
+//!              \-> a thread that reports the chunks left, and ends a process that hangs
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -10,7 +10,7 @@ use crate::support::{
     baler, file_uri, in_browser, json as document, json_lines, output, real_log, workspace,
 };
 
-/// The dependencies of the log of 2010, by the last parts of the names.
+/// Returns the dependencies of the log of 2010, by the last parts of the names.
 fn dependencies(document: &Value) -> Vec<(String, String, u64)> {
     let name = |value: &Value| {
         let path = value.as_str().unwrap().split('(').next().unwrap();

@@ -14,7 +14,7 @@ fn write(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// A run with this file; exit code and message.
+/// Runs with this file. Returns the exit code and the message.
 fn refused(text: &str, args: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), text);

@@ -175,7 +175,7 @@ fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Every crate of the workspace, and every dependency that the manifests declare.
+/// Returns every crate of the workspace, and every dependency that the manifests declare.
 fn declared() -> (Vec<String>, Vec<Edge>) {
     let metadata = MetadataCommand::new()
         .manifest_path(workspace().join("Cargo.toml"))
@@ -278,8 +278,8 @@ fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
     assert!(of_tests.iter().any(|it| it == "baler-faults"));
 }
 
-/// The names of the crates that a crate links. `cargo tree` resolves features for this crate alone,
-/// as an application would see it.
+/// Returns the names of the crates that a crate links. `cargo tree` resolves features for this
+/// crate alone, as an application would see it.
 fn tree(package: &str, features: &[&str]) -> Vec<String> {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "-p", package, "-e", "normal,build"])

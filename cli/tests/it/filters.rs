@@ -41,7 +41,8 @@ impl Shop {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The records that `receive` writes, without timestamps, and its summary, which adds up.
+    /// Returns the records that `receive` writes, without timestamps, and its summary, which adds
+    /// up.
     fn receive(&self, from: &str, flags: &[&str]) -> (Vec<(String, Value)>, Value) {
         let summary = self.path("summary.json");
         let receive = ["receive", "--from", from, "--format", "json"];

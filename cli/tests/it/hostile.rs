@@ -30,20 +30,20 @@ const MIB: u64 = 1 << 20;
 
 const TOKEN: &str = "a token of some length";
 
-/// A chunk of about a thousand bytes that stands for 1 GiB of text: many records, each with the same
-/// string of 1,000 bytes.
+/// Returns a chunk of about a thousand bytes that expands to 1 GiB of text: many records with the
+/// same string of 1,000 bytes.
 fn bomb() -> Bytes {
     let bytes = repeated(1_000, BOMB_RECORDS);
     assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
     bytes
 }
 
-/// A chunk of records that each have a text of this length.
+/// Returns a chunk of records that each have a text of this length.
 fn repeated(length: usize, records: u32) -> Bytes {
     chunk_of(0, records, &"x".repeat(length))
 }
 
-/// The chunk with this sequence number: records with the same text.
+/// Returns the chunk with this sequence number: records with the same text.
 fn chunk_of(sequence: u64, records: u32, text: &str) -> Bytes {
     let schema =
         Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
@@ -120,7 +120,7 @@ fn a_missing_chunk_is_told_by_the_exit_code() {
     }
 }
 
-/// The peak of a process's memory, in bytes.
+/// Returns the peak of a process's memory, in bytes.
 fn peak_memory(process: &Background) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let peak = status
@@ -131,8 +131,8 @@ fn peak_memory(process: &Background) -> u64 {
     kib << 10
 }
 
-/// How many bytes are in the files below a folder, or in a file. Files of Parquet that are not whole
-/// yet have hidden names, and do not count.
+/// Returns the number of bytes in the files below a folder, or in a file. Incomplete files of
+/// Parquet have hidden names, and do not count.
 fn size(path: &Path) -> u64 {
     let Ok(metadata) = fs::metadata(path) else {
         return 0;

@@ -55,7 +55,7 @@ fn socket_writer_of_kieker_is_named_once_without_a_quarantine_and_counted() {
     }
 }
 
-/// A recorded stream of Kieker, and its records.
+/// Returns a recorded stream of Kieker, and its records.
 fn recorded() -> (Vec<u8>, Vec<Value>) {
     let data = |name: &str| fs::read(workspace("connectors/kieker/tests/data").join(name)).unwrap();
     let records = String::from_utf8(data("single-mixed.jsonl")).unwrap();

@@ -73,7 +73,8 @@ fn mutated(count: usize) -> Vec<Bytes> {
     chunks
 }
 
-/// The chunk with a producer of its own, or it would count as a conflicting copy of another one.
+/// Returns the chunk with a producer of its own. Otherwise it would count as a conflicting copy of
+/// another chunk.
 fn with_producer(mut chunk: Vec<u8>, number: usize) -> Vec<u8> {
     let identity = chunk.windows(28).position(|bytes| bytes == [7; 28]);
     if let Some(at) = identity {

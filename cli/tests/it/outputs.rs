@@ -23,7 +23,7 @@ fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// A folder with the chunks of 1,000 records, 100 in each.
+/// Creates a folder with the chunks of 1,000 records, 100 in each.
 fn chunks(folder: &Path) -> String {
     let uri = file_uri(&folder.join("chunks"));
     let flags = ["--records", "1000", "--chunk-records", "100"];

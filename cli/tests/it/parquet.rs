@@ -6,7 +6,7 @@ use predicates::str::contains;
 
 use crate::support::{baler, file_uri, json, read_json};
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

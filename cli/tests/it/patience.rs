@@ -19,7 +19,7 @@ fn nobody() -> String {
     listener.local_addr().unwrap().to_string()
 }
 
-/// The lines that begin like this.
+/// Returns the lines that begin like this.
 fn lines<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
     text.lines()
         .filter(|line| line.starts_with(begin))

@@ -24,20 +24,21 @@ use crate::support::{Background, Receiver, file_uri, read_json};
 
 const RECORDS: u32 = 50;
 
-/// A figure of the measurement that these tests are with `BALER_POISON_CHUNKS` (a round; default
-/// 4,000) and `BALER_POISON_PAIRS` (of rounds without and with poison; default 1).
+/// Returns a setting from the environment. `BALER_POISON_CHUNKS` (chunks a round; default 4,000)
+/// and `BALER_POISON_PAIRS` (pairs of rounds without and with poison; default 1) make these tests a
+/// measurement.
 fn figure(name: &str, default: u64) -> u64 {
     let told = std::env::var(name).ok();
     told.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Every thousandth chunk is poison, in the middle of its thousand.
+/// Whether a chunk is poison: every thousandth one, in the middle of its thousand.
 fn is_poison(sequence: u64) -> bool {
     sequence % 1_000 == 500
 }
 
-/// The kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign message. No two
-/// are alike.
+/// Returns the kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign
+/// message. No two are alike.
 fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
     match sequence / 1_000 % 4 {
         0 => {
@@ -69,7 +70,7 @@ struct Load {
 }
 
 impl Load {
-    /// All chunks, none of them poison.
+    /// Creates a load without poison.
     fn good() -> Self {
         let schema = Schema::new("t", vec![Field::new("number", FieldType::I64)]).unwrap();
         let schema = std::sync::Arc::new(schema);
@@ -112,7 +113,7 @@ impl Load {
         }
     }
 
-    /// The same with one poison chunk in a thousand.
+    /// Creates a load with one poison chunk in a thousand.
     fn poisoned(&self) -> Self {
         let mut chunks = self.chunks.clone();
         let mut all = BTreeSet::new();
@@ -127,7 +128,7 @@ impl Load {
         }
     }
 
-    /// The records in chunks that are well.
+    /// Returns the number of records in sound chunks.
     fn records(&self) -> u64 {
         (self.chunks.len() - self.poison.len()) as u64 * u64::from(RECORDS)
     }
@@ -137,7 +138,7 @@ impl Load {
         if self.poison.is_empty() { 0 } else { 65 }
     }
 
-    /// Everything that is well was written, everything else put aside.
+    /// Asserts that all sound records were written, and all poison was put aside.
     fn check(&self, output: &Path, quarantine: &Path, endpoint: &str) {
         let lines = BufReader::new(fs::File::open(output).unwrap()).lines();
         assert_eq!(lines.map(Result::unwrap).count() as u64, self.records());

@@ -44,7 +44,7 @@ impl RelayProcess {
     }
 }
 
-/// Every chunk received is accounted for.
+/// Asserts that every received chunk is accounted for.
 pub(crate) fn adds_up(summary: &Value) {
     let count = |name: &str| summary[name].as_u64().unwrap();
     let parts = ["forwarded", "spooled", "quarantined", "given_back"];

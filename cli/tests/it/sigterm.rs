@@ -116,7 +116,7 @@ pub(crate) fn terminate(process: Background, what: &str) -> (Option<i32>, Value,
     (status.code(), report, took)
 }
 
-/// The figures of a command that sends add up.
+/// Asserts that the figures of a command that sends add up.
 fn adds_up(report: &Value, what: &str) {
     let emitted = number(&report["emitted"]);
     let accounted =
@@ -125,7 +125,7 @@ fn adds_up(report: &Value, what: &str) {
     assert_eq!(emitted, accounted, "{what}: {report}");
 }
 
-/// The flags of a sender that would go on for ever.
+/// Returns the flags of a sender that would go on for ever.
 pub(crate) fn generate_for_ever(to: &str) -> Background {
     Background::start(&[
         "generate",
@@ -280,8 +280,8 @@ fn a_forwarder_leaves_at_its_source_what_it_could_not_deliver() {
     assert_eq!(rest["delivered"], rest["emitted"]);
 }
 
-/// A receiver under load, its senders or its broker in each state. `start` has it write to a folder,
-/// and yields where to send to.
+/// Runs a receiver under load, with its senders or its broker in each state. `start` makes it write
+/// to a folder, and returns the address for senders.
 fn receive_ends(from: &str, start: impl Fn(&Path) -> (Background, String)) {
     let folder = tempfile::tempdir().unwrap();
     for frozen in [false, true] {

@@ -62,7 +62,7 @@ impl Seen {
         }
     }
 
-    /// How many different records were seen.
+    /// Returns the number of different records seen.
     fn distinct(&self) -> u64 {
         let chunks = self.lanes.values().flat_map(HashMap::values);
         let seen = chunks.flatten().filter(|times| **times > 0).count();

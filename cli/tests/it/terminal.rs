@@ -46,7 +46,7 @@ fn shown(script: &mut Command) -> String {
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// A file with one chunk of one record.
+/// Creates a file with one chunk of one record.
 fn chunk_file(folder: &Path, type_name: &str, fields: Vec<(Field, Value)>) -> String {
     let (fields, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
     let schema = Arc::new(Schema::new(type_name, fields).unwrap());

@@ -15,7 +15,7 @@ fn deployed(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The names of metrics in an expression.
+/// Returns the names of metrics in an expression.
 fn names(expression: &str) -> BTreeSet<&str> {
     let words =
         expression.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
@@ -41,7 +41,7 @@ fn assert_lag_counts_once(expression: &str) {
     assert!(!rest.contains("lag_chunks"), "{expression}");
 }
 
-/// Every object of a document, at any depth.
+/// Collects every object of a document, at any depth.
 fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Value>>) {
     match value {
         Value::Object(object) => {

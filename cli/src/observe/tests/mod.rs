@@ -45,7 +45,7 @@ fn serve(observed: &Arc<Observed>, taps: Taps) -> Server {
     Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), service).unwrap()
 }
 
-/// Status, content type, body.
+/// Returns the status, the content type and the body of an answer.
 fn get(server: &Server, path: &str) -> (u16, String, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let agent = ureq::Agent::new_with_config(config.build());
@@ -59,7 +59,7 @@ fn get(server: &Server, path: &str) -> (u16, String, String) {
     (response.status().as_u16(), content_type, body)
 }
 
-/// The value of a series without labels.
+/// Returns the value of a series without labels.
 fn value(text: &str, name: &str) -> f64 {
     let line = text
         .lines()
@@ -260,7 +260,7 @@ fn readiness_fails_while_the_medium_is_away_and_while_draining() {
         (200, "application/json"),
         "{body}"
     );
-    // A port that nobody listens on.
+    // A port on which no process listens.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -123,7 +123,7 @@ fn a_command_that_fails_is_found_and_nothing_stays_behind() {
     });
 }
 
-/// The blocks of all READMEs, in the order of their paths.
+/// Returns the blocks of all READMEs, in the order of their paths.
 fn blocks() -> Vec<Block> {
     let root = fs::canonicalize(workspace("")).unwrap();
     let mut readmes = Vec::new();

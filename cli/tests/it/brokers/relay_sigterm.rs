@@ -34,7 +34,7 @@ fn a_relay_to_rabbitmq_ends_in_time_and_adds_up() {
     }
 }
 
-/// A relay to this queue, asked to end while the broker is in this state.
+/// Runs a relay to this queue, and asks it to end while the broker is in this state.
 fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool: bool) {
     let disk = folder.join("spool");
     let mut flags = vec!["--shutdown-timeout", "3s", "--metrics", "127.0.0.1:0"];
