@@ -33,7 +33,7 @@ pub(super) fn run(
     let file = config.map(ConfigFile::load).transpose()?;
     let mut findings = Findings::default();
     if let Some(path) = config {
-        // The file is valid at this point, because an invalid file ends every command earlier.
+        // The file is readable and its values are valid: otherwise every command ends earlier.
         findings.ok("configuration", format!("{} is valid", path.display()));
     }
     let ends = ends(args, file.as_ref());
