@@ -1,5 +1,5 @@
-//! Records for which an expression is true. The language is CEL, Google's Common Expression
-//! Language, in which every expression ends.
+//! A filter of records by an expression. The language is CEL, Google's Common Expression Language,
+//! in which every evaluation ends.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,7 +22,7 @@ const FIELDS: &str = "fields";
 pub(crate) struct Condition {
     program: Arc<Program>,
     env: Arc<Env>,
-    /// The variables that it names: only these are looked up.
+    /// The variables that the expression names. Only these are looked up.
     variables: Arc<[String]>,
     counts: Arc<FilterCounts>,
 }
@@ -30,16 +30,16 @@ pub(crate) struct Condition {
 #[derive(Debug, Default)]
 struct FilterCounts {
     filtered: AtomicU64,
-    /// For how many records the expression could not be said, and why for the first.
+    /// The number of records for which the expression could not be evaluated, and the first reason.
     undecided: Mutex<(u64, Option<String>)>,
 }
 
 impl Condition {
-    /// Reads an expression.
+    /// Parses an expression.
     ///
     /// # Errors
     ///
-    /// It is none: says where and why.
+    /// The expression is invalid. The error names the place and the reason.
     pub(crate) fn new(text: &str) -> Result<Self, Failure> {
         let env = Arc::new(Env::stdlib());
         let program = env.compile(text).map_err(|errors| {
@@ -63,7 +63,8 @@ impl Condition {
         })
     }
 
-    /// Whether it is true for a record. A record for which it is not is counted as filtered.
+    /// Whether the expression is true for a record. A record that does not pass is counted as
+    /// filtered.
     pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
         let passes = self.holds(record, chunk).unwrap_or_else(|reason| {
             let mut undecided = self.undecided();
@@ -77,12 +78,13 @@ impl Condition {
         passes
     }
 
-    /// How many records did not pass.
+    /// Returns the number of records that did not pass.
     pub(crate) fn filtered(&self) -> u64 {
         self.counts.filtered.load(Ordering::Relaxed)
     }
 
-    /// Tells on standard error of records for which the expression could not be said, if any.
+    /// Reports on standard error the records for which the expression could not be evaluated, if
+    /// any.
     pub(crate) fn tell_undecided(&self) {
         if let (records, Some(reason)) = &*self.undecided() {
             output::say(format_args!(
@@ -97,12 +99,12 @@ impl Condition {
         undecided.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether it is true for a record.
+    /// Whether the expression is true for a record.
     ///
     /// # Errors
     ///
-    /// It cannot be said: values do not go together, or the result is neither true nor false. A
-    /// field that the record lacks is no error.
+    /// The expression cannot be evaluated: values do not go together, or the result is not a
+    /// boolean. A field that the record lacks is no error.
     fn holds(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Result<bool, String> {
         let mut context = Context::with_env(Arc::clone(&self.env));
         for name in self.variables.iter() {
@@ -119,7 +121,7 @@ impl Condition {
     }
 }
 
-/// The value of a variable; nothing when the record lacks it.
+/// Returns the value of a variable, or `None` if the record lacks it.
 fn variable(name: &str, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Option<Value> {
     Some(match name {
         "type" => record.type_name().into(),
@@ -133,8 +135,8 @@ fn variable(name: &str, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> 
     })
 }
 
-/// A field's value. Unsigned integers become signed ones where they fit, so that they compare with
-/// plain numbers; enums become the names of their variants.
+/// Converts a field's value. Unsigned integers become signed ones if they fit, so that they compare
+/// with plain numbers. Enums become the names of their variants.
 fn value(field: ValueRef<'_>) -> Value {
     match field {
         ValueRef::Null => Value::Null,

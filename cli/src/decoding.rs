@@ -1,4 +1,4 @@
-//! How chunks are decoded: with which dictionaries and record types, and with how much memory.
+//! The decoders of chunks, with their dictionaries, record types and memory limit.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -9,11 +9,11 @@ use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary, Limits};
 use crate::args::DecodingArgs;
 use crate::exit::Failure;
 
-/// The dictionary in a file.
+/// Reads a dictionary from a file.
 ///
 /// # Errors
 ///
-/// The file cannot be read, or is none.
+/// The file cannot be read, or is not a dictionary.
 pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
     let bytes = fs::read(path).map_err(unusable(path))?;
     Dictionary::new(bytes).map_err(unusable(path))
@@ -23,9 +23,9 @@ fn unusable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {
     move |error| Failure::configuration(format!("cannot use {}: {error}", path.display()))
 }
 
-/// The decoder of each worker. All workers share the limit of memory in equal parts. It has
-/// the dictionaries in these files, and in the files `*.zdict` of these folders, and the record
-/// types of the schema.
+/// Returns the decoder of each worker. All workers share the memory limit in equal parts. The
+/// decoder has the dictionaries in these files, and in the files `*.zdict` of these folders, and
+/// the record types of the schema.
 ///
 /// # Errors
 ///
@@ -43,7 +43,7 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
         .decoded_limit
         .map_or(limits.decoded_bytes, NonZeroUsize::get);
     limits.decoded_bytes = all_workers / workers;
-    // What a body expands to is memory, too.
+    // An expanded body takes memory, too.
     limits.body_bytes = limits.body_bytes.min(limits.decoded_bytes);
     let decoder = ChunkDecoder::new(limits).with_dictionaries(dictionaries);
     #[cfg(feature = "kieker")]
@@ -55,7 +55,7 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
     Ok(decoder)
 }
 
-/// The file, or those of the folder.
+/// Returns the file, or the files of the folder.
 fn files(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);

@@ -1,4 +1,4 @@
-//! How the program ends: the exit codes, which are a contract, and the failures that lead to them.
+//! The end of the program: exit codes, which are a contract, and the failures that lead to them.
 
 use std::any::Any;
 use std::fmt;
@@ -47,7 +47,7 @@ impl Code {
         (Self::Configuration, "a URI or a setting is wrong"),
     ];
 
-    /// The number that the operating system gets.
+    /// Returns the number that the operating system gets.
     pub(crate) const fn number(self) -> u8 {
         self as u8
     }
@@ -59,7 +59,7 @@ impl From<Code> for ExitCode {
     }
 }
 
-/// The table of exit codes for `--help`.
+/// Returns the table of exit codes for `--help`.
 pub(crate) fn help() -> String {
     let lines: Vec<String> = Code::ALL
         .into_iter()
@@ -74,14 +74,14 @@ pub(crate) fn help() -> String {
 /// Why the program ends early.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    /// With which code.
+    /// The exit code.
     pub(crate) code: Code,
-    /// What is said on standard error; nothing when it is empty.
+    /// The message for standard error; nothing is printed if it is empty.
     pub(crate) message: String,
 }
 
 impl Failure {
-    /// A failure with this code.
+    /// Creates a failure with this code.
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -89,22 +89,23 @@ impl Failure {
         }
     }
 
-    /// A URI or a setting is wrong.
+    /// Returns the failure for a wrong URI or setting.
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(Code::Configuration, message)
     }
 
-    /// The operating system refuses a thread.
+    /// Returns the failure for a thread that cannot be started.
     pub(crate) fn thread(error: impl fmt::Display) -> Self {
         Self::new(Code::Internal, format!("cannot start a thread: {error}"))
     }
 
-    /// A thread panicked.
+    /// Returns the failure for a thread that panicked.
     pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Self {
         Self::new(Code::Internal, "a thread panicked")
     }
 
-    /// Writing to `what` failed. Nobody reading any more, as with `| head`, is a quiet end.
+    /// Returns the failure of writing to `what`. If nobody reads any more, as with `| head`, the
+    /// end is quiet.
     pub(crate) fn output(what: impl fmt::Display, error: &io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::new(Code::Done, "");
@@ -112,7 +113,7 @@ impl Failure {
         Self::new(Code::Output, format!("cannot write {what}: {error}"))
     }
 
-    /// Opening or reading `what` failed.
+    /// Returns the failure of opening or reading `what`.
     pub(crate) fn unavailable(what: impl fmt::Display, error: impl fmt::Display) -> Self {
         Self::new(Code::Unavailable, format!("cannot open {what}: {error}"))
     }
@@ -146,7 +147,7 @@ impl From<TransportError> for Failure {
     }
 }
 
-/// The code for a medium that failed.
+/// Returns the exit code for a medium that failed.
 pub(crate) fn transport_code(error: &TransportError) -> Code {
     let source = error.source.as_deref();
     match source.is_some_and(|it| it.is::<WrongData>()) {

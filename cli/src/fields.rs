@@ -11,13 +11,14 @@ use baler_common::record::{DynamicRecord, Field, Fingerprint, Schema, ValueError
 
 use crate::exit::{Code, Failure};
 
-/// How many types the error for an unknown field lists, and how many fields of each.
+/// The maximum number of types that the error for an unknown field lists, and of fields of each
+/// type.
 const MAX_LISTED: usize = 20;
 
-/// How many narrowed types are remembered at a time.
+/// The maximum number of narrowed types that are remembered at a time.
 const MAX_KNOWN: usize = 4_096;
 
-/// The fields that records keep. Cloning shares what was seen.
+/// The fields that records keep. Clones share the fields seen so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Fields {
     /// `name`, or `Type.name`.
@@ -25,16 +26,16 @@ pub(crate) struct Fields {
     search: Arc<Mutex<FieldSearch>>,
 }
 
-/// Which of the wanted fields the input has.
+/// The search for the wanted fields in the input.
 #[derive(Debug)]
 struct FieldSearch {
     missing: Vec<Box<str>>,
-    /// The first types that came, and their fields.
+    /// The first types of the input, and their fields.
     types: BTreeMap<Box<str>, Vec<Box<str>>>,
 }
 
 impl Fields {
-    /// Keeps the fields with these names.
+    /// Creates a selection of the fields with these names.
     ///
     /// # Errors
     ///
@@ -62,7 +63,7 @@ impl Fields {
         self.wanted.iter().any(|name| names(name, schema, field))
     }
 
-    /// Takes note of the fields of a type.
+    /// Records the fields of a type.
     fn see(&self, schema: &Schema) {
         let mut search = self.lock();
         if search.missing.is_empty() {
@@ -78,11 +79,11 @@ impl Fields {
         }
     }
 
-    /// Checks at the end that some type had each field. Of an empty input nothing is known.
+    /// Checks at the end that some type had each field. An empty input passes.
     ///
     /// # Errors
     ///
-    /// No type had one of them: names it, and the fields that there were.
+    /// No type had one of the fields. The error names it, and the fields that the types have.
     pub(crate) fn check(&self) -> Result<(), Failure> {
         let search = self.lock();
         if search.missing.is_empty() || search.types.is_empty() {
@@ -98,13 +99,13 @@ impl Fields {
             } else {
                 ", ..."
             };
-            // Writing to a text does not fail.
+            // Writing to a string does not fail.
             write!(message, "\n  {name}: {}{more}", fields.join(", ")).ok();
         }
         Err(Failure::new(Code::Data, message))
     }
 
-    /// A stage that takes note of the types that come, and passes everything on.
+    /// Returns a stage that records the types of the input, and passes everything on.
     pub(crate) fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
@@ -113,7 +114,7 @@ impl Fields {
         }
     }
 
-    /// A stage that passes records on with these fields only. It copies them.
+    /// Returns a stage that passes on copies of records with only these fields.
     pub(crate) fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
@@ -136,7 +137,8 @@ fn names(wanted: &str, schema: &Schema, field: &Field) -> bool {
     before.is_empty() || before.strip_suffix('.').is_some_and(of_type)
 }
 
-/// How many parts the memory for decoded chunks has: where fields are copied, a chunk gets half.
+/// Returns the number of parts of the memory for decoded chunks. If fields are copied, a chunk gets
+/// half.
 pub(crate) fn memory_parts(fields: Option<&Fields>, workers: NonZeroUsize) -> NonZeroUsize {
     match fields {
         Some(_) => workers.saturating_add(workers.get()),
@@ -144,7 +146,7 @@ pub(crate) fn memory_parts(fields: Option<&Fields>, workers: NonZeroUsize) -> No
     }
 }
 
-/// Notes the types that come, or narrows their records.
+/// Records the types of the input, or narrows their records.
 pub(crate) struct FieldsStage<S> {
     fields: Fields,
     narrows: bool,
@@ -178,14 +180,14 @@ pub(crate) struct Narrower {
     known: HashMap<Fingerprint, Narrowed>,
 }
 
-/// A type, before and after.
+/// A type, before and after narrowing.
 struct Narrowed {
     from: Arc<Schema>,
     to: Arc<Schema>,
 }
 
 impl Narrower {
-    /// Keeps these fields.
+    /// Creates a narrower that keeps these fields.
     pub(crate) fn new(fields: Fields) -> Self {
         Self {
             fields,
@@ -193,7 +195,7 @@ impl Narrower {
         }
     }
 
-    /// The type of records of this one with the fields that are kept, of which note is taken.
+    /// Returns the narrowed type for a type, and records the fields of the type.
     pub(crate) fn schema(&mut self, from: &Arc<Schema>) -> Arc<Schema> {
         let known = self.known.get(&from.fingerprint());
         // Fingerprints may collide.
@@ -213,7 +215,7 @@ impl Narrower {
         to
     }
 
-    /// The record with the fields that are kept.
+    /// Returns the record with only the fields to keep.
     ///
     /// # Errors
     ///

@@ -8,21 +8,21 @@ use baler_analysis::filters::{ByTime, ByType, TypePattern};
 use crate::condition::{Condition, Where};
 use crate::exit::Failure;
 
-/// Which records pass.
+/// The filters that records must pass.
 pub(crate) struct Filters {
     types: Vec<TypePattern>,
-    /// Nanoseconds since the Unix epoch; records without a timestamp are in no span.
+    /// Nanoseconds since the Unix epoch. Records without a timestamp are outside of every span.
     span: Option<Range<i64>>,
     pub(crate) condition: Option<Condition>,
 }
 
 impl Filters {
-    /// Records of these types, logged from `since` on and before `until`, for which a condition is
-    /// true.
+    /// Creates filters for records of these types that were logged from `since` on and before
+    /// `until`, and meet the condition.
     ///
     /// # Errors
     ///
-    /// No time can be in the span.
+    /// The span is empty.
     pub(crate) fn new(
         types: &[String],
         (since, until): (Option<i64>, Option<i64>),
@@ -43,7 +43,7 @@ impl Filters {
         })
     }
 
-    /// The filters before a stage.
+    /// Puts the filters before a stage.
     pub(crate) fn before(&self, mut stage: Box<dyn Stage>) -> Box<dyn Stage> {
         if let Some(condition) = self.condition.clone() {
             stage = Box::new(Where::new(condition, stage));

@@ -25,7 +25,7 @@ use exit::{Code, Failure};
 use shutdown::Shutdown;
 
 fn main() -> ExitCode {
-    // The hook has told of the panic; what is left is to end with the documented code.
+    // The panic hook has printed the panic. The program still has to end with the documented code.
     let result = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
         Err(Failure::new(
             Code::Internal,

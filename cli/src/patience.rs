@@ -1,4 +1,4 @@
-//! What a command says and does while a medium owes progress.
+//! The messages and actions of a command while a medium owes progress.
 //!
 //! [`Waiting`] of an outbox, a source, a relay or a spool -> [`Patience`] -> a line, or the end
 
@@ -13,20 +13,20 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// How long a reader waits at a time before signals are looked at.
+/// How long a reader waits between two checks for signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// How long nothing moves before that is told: a reconnect to a broker that lives takes less.
+/// How long nothing moves before the first message. A reconnect to a running broker takes less.
 const BEFORE_TELLING: Duration = Duration::from_secs(2);
 
-/// How often it is told at most; what repeats is told together.
+/// The shortest time between two messages. Repeated events share one message.
 pub(crate) const TELLING_INTERVAL: Duration = Duration::from_secs(30);
 
-/// For how long a command waits that ends by itself, unless `--give-up` says otherwise.
+/// How long a command that ends by itself waits for a medium, unless `--give-up` sets another time.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
 
-/// Tells on standard error that a medium is waited for and when it is back, and gives it up when
-/// nothing moved for too long.
+/// Reports on standard error that the command waits for a medium, and that the medium is back.
+/// Gives the medium up when nothing moved for too long.
 #[derive(Debug)]
 pub(crate) struct Patience {
     endpoint: String,
@@ -34,14 +34,14 @@ pub(crate) struct Patience {
     quiet: bool,
     /// Whether chunks go to a spool meanwhile.
     is_spooled: bool,
-    /// When a wait was told last.
+    /// The time of the last message about a wait.
     told_at: Option<Instant>,
-    /// When the wait began that was told, until it is over.
+    /// The beginning of the wait in that message, until the wait is over.
     told_wait: Option<Instant>,
 }
 
 impl Patience {
-    /// Watches over a medium, which is given up after `give_up`, or never.
+    /// Creates the watch over a medium, which is given up after `give_up`, or never.
     pub(crate) fn new(endpoint: &str, give_up: Option<Duration>, quiet: bool) -> Self {
         Self {
             endpoint: endpoint.to_owned(),
@@ -53,7 +53,7 @@ impl Patience {
         }
     }
 
-    /// Looks at what the medium owes now. Cheap while it owes nothing.
+    /// Checks the progress that the medium owes now. Cheap while it owes nothing.
     ///
     /// # Errors
     ///
@@ -70,9 +70,9 @@ impl Patience {
         Ok(())
     }
 
-    /// Passes what a reader hands out to `take`, until `take` breaks, the reader is at its end, nothing
-    /// has come for `idle_timeout`, or the program is asked to end. A medium that owes something is
-    /// waited for, as long as this patience lasts.
+    /// Passes the chunks and events of a reader to `take`. Ends when `take` breaks, the reader is
+    /// at its end, nothing came for `idle_timeout`, or a signal came. The idle timeout does not run
+    /// while the medium owes progress.
     ///
     /// # Errors
     ///
@@ -110,8 +110,9 @@ impl Patience {
         Ok(())
     }
 
-    /// Feeds a stage from a source until it is at its end or idle, `keep_going` says no, or the medium
-    /// is given up, and closes the source. Returns its figures, also after a failure.
+    /// Feeds a stage from a source, then closes the source. Ends when the source is at its end or
+    /// idle, `keep_going` returns false, or the medium is given up. Returns the figures of the
+    /// source, also after a failure.
     pub(crate) fn run_source(
         &mut self,
         mut source: Source,
@@ -127,7 +128,8 @@ impl Patience {
             given_up = self.look(&report.waiting).err();
             keep_going(report) && given_up.is_none()
         });
-        // After an error the stage was not finished: what it holds goes back to the source.
+        // After an error, the stage is not finished. Dropping it gives its chunks back to the
+        // source.
         drop(stage);
         let before_close = source.report();
         let (report, closed) = match source.close(shutdown.deadline().max(Instant::now())) {
@@ -138,7 +140,7 @@ impl Patience {
         (report, given_up.map_or(result, Err))
     }
 
-    /// What is to be told now.
+    /// Returns the message that is due now, if any.
     fn look_at(&mut self, waiting: &Waiting, now: Instant) -> Result<Option<String>, Failure> {
         let endpoint = &self.endpoint;
         if let Some(began) = self
@@ -179,7 +181,7 @@ impl Patience {
         )))
     }
 
-    /// What the user can do, and what happens otherwise.
+    /// Describes what the user can do, and what happens otherwise.
     fn next_step(&self, waiting: &Waiting) -> String {
         let is_away = waiting
             .error()
@@ -198,15 +200,15 @@ impl Patience {
     }
 }
 
-/// Patience with the medium that a command sends to, and with the one behind its spool.
+/// Patience with the target of a command, and with the medium that its spool sends to.
 pub(crate) struct TargetPatience {
     target: Patience,
     spool: Option<(Patience, SpoolWatch)>,
 }
 
 impl TargetPatience {
-    /// Watches over a target. With a spool, only the disk is given up: nothing is lost while the
-    /// medium behind it is away.
+    /// Creates the watch over a target. With a spool, only the disk is given up, because nothing is
+    /// lost while the medium is away.
     pub(crate) fn new(
         endpoint: &str,
         give_up: Option<Duration>,
@@ -224,7 +226,7 @@ impl TargetPatience {
         }
     }
 
-    /// Looks at what the target owes now.
+    /// Checks the progress that the target owes now.
     ///
     /// # Errors
     ///
@@ -237,7 +239,7 @@ impl TargetPatience {
     }
 }
 
-/// Why nothing moves.
+/// Describes why nothing moves.
 fn reason(waiting: &Waiting) -> String {
     match (waiting.error(), waiting.what()) {
         (Some(error), _) => error.message.to_string(),

@@ -1,4 +1,4 @@
-//! Where what cannot be processed goes: a folder, or a topic or queue by its URI.
+//! The quarantine of chunks that cannot be processed: a folder, or a topic or queue by its URI.
 
 use std::collections::HashMap;
 use std::io;
@@ -15,38 +15,39 @@ use crate::args::{AttemptsArgs, QuarantineArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
-/// How many chunks a folder holds at most, and how many bytes, unless a limit is given.
+/// The default limits of a folder: its chunks, and its bytes.
 const MAX_CHUNKS: u64 = 10_000;
 const MAX_BYTES: u64 = 1 << 30;
 
-/// How long a folder is taken for full before it is looked at again. Looking at 20,000 files costs
+/// How long a full folder counts as full before the next look. A look at 20,000 files costs
 /// milliseconds, and poison may come a thousand times a second.
 const FULL_FOR: Duration = Duration::from_secs(10);
 
-/// Where what cannot be processed goes, for several workers. It says once why, for each peer and
-/// reason, whether there is a quarantine or not.
+/// The quarantine that several workers share. It logs each peer and reason once, even without a
+/// place for the chunks.
 #[derive(Clone)]
 pub(crate) struct SharedQuarantine {
     state: Arc<Mutex<QuarantineState>>,
-    /// Whether a sound chunk is never discarded, not even where there is no place for it.
+    /// Whether a sound chunk is never discarded, even without a place for it.
     keeps_sound: bool,
 }
 
 struct QuarantineState {
-    /// Without one, the bytes are discarded.
+    /// Without a place, the bytes are discarded.
     place: Option<Box<dyn Quarantine>>,
-    /// Whether a folder that is full is as good as none. Otherwise it is an error.
+    /// Whether a full folder discards chunks that are not sound. Otherwise a full folder is an
+    /// error.
     discards_when_full: bool,
     full_since: Option<Instant>,
     reasons: Reasons,
 }
 
-/// The place that `--quarantine` names, if it is given: a folder, or the URI of a medium, which then
-/// has `patience` to confirm each chunk.
+/// Returns the quarantine that `--quarantine` names, if any: a folder, or the URI of a medium. A
+/// medium has `patience` to confirm each chunk.
 ///
 /// # Errors
 ///
-/// The URI is wrong, or a medium is to be limited.
+/// The URI is wrong, or a limit is given for a medium.
 pub(crate) fn shared(
     args: &QuarantineArgs,
     patience: Duration,
@@ -63,16 +64,16 @@ pub(crate) fn shared(
     })
 }
 
-/// What sources do with chunks that they cannot process, or that crash their process.
+/// The policy for chunks that a source cannot process, or that crash their process.
 pub(crate) struct PoisonPolicy {
     pub(crate) quarantine: SharedQuarantine,
-    /// Counts on disk, where the quarantine is a folder that can hold the count.
+    /// The counts of attempts on disk, if the quarantine is a folder.
     attempts: Option<Attempts>,
     max_attempts: Option<NonZeroU32>,
 }
 
 impl PoisonPolicy {
-    /// The policy that the flags ask for.
+    /// Creates the policy that the flags ask for.
     ///
     /// # Errors
     ///
@@ -98,7 +99,7 @@ impl PoisonPolicy {
         })
     }
 
-    /// The source, with this policy.
+    /// Returns the source with this policy.
     pub(crate) fn apply(&self, source: Source) -> Source {
         let source = source
             .with_quarantine(self.quarantine.clone())
@@ -137,7 +138,7 @@ fn place(
 }
 
 impl QuarantineState {
-    /// Puts chunks aside; what became of each, or nothing where they are to be discarded.
+    /// Puts chunks aside. Returns the result for each chunk, or `None` for a chunk to discard.
     fn put(&mut self, group: &[Poison<'_>]) -> Vec<Option<io::Result<()>>> {
         group.iter().for_each(|poison| self.reasons.tell(poison));
         let has_sound = group.iter().any(|poison| poison.is_sound);
@@ -167,7 +168,8 @@ impl QuarantineState {
 }
 
 impl SharedQuarantine {
-    /// The same for a relay: without a place, a chunk that only its target refuses is not discarded.
+    /// Returns the same quarantine for a relay. Without a place, it does not discard a chunk that
+    /// only its target refuses.
     pub(crate) fn keeping_sound_chunks(mut self) -> Self {
         self.keeps_sound = true;
         self
@@ -199,17 +201,18 @@ impl Quarantine for SharedQuarantine {
     }
 }
 
-/// Why bytes could not be processed: logged once for each peer and kind of reason, then counted.
+/// The reasons why bytes could not be processed. Each peer and kind of reason is logged once, then
+/// counted.
 #[derive(Debug, Default)]
 struct Reasons {
-    /// By peer and kind.
+    /// The counts by peer and kind.
     counts: HashMap<(Box<str>, String), u64>,
-    /// Those beyond [`Reasons::MAX`].
+    /// The count of all others, beyond [`Reasons::MAX`].
     others: u64,
 }
 
 impl Reasons {
-    /// How many are told apart.
+    /// The maximum number of peers and kinds that are counted separately.
     const MAX: usize = 64;
 
     fn tell(&mut self, poison: &Poison<'_>) {
@@ -239,7 +242,7 @@ impl Drop for Reasons {
     }
 }
 
-/// An endpoint without the port, which is another for each connection of a TCP peer.
+/// Returns an endpoint without its port, which differs for each connection of a TCP peer.
 fn peer(endpoint: &str) -> Box<str> {
     match endpoint.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.into(),
@@ -247,7 +250,7 @@ fn peer(endpoint: &str) -> Box<str> {
     }
 }
 
-/// A reason without its figures, which differ from chunk to chunk.
+/// Returns a reason without its figures, which differ from chunk to chunk.
 fn kind(reason: &str) -> String {
     const MAX_WORDS: usize = 50;
     let words = reason.split_whitespace();

@@ -1,4 +1,4 @@
-//! Random numbers that follow from a seed.
+//! Random numbers from a seed.
 
 /// Numbers from a seed: the same ones in every run and every process. SplitMix64 (Steele, Lea and
 /// Flood 2014).
@@ -8,30 +8,30 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    /// The numbers of this seed.
+    /// Creates the generator for this seed.
     pub(crate) const fn new(seed: u64) -> Self {
         Self { state: mix(seed) }
     }
 
-    /// The next number in `low..=high`.
+    /// Returns the next number in `low..=high`.
     pub(crate) const fn between(&mut self, low: u64, high: u64) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         low + mix(self.state) % (high - low + 1)
     }
 
-    /// The next index below `count`.
+    /// Returns the next index below `count`.
     pub(crate) fn below(&mut self, count: usize) -> usize {
         let most = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
         usize::try_from(self.between(0, most)).unwrap_or(0)
     }
 
-    /// So many bytes.
+    /// Returns `count` random bytes.
     pub(crate) fn bytes(&mut self, count: u64) -> Vec<u8> {
         let draw = |_| u8::try_from(self.between(0, 0xff)).unwrap_or(0);
         (0..count).map(draw).collect()
     }
 
-    /// Puts values in another order (Fisher and Yates).
+    /// Shuffles values (Fisher and Yates).
     pub(crate) fn shuffle<T>(&mut self, values: &mut [T]) {
         for end in (1..values.len()).rev() {
             values.swap(end, self.below(end + 1));

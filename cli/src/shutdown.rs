@@ -1,7 +1,7 @@
 //! SIGINT and SIGTERM: the first drains, the second ends at once.
 //!
 //! first signal -> [`Shutdown::request`], the deadline runs -> the command drains and ends
-//!              \-> a thread that tells what is left, and ends a process that hangs
+//!              \-> a thread that reports the chunks left, and ends a process that hangs
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,17 @@ use signal_hook::iterator::Signals;
 use crate::exit::Code;
 use crate::output;
 
-/// What is kept of the time for ending, a tenth of it at most: for the figures to be told and the
-/// process to be gone before whoever asked for the end loses patience.
+/// The part of the shutdown timeout that is kept for the figures and the end of the process, at
+/// most a tenth of it. The process thus ends before its caller loses patience.
 const KEPT: Duration = Duration::from_millis(250);
 
-/// How long after its time a process that hangs is ended. A busy machine needs a moment to reap
-/// threads and to tell the figures.
+/// How long after the timeout a hanging process is ended. A busy machine needs a moment to reap
+/// threads and to report the figures.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Whether the program was asked to end, and by when.
 ///
-/// Cloning shares. Waiting on it is how a command waits for time to pass.
+/// Clones share the state. Commands wait on it to let time pass.
 #[derive(Clone)]
 pub(crate) struct Shutdown {
     state: Arc<State>,
@@ -37,12 +37,12 @@ struct State {
     requested: AtomicBool,
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
-    /// How many chunks the command has to drain, if the first signal is to show it.
+    /// The function that counts the chunks left to drain, if the first signal is to show them.
     draining: Mutex<Option<Box<dyn Fn() -> u64 + Send>>>,
 }
 
 impl Shutdown {
-    /// A shutdown that nobody asks for but [`Shutdown::request`].
+    /// Creates a shutdown that only [`Shutdown::request`] starts.
     pub(crate) fn new(timeout: Duration) -> Self {
         Self {
             state: Arc::new(State::default()),
@@ -63,7 +63,7 @@ impl Shutdown {
             .spawn(move || {
                 for signal in &mut signals {
                     if shutdown.is_requested() {
-                        // The convention of shells: 128 and the signal's number.
+                        // By the convention of shells, the code is 128 plus the signal's number.
                         std::process::exit(128_i32.saturating_add(signal));
                     }
                     shutdown.request();
@@ -73,16 +73,17 @@ impl Shutdown {
         Ok(())
     }
 
-    /// Says how many chunks the command has to drain when it is asked to end. The first signal then
-    /// shows this number.
+    /// Sets the function that counts the chunks left to drain. The first signal then shows this
+    /// number.
     pub(crate) fn drains(&self, left: impl Fn() -> u64 + Send + 'static) {
         let draining = self.state.draining.lock();
         *draining.unwrap_or_else(PoisonError::into_inner) = Some(Box::new(left));
     }
 
-    /// Shows what is left to drain, and ends the process if it still runs after its time.
+    /// Shows how many chunks are left to drain, and ends the process if it still runs after its
+    /// time.
     ///
-    /// This is a thread of its own: standard error may be stalled, and a second signal may come.
+    /// It runs on a thread of its own: standard error may be stalled, and a second signal may come.
     fn watch_draining(&self, signal: i32) {
         let draining = self.state.draining.lock();
         let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
@@ -98,7 +99,7 @@ impl Shutdown {
             while let Some(left) = end.checked_duration_since(Instant::now()) {
                 thread::park_timeout(left);
             }
-            // What hangs cannot be waited for, not even its destructors.
+            // Ends without destructors, because they may hang, too.
             signal_hook::low_level::exit(i32::from(Code::Incomplete.number()));
         };
         let thread = thread::Builder::new().name("baler-draining".to_owned());
@@ -107,12 +108,12 @@ impl Shutdown {
         }
     }
 
-    /// How long draining may take.
+    /// Returns how long draining may take.
     pub(crate) fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Asks the program to end; the one deadline begins to run.
+    /// Asks the program to end, and starts the one deadline.
     pub(crate) fn request(&self) {
         let mut deadline = self.lock();
         deadline.get_or_insert_with(|| self.deadline_from_now());
@@ -125,16 +126,15 @@ impl Shutdown {
         self.state.requested.load(Ordering::Acquire)
     }
 
-    /// By when everything has to be delivered and settled, or given up: the deadline that began with
-    /// the request, or, when there was none, one that begins now. It is a little before
-    /// [`Self::timeout`] is over, so that the process ends within that.
+    /// Returns the time by which everything has to be delivered and settled, or given up. The
+    /// deadline began with the request; without a request it begins now. It is a little before the
+    /// end of [`Self::timeout`], so that the process ends within that time.
     pub(crate) fn deadline(&self) -> Instant {
         self.lock().unwrap_or_else(|| self.deadline_from_now())
     }
 
-    /// Until when to wait for an output that takes nothing; for as long as it takes while nobody has
-    /// asked for the end. A little before [`Self::deadline`], so that what was not written can be
-    /// given back.
+    /// Returns until when to wait for a stalled output, or `None` for no limit before a request. It
+    /// is a little before [`Self::deadline`], so that unwritten chunks can be given back.
     pub(crate) fn output_deadline(&self) -> Option<Instant> {
         let deadline = *self.lock();
         deadline.map(|deadline| deadline.checked_sub(self.timeout / 10).unwrap_or(deadline))
@@ -150,7 +150,7 @@ impl Shutdown {
         Instant::now() + self.timeout.saturating_sub(KEPT.min(self.timeout / 10))
     }
 
-    /// Waits until `until` or the request; returns whether the program was asked to end.
+    /// Waits until `until` or the request. Returns whether the program was asked to end.
     pub(crate) fn wait_until(&self, until: Instant) -> bool {
         let mut deadline = self.lock();
         while deadline.is_none() {

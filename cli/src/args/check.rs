@@ -1,4 +1,4 @@
-//! What is checked of a command line beside each flag by itself.
+//! Checks of a command line beyond each flag by itself.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
@@ -7,7 +7,7 @@ use super::ShippingArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
-/// A flag, and the one that it needs.
+/// Pairs of a flag and the flag that it needs.
 const NEEDS: &[(&str, &str)] = &[
     ("metrics_port_file", "metrics"),
     ("metrics_tap", "metrics"),
@@ -17,15 +17,15 @@ const NEEDS: &[(&str, &str)] = &[
     ("spool_sync", "spool"),
 ];
 
-/// The same for a command's flags whose names others have, too.
+/// The same by command, for flags whose names other commands have, too.
 const NEEDS_OF: &[(&str, &str, &str)] = &[("top", "format", "once")];
 
-/// Refuses a flag, or a variable, without the one that it needs, and settings that were given twice.
-/// A needed flag may stand in the file.
+/// Refuses a flag or variable without the flag that it needs, and settings that were given twice.
+/// The configuration file may set the needed flag.
 ///
 /// # Errors
 ///
-/// Both are named.
+/// The error names both.
 pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     given_twice(command, matches)?;
     let Some((name, matches)) = matches.subcommand() else {
@@ -72,7 +72,8 @@ fn replay_makes_chunks(matches: &ArgMatches) -> Result<(), Failure> {
     let shipping = ShippingArgs::augment_args(Command::new("replay"));
     let typed = shipping.get_arguments().find(|argument| {
         let id = argument.get_id().as_str();
-        // It is about both media, whatever is sent. The environment may be meant for other commands.
+        // --give-up concerns both media, whatever is sent. Variables may be meant for other
+        // commands.
         id != "give_up" && source(matches, id) == Some(ValueSource::CommandLine)
     });
     match typed.and_then(clap::Arg::get_long) {
@@ -84,7 +85,7 @@ fn replay_makes_chunks(matches: &ArgMatches) -> Result<(), Failure> {
     }
 }
 
-/// Where a value comes from; nothing for what the command does not have.
+/// Returns the origin of a flag's value, or `None` if the command lacks the flag.
 fn source(matches: &ArgMatches, id: &str) -> Option<ValueSource> {
     let is_known = matches.try_contains_id(id).is_ok();
     is_known.then(|| matches.value_source(id)).flatten()
@@ -115,10 +116,10 @@ fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells an error of clap, and ends the program with its code; a text with a secret is returned
-/// without it.
+/// Prints an error of clap, and ends the program with its code. If the text has a secret, returns
+/// it without the secret instead.
 ///
-/// clap quotes what stands in the wrong place, which may be a URI with a password.
+/// clap quotes misplaced arguments, and one of them may be a URI with a password.
 pub(super) fn wrong_command_line(error: &clap::Error) -> Failure {
     let text = error.to_string();
     let typed: Vec<String> = std::env::args_os()
@@ -134,7 +135,8 @@ pub(super) fn wrong_command_line(error: &clap::Error) -> Failure {
     Failure::new(Code::Usage, message)
 }
 
-/// The text, with stars in place of each argument, or value behind `=`, that looks like a URI.
+/// Returns the text, with stars in place of each argument, or value after `=`, that looks like a
+/// URI.
 fn without_secrets(text: &str, arguments: &[String]) -> String {
     let mut masked = text.to_owned();
     let values = arguments.iter().flat_map(|argument| {

@@ -1,6 +1,6 @@
-//! What the help of `--from` and `--to` says: the media that are built in.
+//! The built-in media, which the help of `--from` and `--to` lists.
 
-/// The media that chunks can come from.
+/// Lists the media that chunks can come from.
 pub(super) fn sources() -> String {
     listed(&[
         "tcp://host:port (tcp+tls: with TLS) listens for senders",
@@ -19,7 +19,7 @@ pub(super) fn sources() -> String {
     ])
 }
 
-/// The media that chunks can go to.
+/// Lists the media that chunks can go to.
 pub(super) fn targets() -> String {
     listed(&[
         "tcp://host:port (tcp+tls: with TLS)",
@@ -36,7 +36,7 @@ pub(super) fn targets() -> String {
     ])
 }
 
-/// What `tap` can look at.
+/// Lists the endpoints that `tap` can look at.
 pub(super) fn tapped() -> String {
     listed(&[
         "http://host:port is the --metrics address of a running command",
@@ -50,7 +50,7 @@ pub(super) fn tapped() -> String {
     ])
 }
 
-/// What `sweep` can measure.
+/// Lists the media that `sweep` can measure.
 pub(super) fn swept() -> String {
     listed(&[
         #[cfg(feature = "kafka")]

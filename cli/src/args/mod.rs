@@ -1,4 +1,4 @@
-//! What was typed: flags and their environment twins, not yet what they mean.
+//! The command line: flags and their environment variables, before they are interpreted.
 
 mod analyze;
 mod check;
@@ -51,7 +51,7 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What `baler overhead --help` ends with.
+/// The end of `baler overhead --help`.
 const OVERHEAD: &str = "\
 A method calls itself, ten deep by default, and each call has a probe: the benchmark MooBench. Every \
 repetition of every row is a process of its own, in a random order. Figures are nanoseconds per \
@@ -60,7 +60,7 @@ cycle counter and nothing else, in the same run. `lost` is the share of calls wi
 end. `bg CPU` is the time of all other threads, mostly the collector's. The variants do nothing but \
 call, so a queue fills faster than in any application. Measure on a machine that does nothing else.";
 
-/// What `baler sweep --help` ends with.
+/// The end of `baler sweep --help`.
 const SWEEP: &str = "\
 A writer makes records at a constant rate and sends them to the medium in chunks of each size. The \
 records are synthetic calls, or the records of --records-from. A reader decodes them and counts \
@@ -140,15 +140,15 @@ pub(crate) enum Command {
 }
 
 impl Cli {
-    /// Reads the command line and the environment; ends the program as clap does when they are
-    /// wrong and hold no secret.
+    /// Reads the command line and the environment. Ends the program as clap does if they are wrong
+    /// and have no secret.
     ///
     /// # Errors
     ///
     /// A setting was given twice, as a flag and in the environment, or the configuration file is
     /// wrong.
     pub(crate) fn read() -> Result<Self, Failure> {
-        // A first look, before anything is known to be right: only for the file's name.
+        // A first, lenient pass finds only the name of the configuration file.
         let typed = Self::command()
             .ignore_errors(true)
             .disable_help_flag(true)
@@ -168,7 +168,7 @@ impl Cli {
         Self::from_arg_matches(&matches).map_err(|error| check::wrong_command_line(&error))
     }
 
-    /// The command line's definition, complete.
+    /// Returns the complete definition of the command line.
     pub(crate) fn command() -> clap::Command {
         <Self as clap::CommandFactory>::command()
             .after_long_help(exit::help())

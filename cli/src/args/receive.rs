@@ -114,7 +114,7 @@ pub(crate) enum RecordFormat {
 }
 
 impl RecordFormat {
-    /// Whether a record can be written with who it is.
+    /// Whether the format can show the identity of a record.
     pub(crate) fn has_identity(self) -> bool {
         match self {
             Self::Json | Self::Parquet => true,
@@ -172,13 +172,13 @@ mod parquet {
     }
 
     impl ParquetArgs {
-        /// What the sink is to do; `identity` comes from a flag that JSON shares.
+        /// Returns the settings of the sink. `identity` comes from a flag that JSON shares.
         pub(crate) fn settings(&self, identity: bool) -> ParquetSettings {
             let mut settings = ParquetSettings::default();
             settings.identity = identity;
             for by in &self.parquet_by {
                 match by {
-                    // Hours are in days.
+                    // A partition by hour has the day, too.
                     ParquetBy::Day => {
                         settings.by_time.get_or_insert(TimePartition::Day);
                     }

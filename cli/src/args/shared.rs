@@ -67,11 +67,11 @@ pub(crate) struct WhereArgs {
 }
 
 impl WhereArgs {
-    /// The condition, if there is one.
+    /// Parses the condition, if there is one.
     ///
     /// # Errors
     ///
-    /// The expression is none.
+    /// The expression is invalid.
     pub(crate) fn expression(&self) -> Result<Option<Condition>, Failure> {
         self.condition.as_deref().map(Condition::new).transpose()
     }
@@ -95,7 +95,7 @@ pub(crate) struct FieldsArgs {
 }
 
 impl FieldsArgs {
-    /// The fields, if some were chosen.
+    /// Returns the chosen fields, if any.
     ///
     /// # Errors
     ///
@@ -137,8 +137,8 @@ pub(crate) struct GiveUpArgs {
 }
 
 impl GiveUpArgs {
-    /// When to give up. A command that ends when nothing comes does not wait for ever for a medium
-    /// that does not say whether something comes.
+    /// Returns how long to wait before giving up. A command with an idle timeout does not wait for
+    /// ever for a medium that cannot report whether something comes.
     pub(crate) fn limit(&self, idle_timeout: Option<Duration>) -> Option<Duration> {
         self.give_up.or_else(|| idle_timeout.map(|_| GIVE_UP))
     }

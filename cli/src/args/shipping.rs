@@ -98,12 +98,12 @@ pub(crate) struct ShippingArgs {
     pub(crate) retry_max_delay: Duration,
 }
 
-/// How many records a chunk has.
+/// The number of records in a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChunkRecords {
     /// As many as the collector chooses.
     Auto,
-    /// So many.
+    /// This number.
     Fixed(NonZeroUsize),
 }
 
@@ -116,15 +116,15 @@ impl fmt::Display for ChunkRecords {
     }
 }
 
-/// The bound of the latency where none is given.
+/// The default bound of the latency.
 const MAX_LATENCY: Duration = Duration::from_millis(500);
 
 impl ShippingArgs {
-    /// The bound of the latency, where the collector chooses the size of chunks.
+    /// Returns the bound of the latency if the collector chooses the size of chunks.
     ///
     /// # Errors
     ///
-    /// A bound is given, and a fixed size or none.
+    /// A bound is given, with a fixed size or none.
     pub(crate) fn auto_latency(&self) -> Result<Option<Duration>, String> {
         match (self.chunk_records, self.max_latency) {
             (Some(ChunkRecords::Auto), bound) => Ok(Some(bound.unwrap_or(MAX_LATENCY))),

@@ -7,13 +7,13 @@ use super::ChunkRecords;
 use baler_common::container::Compression;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
 
-/// A duration with its unit, as in URIs: `500ms`, `1.5s`, `2m`.
+/// Parses a duration with its unit, as in URIs: `500ms`, `1.5s`, `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
         .ok_or_else(|| format!("`{text}` is no duration; write 250us, 500ms, 2s, 1.5m or 1h"))
 }
 
-/// A size in bytes: `65536`, `64KiB`, `1MB`; at least 1.
+/// Parses a size in bytes: `65536`, `64KiB`, `1MB`; at least 1.
 pub(crate) fn size(text: &str) -> Result<std::num::NonZeroUsize, String> {
     parse_bytes(text)
         .and_then(|bytes| usize::try_from(bytes).ok())
@@ -21,7 +21,7 @@ pub(crate) fn size(text: &str) -> Result<std::num::NonZeroUsize, String> {
         .ok_or_else(|| format!("`{text}` is no size; write 65536, 64KiB or 1MB, at least 1"))
 }
 
-/// How many records a chunk has: `1024`, at least 1, or `auto`.
+/// Parses the number of records in a chunk: `1024`, at least 1, or `auto`.
 pub(crate) fn chunk_records(text: &str) -> Result<ChunkRecords, String> {
     if text == "auto" {
         return Ok(ChunkRecords::Auto);
@@ -31,7 +31,7 @@ pub(crate) fn chunk_records(text: &str) -> Result<ChunkRecords, String> {
         .map_err(|_| format!("`{text}` is no number of records; write 1024, at least 1, or auto"))
 }
 
-/// A count: `1000000`, `250k`, `1M`.
+/// Parses a count: `1000000`, `250k`, `1M`.
 pub(crate) fn count(text: &str) -> Result<u64, String> {
     let plain = text.replace('_', "");
     let count = plain.parse().ok();
@@ -40,7 +40,8 @@ pub(crate) fn count(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("`{text}` is no count; write 1000000, 250k or 1M"))
 }
 
-/// Where to listen: `127.0.0.1:9464`, `[::1]:9464`, or a port of loopback, `9464` or `:9464`.
+/// Parses an address to listen on: `127.0.0.1:9464`, `[::1]:9464`, or a port of loopback, `9464` or
+/// `:9464`.
 pub(crate) fn listen_address(text: &str) -> Result<std::net::SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text).parse::<u16>().ok();
     let loopback = |port| std::net::SocketAddr::from((std::net::Ipv4Addr::LOCALHOST, port));
@@ -52,7 +53,7 @@ pub(crate) fn listen_address(text: &str) -> Result<std::net::SocketAddr, String>
         })
 }
 
-/// A rate in records a second, above 0: `500`, `2.5k`.
+/// Parses a rate in records a second, above 0: `500`, `2.5k`.
 pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let plain = text.parse::<f64>().ok();
     #[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]
@@ -63,7 +64,7 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is no rate; write records a second: 500, 20k or 1.5M"))
 }
 
-/// A point in time as nanoseconds since the Unix epoch: such a number, or RFC 3339.
+/// Parses a point in time to nanoseconds since the Unix epoch: such a number, or RFC 3339.
 pub(crate) fn time(text: &str) -> Result<i64, String> {
     if let Ok(nanos) = text.parse() {
         return Ok(nanos);
@@ -75,13 +76,13 @@ pub(crate) fn time(text: &str) -> Result<i64, String> {
         })
 }
 
-/// A compression by its name.
+/// Parses a compression by its name.
 pub(crate) fn compression(text: &str) -> Result<Compression, String> {
     text.parse::<Compression>()
         .map_err(|error| error.to_string())
 }
 
-/// A decimal number followed by a factor: `k`, `M` or `G`, as in sizes.
+/// Parses a decimal number followed by a factor: `k`, `M` or `G`, as in sizes.
 fn with_factor(text: &str) -> Option<u64> {
     let number = text.strip_suffix(['k', 'M', 'G']);
     number.and_then(|_| parse_bytes(&format!("{text}B")))

@@ -53,14 +53,14 @@ pub(crate) struct VerifyArgs {
     /// Give each producer a spool, in the temporary folder
     #[arg(long)]
     pub(crate) spool: bool,
-    /// How long nothing may arrive at the end, while consumers have their broker, before what lacks is
-    /// missing
+    /// How long nothing may arrive at the end, while consumers have their broker, before records
+    /// count as missing
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = values::duration)]
     pub(crate) patience: std::time::Duration,
     /// How the result is shown
     #[arg(long, value_enum, default_value = "table", env = "BALER_FORMAT")]
     pub(crate) format: DocumentFormat,
-    /// Falsify what one consumer tells, to see that the oracle notices
+    /// Falsify the events of one consumer, to test that the oracle notices
     #[arg(long, value_enum, hide = true)]
     pub(crate) sabotage: Option<Sabotage>,
     /// Close a chunk at this many records, or let the collector choose [default: a four-hundredth of
@@ -73,7 +73,7 @@ pub(crate) struct VerifyArgs {
 }
 
 impl VerifyArgs {
-    /// The flags by which its producers ship.
+    /// Returns the flags with which its producers ship.
     pub(crate) fn shipping(&self) -> Vec<String> {
         let records = self.chunk_records.map_or_else(
             || (self.records / 400).clamp(16, 1_024).to_string(),
@@ -83,7 +83,7 @@ impl VerifyArgs {
             ["--chunk-records", &records],
             ["--compression", &self.compression.to_string()],
             ["--wait-time", "20ms"],
-            // It is the oracle that gives up.
+            // The oracle gives up, not the producers.
             ["--give-up", "1h"],
         ];
         flags.concat().into_iter().map(str::to_owned).collect()
@@ -123,15 +123,15 @@ pub(crate) struct VerifyConsumerArgs {
 /// How the events of a consumer are falsified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sabotage {
-    /// A record is not what it was
+    /// A record is altered
     Alter,
-    /// A chunk is told twice
+    /// A chunk is reported twice
     Duplicate,
-    /// A record is told that was never issued
+    /// A record that was never issued is reported
     Invent,
-    /// A chunk is not told
+    /// A chunk is not reported
     Lose,
-    /// A chunk is told after the next one
+    /// A chunk is reported after the next one
     Reorder,
 }
 
@@ -164,7 +164,7 @@ pub(crate) enum FaultChoice {
     SlowLink,
     /// The broker closes all connections
     ConnectionClosed,
-    /// The broker blocks publishers for a while, and tells them
+    /// The broker blocks publishers for a while, and notifies them
     Blocked,
     /// A producer gets SIGTERM, and another life goes on
     ProducerTerm,
@@ -189,7 +189,7 @@ pub(crate) enum FaultChoice {
 }
 
 impl FaultChoice {
-    /// The name, as it is typed.
+    /// Returns the name, as it is typed.
     pub(crate) fn name(self) -> String {
         let value = self.to_possible_value();
         value.map_or_else(String::new, |value| value.get_name().to_owned())

@@ -17,7 +17,7 @@ use crate::shutdown::Shutdown;
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Emits, delivers, accounts.
+/// Emits the records, delivers them, and reports on them.
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
@@ -39,14 +39,14 @@ pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Resu
         output::insert(&mut document, "most_behind_seconds", behind);
     }
     let (report, code) = shipper.conclude(observation, args.format, document)?;
-    // Records that were never emitted because of a signal are in no other figure.
+    // No other figure has the records that were never emitted because of a signal.
     if code == Code::Done && report.stats().emitted < args.records {
         return Ok(Code::Incomplete);
     }
     Ok(code)
 }
 
-/// Runs the emitting threads to their end; returns how late the latest record was.
+/// Runs the emitting threads to their end. Returns the longest delay of a record.
 fn emit_all(
     args: &GenerateArgs,
     shipper: &Shipper,
@@ -61,7 +61,7 @@ fn emit_all(
             let seed = u32::try_from(number).unwrap_or(u32::MAX);
             let emitter = Emitter {
                 workload: Workload::of_emitter(args.seed, seed),
-                // What does not divide goes to the first ones.
+                // The first threads share the remainder.
                 records: args.records / threads + u64::from(number < args.records % threads),
                 rate: args.rate,
                 start,
@@ -73,7 +73,7 @@ fn emit_all(
             let emitter = thread.spawn_scoped(scope, || emitter.run(shipper, shutdown));
             emitters.push(emitter.map_err(Failure::thread)?);
         }
-        // While they run, other threads see only the counts of the controller.
+        // While the emitters run, only the controller's counts show their progress.
         while emitters.iter().any(|emitter| !emitter.is_finished()) {
             let emitted = shipper.controller.stats().emitted;
             progress.show(emitted, || format!("{} records", output::number(emitted)));
@@ -93,7 +93,7 @@ fn emit_all(
 struct Emitter {
     workload: Workload,
     records: u64,
-    /// Records a second of all threads; without it they are emitted as fast as possible.
+    /// The rate in records a second of all threads. Without it, they emit as fast as possible.
     rate: Option<f64>,
     start: Instant,
     number: u64,
@@ -101,9 +101,10 @@ struct Emitter {
 }
 
 impl Emitter {
-    /// When this thread's record at this position is due.
+    /// Returns the time when this thread's record at this position is due.
     ///
-    /// Deadlines are absolute, so that a pause of the medium is made up for and not hidden: open loop.
+    /// The times are absolute (open loop): after a pause of the medium, the load catches up, and
+    /// the delay shows.
     fn due(&self, position: u64, rate: f64) -> Instant {
         let ordinal = position
             .saturating_mul(self.threads)
@@ -113,14 +114,15 @@ impl Emitter {
             reason = "exact for the first 2^53 records"
         )]
         let seconds = ordinal as f64 / rate;
-        // A time that no clock reaches is never due.
+        // A time beyond the clock's range is never due.
         let after = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
         self.start
             .checked_add(after)
             .unwrap_or_else(|| self.start + Duration::from_secs(u64::from(u32::MAX)))
     }
 
-    /// Emits until its share is done or the end is asked for; returns how late it was at most.
+    /// Emits its share of records, or stops early after a shutdown request. Returns the longest
+    /// delay.
     fn run(mut self, shipper: &Shipper, shutdown: &Shutdown) -> Duration {
         let mut executions = Executions::new(self.workload.names());
         let mut most_behind = Duration::ZERO;
@@ -139,7 +141,7 @@ impl Emitter {
             let Some(call) = self.workload.next() else {
                 break;
             };
-            // A record that is not taken is counted by the controller, with its reason.
+            // The controller counts a record that it refuses, with the reason.
             shipper.controller.emit(executions.of(&call));
         }
         most_behind

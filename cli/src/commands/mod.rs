@@ -1,4 +1,4 @@
-//! The commands: each turns what was typed into settings, does its work, and tells how it ended.
+//! The commands. Each turns its arguments into settings, does its work, and returns an exit code.
 
 mod analyze;
 mod demo;
@@ -25,7 +25,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// Runs the command that was typed.
+/// Runs the command of the command line.
 ///
 /// # Errors
 ///

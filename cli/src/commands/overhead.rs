@@ -1,4 +1,4 @@
-//! `baler overhead`: what a probe costs an application on this machine.
+//! `baler overhead`: measures the cost of a probe on this machine.
 //!
 //! The measurement is `baler_rig::overhead`; the benches measure the same beside rival libraries.
 
@@ -9,10 +9,10 @@ use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
 use crate::shutdown::Shutdown;
 
-/// The command that processes of their own run.
+/// The hidden command that measuring processes run.
 const ORDER: &str = "overhead-order";
 
-/// Measures what was asked for and prints it.
+/// Measures the chosen variants and prints the result.
 pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let variants = overhead::variants();
     args.cases(&variants)
@@ -35,7 +35,7 @@ pub(super) fn run(args: &OverheadArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     show(&measured.map_err(failed)?)
 }
 
-/// Prints what was measured.
+/// Prints the result of a measurement.
 pub(super) fn show(outcome: &Outcome) -> Result<Code, Failure> {
     output::print(&outcome.text)?;
     Ok(match outcome.is_right {
@@ -44,13 +44,13 @@ pub(super) fn show(outcome: &Outcome) -> Result<Code, Failure> {
     })
 }
 
-/// Measures one repetition for the process that started this one.
+/// Measures one repetition for the parent process.
 pub(super) fn obey(order: &str) -> Result<Code, Failure> {
     overhead::obey(order, &overhead::variants()).map_err(failed)?;
     Ok(Code::Done)
 }
 
-/// A measurement that cannot be made.
+/// Returns the failure for a measurement that cannot be made.
 pub(super) fn failed(failure: baler_rig::Failure) -> Failure {
     Failure::new(Code::Internal, failure.to_string())
 }

@@ -1,4 +1,4 @@
-//! `baler relay`: chunks of a medium to another medium, as they are.
+//! `baler relay`: sends the chunks of a medium to another medium as they are.
 //!
 //! reader -> relay (outbox) -> writer; settled at the source when the target has confirmed
 
@@ -19,7 +19,7 @@ use crate::quarantine;
 use crate::shipping::{send_on_what_is_spooled, spool_figures, spool_lost_chunks};
 use crate::shutdown::Shutdown;
 
-/// How often the figures are looked at.
+/// How often the relay's figures are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
@@ -55,7 +55,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     ended
 }
 
-/// A relay between two endpoints, and when it ends.
+/// A relay between two endpoints, with the conditions of its end.
 pub(super) struct Passage {
     pub(super) relay: Relay,
     pub(super) from: String,
@@ -65,7 +65,7 @@ pub(super) struct Passage {
     pub(super) give_up: Option<Duration>,
 }
 
-/// Tells the log when the target is reached and lost.
+/// Logs when the target is reached and when it is lost.
 fn log_change(connection: &mut Connection, stats: &RelayStats) {
     let outbox = &stats.outbox;
     if std::mem::replace(connection, outbox.connection) == outbox.connection {
@@ -81,9 +81,9 @@ fn log_change(connection: &mut Connection, stats: &RelayStats) {
 }
 
 impl Passage {
-    /// Relays to the end, drains, and shows the figures meanwhile. Returns a document, in which
-    /// `received` is `forwarded`, `spooled`, `quarantined` and `given_back` together, and how it ended.
-    /// The names are part of the program's interface.
+    /// Relays to the end, drains, and shows the figures meanwhile. Returns a document and the
+    /// result. The names of the document are part of the program's interface. In it, `received` is
+    /// the sum of `forwarded`, `spooled`, `quarantined` and `given_back`.
     pub(super) fn run(
         mut self,
         observation: &Observation,
@@ -110,7 +110,8 @@ impl Passage {
             if now >= next_poll {
                 next_poll = now + POLL_INTERVAL;
                 let stats = relay.stats();
-                // Before the messages: a signal that answers one shows the figures of this moment.
+                // Before the messages: a signal in response to a message must show the figures of
+                // this moment.
                 figures.show(stats.clone());
                 let looked = source.look(&stats.source_waiting);
                 let looked_at_target = target.look(&stats.outbox.waiting);
@@ -184,7 +185,7 @@ impl Passage {
     }
 }
 
-/// With which code a relay ends that nothing stopped.
+/// Returns the exit code of a relay that nothing stopped.
 fn code(stats: &RelayStats, spool: Option<&SpoolStatus>) -> Code {
     if stats.quarantined > 0 || stats.damaged > 0 || spool.is_some_and(spool_lost_chunks) {
         Code::Data

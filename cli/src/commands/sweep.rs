@@ -1,4 +1,4 @@
-//! `baler sweep`: what each chunk size costs on a medium.
+//! `baler sweep`: measures the cost of each chunk size on a medium.
 //!
 //! The measurement is `baler_rig::sweep`; the program gives it the media.
 
@@ -22,23 +22,24 @@ use crate::output::{self, Progress};
 use crate::patience::{GIVE_UP, Patience};
 use crate::shutdown::Shutdown;
 
-/// The command that processes of their own run.
+/// The hidden command that measuring processes run.
 const ORDER: &str = "sweep-order";
 
 /// How long a broker may take to answer.
 const REACH: Duration = Duration::from_secs(10);
 
-/// A source of records is at its end when nothing came for this long.
+/// A source of records counts as read when nothing came for this long.
 const SILENCE: Duration = Duration::from_secs(3);
 
-/// How many chunks of a source may be unsettled: they go back to it when all records are there.
+/// The maximum number of unsettled chunks of a source. They go back to it when all records are
+/// copied.
 const DEMAND: usize = 20_000;
 
-/// This program.
+/// This program, as the measurement uses it.
 struct This;
 
-/// Connects to the broker, where there is one, and ends the connection: one that is not there is
-/// told by its name and at once.
+/// Connects to the broker, if the URI has one, and closes the connection. A missing broker is thus
+/// reported by name and at once.
 fn reach(uri: &str) -> Result<(), Failure> {
     let brokers = ["amqp:", "amqps:", "kafka:"];
     if brokers.iter().any(|scheme| uri.starts_with(scheme)) {
@@ -85,9 +86,9 @@ fn unmeasured(failure: Failure) -> Unmeasured {
     Unmeasured::new(failure.message)
 }
 
-/// Measures what was asked for and prints it.
+/// Measures the chosen cases and prints the result.
 pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    // Wrong ones are told as such, before anything is measured.
+    // Reports a wrong URI before anything is measured.
     for uri in [Some(&args.to), args.from.as_ref()].into_iter().flatten() {
         endpoint::writer(uri)?;
     }
@@ -120,13 +121,13 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         return Err(Failure::new(Code::Incomplete, message));
     }
     let outcome = measured.map_err(|failure| {
-        // What keeps a sweep from going on is seldom anything but a broker that is gone.
+        // A sweep seldom fails for another reason than a broker that is gone.
         reach(&args.to).err().unwrap_or_else(|| failed(failure))
     })?;
     show(&outcome)
 }
 
-/// Copies the first records of a source, which keeps them.
+/// Copies the first records of a source. The source keeps them.
 fn user_records(uri: &str, quiet: bool, shutdown: &Shutdown) -> Result<UserRecords, Failure> {
     let mut records = UserRecords::new(uri);
     let open_medium = |uri: &str| endpoint::open_tap(uri, Browse::UntilNow);
@@ -153,7 +154,7 @@ fn user_records(uri: &str, quiet: bool, shutdown: &Shutdown) -> Result<UserRecor
     Ok(records)
 }
 
-/// Copies records of lines; returns the number of lines that are no records.
+/// Copies records from JSON lines. Returns the number of lines that are no records, and of losses.
 fn from_lines(mut lines: JsonLinesReader, records: &mut UserRecords) -> io::Result<u64> {
     let mut skipped = 0;
     loop {
@@ -165,7 +166,7 @@ fn from_lines(mut lines: JsonLinesReader, records: &mut UserRecords) -> io::Resu
     }
 }
 
-/// Copies records of a medium; returns the number of chunks that do not decode.
+/// Copies records from a medium. Returns the number of chunks that do not decode.
 fn from_medium(
     mut open: endpoint::OpenReader,
     records: &mut UserRecords,
@@ -188,7 +189,7 @@ fn from_medium(
             _ => return Ok(ControlFlow::Continue(())),
         };
         if open.only_looks {
-            // Else it would stop where too many chunks are unsettled.
+            // Otherwise the reader would stop at the limit of unsettled chunks.
             reader.settle(delivery.token, Verdict::Ack)?;
         }
         let Ok(decoded) = decoder.decode(&delivery.bytes) else {
@@ -201,13 +202,13 @@ fn from_medium(
             false => ControlFlow::Break(()),
         })
     });
-    // Chunks that were not settled go back.
+    // Unsettled chunks go back to the source.
     let closed = open.reader.close(shutdown.deadline());
     received?;
     closed.error.map_or(Ok(skipped), |error| Err(error.into()))
 }
 
-/// Does what the process that started this one wants.
+/// Carries out an order of the parent process.
 pub(super) fn obey(order: &str) -> Result<Code, Failure> {
     sweep::obey(order, &This).map_err(failed)?;
     Ok(Code::Done)

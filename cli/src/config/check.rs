@@ -1,4 +1,4 @@
-//! Whether the values of a file can be, by themselves and with each other.
+//! Checks of the values in a file, by themselves and against each other.
 
 use std::error::Error as _;
 
@@ -83,14 +83,14 @@ pub(super) fn is_excluded(setting: &Setting<'_>, typed: &ArgMatches) -> bool {
     })
 }
 
-/// Refuses what is said twice and differently: in two sections for one command, by two flags that
-/// exclude each other, or by a flag and in the URI that it is about.
+/// Refuses contradictions: different values in two sections of one command, two flags that exclude
+/// each other, or a flag that the URI sets as well.
 ///
 /// A flag or a variable of the environment that overrides the file is no contradiction.
 ///
 /// # Errors
 ///
-/// Both places are named.
+/// The error names both places.
 pub(crate) fn refuse_contradictions(
     command: &Command,
     matches: &ArgMatches,
@@ -111,7 +111,7 @@ pub(crate) fn refuse_contradictions(
     }
 }
 
-/// A command's own section and one that it shares.
+/// Refuses different values in a command's own section and in a shared section.
 fn sections_agree(
     command: &str,
     settings: &[Setting<'_>],
@@ -133,7 +133,7 @@ fn sections_agree(
     Ok(())
 }
 
-/// Flags that exclude each other, both in the file.
+/// Refuses flags in the file that exclude each other.
 fn nothing_excluded(
     settings: &[Setting<'_>],
     matches: &ArgMatches,
@@ -159,7 +159,8 @@ fn nothing_excluded(
     Ok(())
 }
 
-/// The first line of the file that sets an argument, unless it switches it off.
+/// Returns the first entry of the file that sets an argument. An entry that switches it off does
+/// not count.
 fn entry_of<'a>(arg: &Arg, settings: &[Setting<'_>], file: &'a ConfigFile) -> Option<&'a Entry> {
     let named = settings.iter().filter(|it| it.arg.get_id() == arg.get_id());
     named
@@ -168,7 +169,7 @@ fn entry_of<'a>(arg: &Arg, settings: &[Setting<'_>], file: &'a ConfigFile) -> Op
         .min_by_key(|entry| entry.line)
 }
 
-/// A flag whose name is that of a setting in the URI of `--from` or `--to`.
+/// Refuses a flag that the URI of `--from` or `--to` sets as well.
 fn uri_settings_stand_alone(
     sub: &Command,
     matches: &ArgMatches,
@@ -177,7 +178,7 @@ fn uri_settings_stand_alone(
 ) -> Result<(), Failure> {
     for end in ["from", "to"] {
         let text = matches.try_get_one::<String>(end).ok().flatten();
-        // What is wrong with the URI is told by whoever opens it.
+        // A wrong URI is reported when it is opened.
         let Some(Ok(mut uri)) = text.map(|text| Uri::parse(text)) else {
             continue;
         };

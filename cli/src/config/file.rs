@@ -1,4 +1,4 @@
-//! A TOML file as a list of settings that know where they stand.
+//! A TOML file as a list of settings with their lines.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ pub(crate) struct Entry {
     pub(crate) section: Box<str>,
     pub(crate) key: Box<str>,
     pub(crate) kind: Kind,
-    /// As a flag's values would be typed: one, or those of a list.
+    /// The values as they would be typed for a flag: one, or the items of a list.
     pub(crate) values: Vec<String>,
-    /// From 1.
+    /// The line in the file, from 1.
     pub(crate) line: usize,
 }
 
-/// What kind of value a setting has.
+/// The kind of a setting's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Boolean,
@@ -52,8 +52,8 @@ impl ConfigFile {
     ///
     /// # Errors
     ///
-    /// It cannot be read, is no TOML, or holds what no flag can be: a date, a table in a section, a
-    /// setting outside of one.
+    /// The file cannot be read, is not TOML, or has a value that no flag can have: a date, a table
+    /// in a section, a setting outside of a section.
     pub(crate) fn load(path: &Path) -> Result<Self, Failure> {
         let text = std::fs::read_to_string(path).map_err(|error| {
             let what = format!("the configuration {}", path.display());
@@ -106,18 +106,18 @@ impl ConfigFile {
         Ok(file)
     }
 
-    /// The settings in the order of their lines.
+    /// Returns the settings in the order of their lines.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The setting with this key in this section.
+    /// Returns the setting with this key in this section.
     pub(crate) fn entry(&self, section: &str, key: &str) -> Option<&Entry> {
         let mut entries = self.entries.iter();
         entries.find(|it| *it.section == *section && *it.key == *key)
     }
 
-    /// A failure that names the file and the line.
+    /// Returns a failure that names the file and the line.
     pub(crate) fn failure(&self, line: usize, what: impl std::fmt::Display) -> Failure {
         Failure::configuration(format!("{}:{line}: {what}", self.path.display()))
     }
@@ -131,7 +131,7 @@ fn line_of(text: &str, span: &Range<usize>) -> usize {
         .saturating_add(1)
 }
 
-/// A value as it would be typed; what is wrong with it where it cannot be.
+/// Converts a value to its typed form. The error says why that is impossible.
 fn values_of(value: &Spanned<DeValue<'_>>) -> Result<(Kind, Vec<String>), String> {
     if let DeValue::Array(items) = value.get_ref() {
         let mut values = Vec::with_capacity(items.len());

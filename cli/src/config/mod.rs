@@ -14,12 +14,13 @@ pub(crate) use file::ConfigFile;
 
 use crate::exit::Failure;
 
-/// Makes what the file says the defaults of the command's arguments: flags and the environment come
-/// before them, and a setting that what was typed excludes is left out.
+/// Makes the settings of the file the defaults of the command's arguments. Flags and the
+/// environment override them. A setting that a typed flag excludes is left out.
 ///
 /// # Errors
 ///
-/// A section or key is unknown, or a value cannot be; named with file, line and nearest known name.
+/// A section or key is unknown, or a value is invalid. The error names the file, the line and the
+/// nearest known name.
 pub(crate) fn apply(
     root: &Command,
     typed: &ArgMatches,

@@ -1,4 +1,4 @@
-//! Which arguments a section of the file is about.
+//! The arguments that a section of the file can set.
 
 use clap::{Arg, ArgAction, Command};
 
@@ -8,7 +8,7 @@ use crate::exit::Failure;
 /// An argument that a section of the file can set.
 #[derive(Debug)]
 pub(super) struct Setting<'a> {
-    /// The name of its command, or that of the group of flags that it belongs to.
+    /// The name of its command, or of its group of flags.
     pub(super) section: String,
     /// The flag's name with underscores.
     pub(super) key: String,
@@ -18,11 +18,10 @@ pub(super) struct Setting<'a> {
     pub(super) arg: &'a Arg,
 }
 
-/// Everything that a file can set. An argument is in the section of its command, and in one that is
-/// called after its group of flags.
+/// Returns all arguments that a file can set. An argument belongs to the section of its command,
+/// and to a section named after its group of flags.
 ///
-/// Hidden commands take no settings: they are processes of other commands, which pass them all that
-/// they need.
+/// Hidden commands take no settings. Other commands start them, and pass all flags that they need.
 pub(super) fn settings(root: &Command) -> Vec<Setting<'_>> {
     let visible = root.get_subcommands().filter(|sub| !sub.is_hide_set());
     let commands = visible.map(|sub| (Some(sub.get_name()), sub));
@@ -47,8 +46,8 @@ pub(super) fn settings(root: &Command) -> Vec<Setting<'_>> {
     settings
 }
 
-/// The settings that an entry of the file names: one of a command, one of all commands, or one of each
-/// command that has the group of flags.
+/// Returns the settings that an entry of the file names: one of a command, one of all commands, or
+/// one of each command that has the group of flags.
 ///
 /// # Errors
 ///
@@ -83,7 +82,8 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
     names
 }
 
-/// The key of an argument: the flag's name with underscores. None for those that a file cannot set.
+/// Returns the key of an argument: the flag's name with underscores. `None` if a file cannot set
+/// it.
 pub(super) fn key_of(arg: &Arg) -> Option<String> {
     let settable = matches!(
         arg.get_action(),
@@ -93,7 +93,7 @@ pub(super) fn key_of(arg: &Arg) -> Option<String> {
     (settable && long != "config").then(|| long.replace('-', "_"))
 }
 
-/// `ShippingArgs` is `shipping`; what is no group of flags has no section.
+/// Returns the section of a group of flags: `shipping` for `ShippingArgs`, `None` for other groups.
 fn section_of(group: &str) -> Option<String> {
     let mut section = String::new();
     for letter in group.strip_suffix("Args")?.chars() {
@@ -105,7 +105,7 @@ fn section_of(group: &str) -> Option<String> {
     Some(section)
 }
 
-/// The end of a message that proposes a name.
+/// Returns the end of a message, which proposes the nearest name.
 pub(super) fn nearest(word: &str, known: &[String]) -> String {
     known
         .iter()

@@ -1,4 +1,5 @@
-//! URIs to the ends of connectors, and to JSON lines. The list of media is that of `baler`.
+//! Opens the endpoints that URIs name: connectors, and JSON lines. The list of media comes from
+//! `baler`.
 
 mod plain;
 mod reader;
@@ -16,12 +17,12 @@ pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;
 
-/// The media of this build, and JSON lines.
+/// Returns the media of this build, and JSON lines.
 fn media() -> Media {
     baler::media().with(source::LINES)
 }
 
-/// A URI without its secrets.
+/// Returns a URI without its secrets.
 pub(crate) fn shown(text: &str) -> String {
     parse(text).map_or_else(|failure| failure.message, |(_, endpoint)| endpoint)
 }
@@ -35,7 +36,7 @@ pub(crate) fn is_uri(text: &str) -> bool {
             .is_some_and(|it| it.1.starts_with("//"))
 }
 
-/// Takes a URI apart, and shows it without its secrets.
+/// Parses a URI. Also returns it without its secrets.
 fn parse(text: &str) -> Result<(Uri, String), Failure> {
     let uri = Uri::parse(text).map_err(|error| Failure::configuration(error.to_string()))?;
     let endpoint = uri.to_string();

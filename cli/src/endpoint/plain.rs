@@ -16,11 +16,12 @@ use baler_rig::sweep::PlainWriter;
 use super::{media, parse, wrong};
 use crate::exit::Failure;
 
-/// How long to connect.
+/// How long connecting may take.
 #[cfg(feature = "amqp")]
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// The client library of a medium alone, connected; `awaiting`: each message before the next.
+/// Connects the client library of a medium alone. With `awaiting`, each message is confirmed before
+/// the next one is sent.
 ///
 /// # Errors
 ///
@@ -55,7 +56,7 @@ pub(crate) fn plain_writer(text: &str, awaiting: bool) -> Result<Box<dyn PlainWr
     }
 }
 
-/// A Kafka cluster in this process, with one topic; its address, and the cluster.
+/// Starts a Kafka cluster in this process, with one topic. Returns its address, and the cluster.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ const STATIC_MEMBER: &str = "group.instance.id";
 /// A reader, opened; or several of one endpoint.
 pub(crate) struct OpenReader<R = Box<dyn ChunkReader>> {
     pub(crate) reader: R,
-    /// The address on which it waits for senders, if it does.
+    /// The address on which it listens for senders, if it does.
     pub(crate) listens_on: Option<SocketAddr>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
@@ -35,8 +35,9 @@ pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failur
     open(&receiver, endpoint)
 }
 
-/// Opens several readers of a medium: as many members of a group, or consumers of a queue, where
-/// there can be more than one; else one reader whose lanes are handed to several.
+/// Opens a medium for several workers. If the medium allows it, each worker has a reader: a member
+/// of a group, or a consumer of a queue. Otherwise, one reader distributes its lanes among the
+/// workers.
 ///
 /// # Errors
 ///
@@ -76,18 +77,19 @@ pub(crate) fn open_readers(
     })
 }
 
-/// Opens a medium for looking only: nothing is committed, nobody else gets less or is held up.
+/// Opens a medium only to look: nothing is committed, and other readers lose nothing and do not
+/// wait.
 ///
 /// # Errors
 ///
-/// The URI is wrong, the medium cannot be opened, or whoever reads from it takes from others.
+/// The URI is wrong, the medium cannot be opened, or each reader takes chunks from others.
 pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure> {
     let (uri, endpoint) = parse(text)?;
     let media = media();
     let medium = media.of(&uri).map_err(wrong(&endpoint))?;
     let receiver = match medium.browser {
         Some(browser) => browser(uri, browse),
-        // Its senders keep what is not acknowledged, and there is no other reader.
+        // Its senders keep unacknowledged chunks, and there is no other reader.
         None if browse == Browse::UntilNow => (medium.receiver)(uri, false),
         None => {
             return Err(Failure::configuration(format!(

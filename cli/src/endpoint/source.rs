@@ -1,4 +1,4 @@
-//! Where records come from: JSON lines, or a medium.
+//! The sources of records: JSON lines, or a medium.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ fn no_medium() -> UriError {
     UriError::refused("lines are no chunks; send them to a medium with send --from jsonl:FILE")
 }
 
-/// Where records come from.
+/// A source of records.
 pub(crate) enum RecordSource {
     /// JSON lines, and their name.
     Lines(Box<JsonLinesReader>, String),
@@ -44,7 +44,7 @@ pub(crate) fn open_source(text: &str) -> Result<RecordSource, Failure> {
     open_source_by(text, |text| open_reader(text, false))
 }
 
-/// As [`open_source`], where `open_medium` opens a medium.
+/// Opens a source as [`open_source`] does, but opens a medium with `open_medium`.
 ///
 /// # Errors
 ///
@@ -101,7 +101,7 @@ fn lines_settings(mut uri: Uri) -> Result<(PathBuf, JsonLinesSettings), UriError
         let why = "standard input has no position to go on from";
         return Err(UriError::conflict(setting, "-", why));
     }
-    // Who follows a file wants to go on after a restart.
+    // A followed file has a saved position, so that the next run can continue.
     let beside = || {
         settings
             .follow

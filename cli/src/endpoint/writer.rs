@@ -15,11 +15,11 @@ pub(crate) struct Writer {
     pub(crate) writer: Box<dyn ChunkWriter>,
     /// The URI without its secrets.
     pub(crate) endpoint: String,
-    /// What its spool does, if it has one.
+    /// The state of its spool, if it has one.
     pub(crate) spool: Option<SpoolWatch>,
 }
 
-/// Makes the sending end of a medium; it is not opened yet.
+/// Creates the sending end of a medium, which is not opened yet.
 ///
 /// # Errors
 ///
@@ -33,8 +33,8 @@ pub(crate) fn writer(text: &str) -> Result<Writer, Failure> {
     })
 }
 
-/// Makes the sending end of a medium, behind a spool if the flags ask for one. Nothing is touched
-/// before it is opened.
+/// Creates the sending end of a medium, with a spool before it if the flags ask for one. Nothing is
+/// touched before it is opened.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use baler_common::container::{LossReason, Losses};
 use super::metric::{self, Kind, Metric};
 use crate::output::figures::by_reason;
 
-/// The content type of what [`Exposition::text`] makes.
+/// The content type of the text that [`Exposition::text`] returns.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// Values of metrics, gathered for one answer.
@@ -37,7 +37,7 @@ impl Exposition {
         self.lines.entry(metric.name).or_default().push_str(&line);
     }
 
-    /// The values in text format, in the order of METRICS.md.
+    /// Returns the values in text format, in the order of METRICS.md.
     pub(crate) fn text(&self) -> String {
         let families = metric::ALL.iter().filter_map(|metric| {
             let lines = self.lines.get(metric.name)?;
@@ -54,8 +54,8 @@ impl Exposition {
     }
 }
 
-/// Losses by reason, with those that did not happen. A counter that appears with its first loss would
-/// hide that loss from `increase`.
+/// Returns losses by reason, including reasons without a loss. A counter that appears with its
+/// first loss would hide that loss from `increase`.
 pub(super) fn every_reason(losses: &Losses) -> BTreeMap<String, u64> {
     let mut losses = by_reason(losses);
     for reason in LossReason::ALL {
@@ -64,9 +64,9 @@ pub(super) fn every_reason(losses: &Losses) -> BTreeMap<String, u64> {
     losses
 }
 
-/// What a metric can be set to.
+/// A type for the values of metrics.
 pub(crate) trait Value {
-    /// The value as Prometheus has it.
+    /// Returns the value as Prometheus stores it.
     fn float(self) -> f64;
 }
 

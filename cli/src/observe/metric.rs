@@ -1,7 +1,7 @@
 //! Every metric of the program: the list that METRICS.md, the dashboard and the rules are checked
 //! against.
 
-/// What a metric's values do.
+/// The kind of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Only grows while the process lives.

@@ -1,4 +1,4 @@
-//! What a running command shows of itself: figures for Prometheus, its health, passing chunks.
+//! The figures of a running command for Prometheus, its health, and its passing chunks.
 //!
 //! controller, source watches, taps -> [`Observed`] -> server (`/metrics`, `/livez`, `/readyz`,
 //! `/tap`) on a thread of its own
@@ -28,19 +28,19 @@ use crate::shutdown::Shutdown;
 
 /// The figures of one run: served while it lasts, written to a file at its end.
 pub(crate) struct Observation {
-    /// Where the command's parts say what they are.
+    /// The registry in which the command's parts appear.
     pub(crate) observed: Arc<Observed>,
     server: Option<Server>,
     file: Option<PathBuf>,
 }
 
 impl Observation {
-    /// Starts the server, if one is asked for. From now on the command drains when it is asked to
-    /// end.
+    /// Starts the server, if the flags ask for one. From now on, a signal shows how many chunks are
+    /// left to drain, unless `quiet`.
     ///
     /// # Errors
     ///
-    /// Its address cannot be bound.
+    /// The address of the server cannot be bound.
     pub(crate) fn start(
         args: &ObserveArgs,
         command: &'static str,
@@ -95,7 +95,7 @@ impl Observation {
     }
 }
 
-/// Who may see records at this address.
+/// Returns the clients that may see records at this address.
 fn taps(address: SocketAddr, token_file: Option<&Path>) -> Result<Taps, Failure> {
     Ok(match token_file {
         _ if address.ip().is_loopback() => Taps::Open,
@@ -104,7 +104,7 @@ fn taps(address: SocketAddr, token_file: Option<&Path>) -> Result<Taps, Failure>
     })
 }
 
-/// The token in a file, as the header `Authorization` has it.
+/// Reads the token in a file. Returns it as the header `Authorization` has it.
 ///
 /// # Errors
 ///

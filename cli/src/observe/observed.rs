@@ -1,4 +1,4 @@
-//! What a running command shows of itself: its figures, and whether it is of use.
+//! The observable state of a running command: its figures and its health.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,27 +18,27 @@ use super::tap::{TapHub, TappedReader, TappedWriter};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// Something that has figures. Looking at them must be cheap and never block for long: it happens
-/// at every scrape, on the server's thread.
+/// A part with figures. The server's thread calls its methods at every scrape, so they must be
+/// cheap and must not block for long.
 pub(crate) trait Observable: Send {
     /// Adds its figures.
     fn expose(&self, exposition: &mut Exposition, now: Instant);
 
-    /// How many chunks it is behind in each lane, if it reads and its medium says.
+    /// Returns the lag of each lane in chunks, if the part reads and its medium reports the lag.
     fn lag(&self) -> Vec<LaneLag> {
         Vec::new()
     }
 
-    /// How many chunks it holds that are neither delivered nor given back.
+    /// Returns the number of its chunks that are neither delivered nor given back.
     fn chunks_left(&self) -> u64 {
         0
     }
 
-    /// Whether it is of use. The oldest chunk may be unconfirmed for `ready_age`.
+    /// Returns checks of its health. The oldest chunk may be unconfirmed for `ready_age`.
     fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check>;
 }
 
-/// What a running command shows of itself.
+/// The observable state of a running command.
 pub(crate) struct Observed {
     command: &'static str,
     started: SystemTime,
@@ -57,7 +57,7 @@ struct Registry {
 }
 
 impl Observed {
-    /// A command that has nothing to show yet.
+    /// Creates the state of a command that has nothing to show yet.
     pub(crate) fn new(command: &'static str, shutdown: &Shutdown) -> Self {
         Self {
             command,
@@ -72,17 +72,17 @@ impl Observed {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Shows the figures of anything.
+    /// Adds a part with figures.
     pub(crate) fn add(&self, part: Box<dyn Observable>) {
         self.lock().parts.push(part);
     }
 
-    /// Shows the figures of a controller: what it sends.
+    /// Adds a controller, with the figures of sending.
     pub(crate) fn sends(&self, controller: &Controller) {
         self.add(Box::new(controller.clone()));
     }
 
-    /// Shows the figures of a source: what one more worker receives.
+    /// Adds a source, with the figures of one more receiving worker.
     pub(crate) fn receives(&self, watch: SourceWatch) {
         let mut registry = self.lock();
         let name = registry.workers.to_string();
@@ -90,25 +90,25 @@ impl Observed {
         registry.parts.push(Box::new(Worker { name, watch }));
     }
 
-    /// How many chunks are neither delivered nor given back.
+    /// Returns the number of chunks that are neither delivered nor given back.
     pub(crate) fn chunks_left(&self) -> u64 {
         let registry = self.lock();
         let left = registry.parts.iter().map(|part| part.chunks_left());
         left.fold(0, u64::saturating_add)
     }
 
-    /// Names an endpoint, without its secrets, and what it is used for: `source` or `sink`.
+    /// Adds an endpoint, without its secrets, and its role: `source` or `sink`.
     pub(crate) fn endpoint(&self, role: &'static str, endpoint: &str) {
         self.lock().endpoints.push((role, endpoint.to_owned()));
     }
 
-    /// Lets taps see what this reader hands out.
+    /// Lets taps see the chunks that this reader returns.
     pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
         let taps = Arc::clone(&self.taps);
         Box::new(TappedReader { reader, taps })
     }
 
-    /// Lets taps see what this writer takes.
+    /// Lets taps see the chunks that this writer takes.
     pub(crate) fn tapped_writer(&self, writer: Box<dyn ChunkWriter>) -> Box<dyn ChunkWriter> {
         Box::new(TappedWriter {
             writer,
@@ -117,7 +117,7 @@ impl Observed {
         })
     }
 
-    /// Every figure of now, in Prometheus's text format.
+    /// Returns all current figures in Prometheus's text format.
     pub(crate) fn metrics(&self) -> String {
         let mut exposition = Exposition::default();
         let now = Instant::now();
@@ -126,7 +126,7 @@ impl Observed {
         for part in &registry.parts {
             part.expose(&mut exposition, now);
             for LaneLag { lane, chunks } in part.lag() {
-                // Competing readers of one queue all tell of it: the largest figure counts.
+                // Competing readers of one queue all report its lag. The largest figure counts.
                 let most = lag.entry(lane).or_default();
                 *most = chunks.max(*most);
             }
@@ -147,7 +147,7 @@ impl Observed {
         exposition.text()
     }
 
-    /// What says whether the process is of use.
+    /// Returns the checks of the process's health.
     pub(super) fn checks(&self, ready_age: Duration) -> Vec<Check> {
         let now = Instant::now();
         let draining = self.shutdown.is_requested();
@@ -159,12 +159,12 @@ impl Observed {
     }
 }
 
-/// Adds the figures of the process; those that the operating system does not tell are absent.
+/// Adds the figures of the process. Figures that the operating system does not report are absent.
 fn process(exposition: &mut Exposition, started: SystemTime) {
     exposition.set(&metric::CPU_SECONDS, &[], process_cpu_time());
     if let Ok(footprint) = Footprint::of(std::process::id()) {
         exposition.set(&metric::RESIDENT_BYTES, &[], footprint.resident_bytes);
-        // One of them is the listing's own.
+        // One descriptor belongs to the listing itself.
         let files = footprint.descriptors.saturating_sub(1);
         exposition.set(&metric::OPEN_FDS, &[], files);
     }
@@ -173,17 +173,17 @@ fn process(exposition: &mut Exposition, started: SystemTime) {
     }
 }
 
-/// One thing that was looked at, and its figures.
+/// One check of health, with its figures.
 #[derive(Debug)]
 pub(crate) struct Check {
     ok: bool,
-    /// Good only because something stands in for what is not.
+    /// Whether the check passes only because a substitute stands in for a failed part.
     degraded: bool,
     document: Value,
 }
 
 impl Check {
-    /// A check by name, and how it went.
+    /// Creates a check with its name and result.
     pub(crate) fn new(name: &'static str, ok: bool) -> Self {
         Self {
             ok,
@@ -192,7 +192,7 @@ impl Check {
         }
     }
 
-    /// Says whether it is good only because something stands in for what is not.
+    /// Sets whether the check passes only because a substitute stands in for a failed part.
     #[must_use]
     pub(crate) fn degraded(mut self, degraded: bool) -> Self {
         self.degraded = degraded;
@@ -207,8 +207,8 @@ impl Check {
     }
 }
 
-/// Whether a process with these checks is of use, and the answer of a health endpoint. The names are
-/// part of the program's interface.
+/// Returns whether a process with these checks is ready, and the answer of a health endpoint. The
+/// names are part of the program's interface.
 pub(super) fn answer(checks: Vec<Check>) -> (bool, String) {
     let is_ready = checks.iter().all(|check| check.ok);
     let status = match checks.iter().any(|check| check.degraded) {

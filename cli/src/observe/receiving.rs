@@ -1,4 +1,4 @@
-//! The figures of what receives: a source and its reader, once a worker.
+//! The figures of receiving: a source and its reader for each worker.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use super::exposition::{Exposition, every_reason};
 use super::metric;
 use super::observed::{Check, Observable};
 
-/// After so long without taking anything an output is stalled.
+/// An output that takes nothing for this long is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
 
 /// A worker that receives.
@@ -42,7 +42,7 @@ impl Observable for Worker {
     }
 }
 
-/// Whether the output of records takes what waits for it.
+/// Reports whether the output of records is stalled.
 impl Observable for Progress {
     fn expose(&self, _: &mut Exposition, _: Instant) {}
 
@@ -59,7 +59,7 @@ impl Observable for Progress {
     }
 }
 
-/// Whether a reader reaches its medium, as far as it knows.
+/// Checks whether a reader reaches its medium, as far as it knows.
 pub(super) fn reader_check(worker: &str, stats: &ReaderStats) -> Check {
     let state = match stats.connected {
         Some(true) => "connected",
@@ -71,7 +71,7 @@ pub(super) fn reader_check(worker: &str, stats: &ReaderStats) -> Check {
         .with("state", state)
 }
 
-/// What a reader says of its medium.
+/// Adds the figures of a reader.
 pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposition) {
     if let Some(connected) = stats.connected {
         exposition.set(&metric::READER_CONNECTED, &[worker], connected);
@@ -84,7 +84,7 @@ pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposit
     }
 }
 
-/// The figures of a source.
+/// Adds the figures of a source.
 fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     let one = &[worker];
     exposition.set(&metric::CHUNKS_RECEIVED, one, report.chunks);

@@ -1,4 +1,4 @@
-//! The figures of what sends: a controller or a relay, the outbox below it, and a spool.
+//! The figures of sending: a controller or a relay, the outbox below it, and a spool.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ impl Observable for Controller {
     }
 }
 
-/// The figures of a collector.
+/// Adds the figures of a collector.
 fn collector(stats: &Stats, exposition: &mut Exposition) {
     exposition.set(&metric::RECORDS_EMITTED, &[], stats.emitted);
     exposition.set(&metric::RECORDS_DELIVERED, &[], stats.delivered);
@@ -59,7 +59,7 @@ fn collector(stats: &Stats, exposition: &mut Exposition) {
     exposition.set(&metric::CONFIRMED_BYTES, &[], stats.bytes_delivered);
 }
 
-/// The figures of an outbox: whoever sends has one.
+/// Adds the figures of an outbox, which every sender has.
 fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
     exposition.set(&metric::CHUNKS_UNCONFIRMED, &[], stats.unconfirmed_chunks);
     exposition.set(&metric::UNCONFIRMED_BYTES, &[], stats.unconfirmed_bytes);
@@ -87,7 +87,7 @@ fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
     exposition.set(&metric::SPOOL_WAITING_BYTES, &[], spool.waiting_bytes);
 }
 
-/// Whether the medium is there and takes what it is given.
+/// Checks whether the medium can be reached and accepts chunks.
 fn writer_checks(stats: &OutboxStats, ready_age: Duration, now: Instant) -> Vec<Check> {
     let state = if stats.writer.blocked {
         "blocked"
@@ -103,12 +103,12 @@ fn writer_checks(stats: &OutboxStats, ready_age: Duration, now: Instant) -> Vec<
     ]
 }
 
-/// The figures as the relay last told them, for other threads. Cloning shares.
+/// The figures that the relay last reported, for other threads. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RelayFigures(Arc<Mutex<RelayStats>>);
 
 impl RelayFigures {
-    /// Replaces them.
+    /// Replaces the figures.
     pub(crate) fn show(&self, stats: RelayStats) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = stats;
     }
@@ -124,7 +124,7 @@ impl RelayFigures {
 impl Observable for RelayFigures {
     fn expose(&self, exposition: &mut Exposition, now: Instant) {
         let stats = self.stats();
-        // One source, as the only worker.
+        // A relay has one source, which appears as its only worker.
         let one = &["0"];
         exposition.set(&metric::CHUNKS_RECEIVED, one, stats.received);
         exposition.set(&metric::RECEIVED_BYTES, one, stats.received_bytes);
@@ -171,7 +171,8 @@ impl Observable for SpoolWatch {
         exposition.set(&metric::SPOOL_DISK_FAILURES, &[], status.disk_failures);
     }
 
-    /// Ready while the medium is away, since chunks are safe on disk, as long as the disk takes them.
+    /// Checks the spool. While the medium is away the check passes, as long as the disk takes the
+    /// chunks.
     fn checks(&self, _: Duration, _now: Instant) -> Vec<Check> {
         let status = self.status();
         let away = status.route == SpoolRoute::Away;

@@ -24,16 +24,18 @@ use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use super::exposition;
 use super::observed::{self, Check, Observed};
 
-/// How many connections are served at once; further ones wait in the operating system's queue.
+/// The maximum number of connections served at once. Further ones wait in the operating system's
+/// queue.
 const MAX_CONNECTIONS: usize = 32;
 
-/// How many taps there may be at once. Fewer than connections, so that scrapes always get through.
+/// The maximum number of taps at once. It is below the limit of connections, so that scrapes always
+/// get through.
 const MAX_TAPS: usize = 8;
 
-/// The largest head of a request. The least that hyper takes.
+/// The largest head of a request. hyper accepts no smaller limit.
 const MAX_HEAD_BYTES: usize = 8 * 1_024;
 
-/// How many headers a request may have.
+/// The maximum number of headers of a request.
 const MAX_HEADERS: usize = 64;
 
 /// How long a request's head may take.
@@ -48,11 +50,11 @@ pub(super) const TAP_PATIENCE: Duration = Duration::from_secs(30);
 /// How long connections may take to end when the server does.
 const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// What the server shows, and how.
+/// The settings of the server, and the state that it shows.
 #[derive(Clone)]
 pub(super) struct Service {
     pub(super) observed: Arc<Observed>,
-    /// For how long the oldest chunk of a process that is ready may be unconfirmed.
+    /// How long the oldest chunk may be unconfirmed while the process is ready.
     pub(super) ready_age: Duration,
     /// Whether the address is a loopback address. Requests must then name it as one.
     pub(super) is_local: bool,
@@ -60,12 +62,12 @@ pub(super) struct Service {
     pub(super) tap_patience: Duration,
 }
 
-/// Who may use `/tap`, which shows records and not only figures.
+/// The clients that may use `/tap`, which shows records and not only figures.
 #[derive(Clone)]
 pub(super) enum Taps {
     Closed,
     Open,
-    /// Clients whose header `Authorization` is this.
+    /// Clients that send this value in the header `Authorization`.
     Token(Arc<str>),
 }
 
@@ -99,7 +101,7 @@ impl Server {
                 let (close, closing) = watch::channel(());
                 tokio::select! {
                     () = accept(listener, service, &slots, closing) => {}
-                    // Its error says that the server was dropped.
+                    // An error means that the server was dropped.
                     _ = stopped => {}
                 }
                 // Taps see the end of the records, and answers are finished.
@@ -125,7 +127,7 @@ impl Server {
         })
     }
 
-    /// Where it listens.
+    /// Returns the address of the server.
     pub(super) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -148,14 +150,14 @@ async fn accept(
     closing: watch::Receiver<()>,
 ) {
     loop {
-        // Nobody closes it.
+        // The semaphore is never closed.
         let Ok(slot) = Arc::clone(slots).acquire_owned().await else {
             return;
         };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                // Out of descriptors, say: trying again at once would spin.
+                // For example, no descriptors are left. An immediate retry would spin.
                 tracing::warn!(%error, "cannot accept a connection for metrics");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
@@ -185,8 +187,8 @@ async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
-        // A scraper comes every few seconds: a new connection costs it little, an idle one is a
-        // slot that somebody else may need.
+        // A scraper comes every few seconds, so a new connection costs it little. An idle
+        // connection would occupy a slot that another client may need.
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     tokio::pin!(connection);
@@ -204,7 +206,7 @@ async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::
     }
 }
 
-/// Marks a response that may take as long as it likes.
+/// Marks a response without a time limit.
 #[derive(Debug, Clone, Copy)]
 struct Long;
 
@@ -275,13 +277,13 @@ impl Service {
         tokio::spawn(async move {
             loop {
                 let frame = tokio::select! {
-                    // What has passed before the end is shown before it.
+                    // Chunks that passed before the end are shown before it.
                     biased;
                     frame = tap.next() => frame,
                     () = sender.closed() => return,
                     _ = closing.changed() => return,
                 };
-                // What is not read waits in the ring, where it is bounded, not here.
+                // Unread chunks wait in the ring, which is bounded, and not here.
                 let Some(frame) = frame else { return };
                 let sent = tokio::time::timeout(patience, sender.send(frame));
                 if !matches!(sent.await, Ok(Ok(()))) {

@@ -1,9 +1,9 @@
-//! The chunks that pass through a running process, for those who look.
+//! Taps: clients that look at the chunks that pass through a running process.
 //!
 //! reader or writer -> [`TappedReader`], [`TappedWriter`] -> [`TapHub`] (bounded ring) -> each tap
 //!
-//! While nobody looks, a chunk costs one relaxed load. A tap that is too slow skips chunks and is
-//! told how many: it never holds up what it looks at.
+//! Without taps, a chunk costs one relaxed load. A slow tap skips chunks and gets their number. It
+//! never delays the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,22 +18,23 @@ use bytes::{BufMut as _, Bytes, BytesMut};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
-/// How many chunks wait for the slowest tap; beyond that it skips.
+/// The maximum number of chunks that wait for the slowest tap. Beyond it, the tap skips chunks.
 const RING_CHUNKS: usize = 256;
 
-/// How many bytes of chunks wait for taps; beyond that nobody is shown more until they caught up.
+/// The maximum number of bytes of chunks that wait for taps. Beyond it, no tap sees further chunks
+/// until the taps have caught up.
 const RING_BYTES: usize = 32 << 20;
 
 /// The first byte of a frame that holds a chunk.
 pub(crate) const CHUNK_FRAME: u8 = b'C';
 
-/// The first byte of a frame that tells how many chunks were skipped.
+/// The first byte of a frame with the number of skipped chunks.
 pub(crate) const SKIPPED_FRAME: u8 = b'S';
 
-/// How long the head of a frame is: kind, and length or count as a big-endian `u64`.
+/// The length of a frame's head: kind, and length or count as a big-endian `u64`.
 pub(crate) const FRAME_HEAD: usize = 9;
 
-/// Where chunks pass, and taps look at them.
+/// The hub that shows passing chunks to taps.
 #[derive(Debug)]
 pub(super) struct TapHub {
     taps: AtomicUsize,
@@ -69,17 +70,17 @@ impl Default for TapHub {
 }
 
 impl TapHub {
-    /// How many look.
+    /// Returns the number of taps.
     pub(super) fn taps(&self) -> usize {
         self.taps.load(Ordering::Relaxed)
     }
 
-    /// Chunks that were shown to nobody because too many bytes waited.
+    /// Returns the number of chunks that no tap saw because too many bytes waited.
     pub(super) fn skipped(&self) -> u64 {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// Begins to look, unless `most` look already.
+    /// Adds a tap, unless there are `most` taps already.
     pub(super) fn tap(self: &Arc<Self>, most: usize) -> Option<Tap> {
         let more = |taps: usize| (taps < most).then(|| taps.saturating_add(1));
         let (taps, relaxed) = (&self.taps, Ordering::Relaxed);
@@ -91,7 +92,7 @@ impl TapHub {
         })
     }
 
-    /// Shows a chunk to those who look.
+    /// Shows a chunk to all taps.
     fn pass(self: &Arc<Self>, bytes: &Bytes) {
         if self.taps() == 0 {
             return;
@@ -106,12 +107,12 @@ impl TapHub {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             return;
         }
-        // An error says that the last tap left meanwhile.
+        // An error means that the last tap has left meanwhile.
         self.ring.send(Arc::new(passing)).ok();
     }
 }
 
-/// One who looks.
+/// One tap.
 #[derive(Debug)]
 pub(super) struct Tap {
     ring: broadcast::Receiver<Arc<Passing>>,
@@ -126,8 +127,8 @@ impl Drop for Tap {
 }
 
 impl Tap {
-    /// Waits for the next frames: perhaps how many chunks were skipped, then a chunk; nothing when
-    /// no chunk will come again.
+    /// Waits for the next frames: the number of skipped chunks, if any, then a chunk. Returns
+    /// `None` when no further chunk will come.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         let mut frame = BytesMut::new();
         loop {
@@ -145,7 +146,7 @@ impl Tap {
         }
     }
 
-    /// Adds a frame that tells of skipped chunks, if there were any.
+    /// Adds a frame with the number of skipped chunks, if there were any.
     fn tell_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
         let by_all = self.hub.skipped();
         let news = by_all.saturating_sub(self.skipped_before);
@@ -198,7 +199,7 @@ impl ChunkReader for TappedReader {
     }
 }
 
-/// A writer whose chunks taps see, each once, however often it is offered.
+/// A writer whose chunks taps see. They see a chunk once, even if it is offered several times.
 pub(super) struct TappedWriter {
     pub(super) writer: Box<dyn ChunkWriter>,
     pub(super) taps: Arc<TapHub>,

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::span;
 use super::tables::{number, table};
 
-/// Counts by the reason's name; reasons that this version does not know are named by number.
+/// Returns counts by the reason's name. Reasons that this version does not know are named by
+/// number.
 pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
     let name = |code| {
         LossReason::from_code(code).map_or_else(
@@ -23,13 +24,13 @@ pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
         .collect()
 }
 
-/// An operation's signature without its parameters, result and all but the last two parts of its
-/// path: what fits into a table.
+/// Shortens an operation's signature to fit into a table: without its parameters and result, and
+/// with only the last two parts of its path.
 pub(crate) fn short_operation(signature: &str) -> &str {
     let head = signature.split('(').next().unwrap_or(signature);
     let path = head.rsplit(' ').next().unwrap_or(head);
     let mut separators = path.rmatch_indices(['.', ':']).filter(|(at, _)| {
-        // Of `::` the second colon counts.
+        // In `::`, the second colon is the separator.
         !path
             .get(at.saturating_add(1)..)
             .is_some_and(|rest| rest.starts_with(':'))
@@ -40,7 +41,7 @@ pub(crate) fn short_operation(signature: &str) -> &str {
         .unwrap_or(signature)
 }
 
-/// A table of the response times in a document, in order.
+/// Formats a table of the response times in a document, in order.
 pub(crate) fn operations_table<'a>(operations: impl IntoIterator<Item = &'a Value>) -> String {
     let time = |value: &Value| span(value.as_f64().unwrap_or(0.0));
     table(

@@ -1,4 +1,4 @@
-//! What the program says: results on standard output, everything else on standard error.
+//! The output of the program: results on standard output, everything else on standard error.
 
 pub(crate) mod figures;
 mod progress;
@@ -51,7 +51,7 @@ pub(crate) fn document(format: DocumentFormat, document: &Value) -> Result<(), F
     result(format, document, || two_columns(&figures_of(document)))
 }
 
-/// The items of a list in a document; none if it has no such list.
+/// Returns the items of a list in a document, or none if it has no such list.
 pub(crate) fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item = &'a Value> {
     document[name].as_array().into_iter().flatten()
 }
@@ -127,8 +127,8 @@ pub(crate) fn whole_file(path: &Path, text: &str) -> Result<(), Failure> {
         .map_err(|error| Failure::output(path.display(), &error))
 }
 
-/// Says on standard error at which address a medium listens, unless `quiet`, and writes the address
-/// to a file.
+/// Prints the address of a medium that listens on standard error, unless `quiet`, and writes it to
+/// a file.
 ///
 /// # Errors
 ///
@@ -147,11 +147,11 @@ pub(crate) fn listening(
     port_file.map_or(Ok(()), |path| whole_file(path, &format!("{address}\n")))
 }
 
-/// Says one line or more on standard error, above the line of progress.
+/// Prints one or more lines on standard error, above the line of progress.
 ///
-/// That nobody listens there is no reason to end, and after the deadline none to wait.
+/// A failure to write does not end the program. After the deadline, the call does not wait.
 pub(crate) fn say(line: impl Display) {
-    // In one piece: lines of several threads do not mix.
+    // One write of up to 4,096 bytes: lines of several threads do not mix.
     let line = format!("{line}\n");
     let line = terminal::lines(&line);
     progress::suspended(|| Stderr.write_all(line.as_bytes()).ok());

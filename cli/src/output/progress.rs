@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// The line that is shown now, for whatever else is printed on the terminal.
+/// The line that is shown now. Other output on the terminal hides it meanwhile.
 static SHOWN: Mutex<Option<ProgressBar>> = Mutex::new(None);
 
-/// A line that moves while a command works; nothing when standard error is no terminal.
+/// A line of progress while a command works. It shows nothing if standard error is not a terminal.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
 impl Progress {
-    /// A bar that fills up to `total`.
+    /// Creates a bar that fills up to `total`.
     pub(crate) fn bar(total: u64, quiet: bool) -> Self {
         Self::new(
             ProgressBar::with_draw_target(Some(total), target(quiet)),
@@ -24,7 +24,7 @@ impl Progress {
         )
     }
 
-    /// A line without a known end.
+    /// Creates a line without a known end.
     pub(crate) fn spinner(quiet: bool) -> Self {
         let progress = Self::new(
             ProgressBar::with_draw_target(None, target(quiet)),
@@ -45,7 +45,7 @@ impl Progress {
         Self { bar }
     }
 
-    /// Moves to a position and shows a message, made only when it is seen.
+    /// Moves to a position and shows a message. The message is made only if it is visible.
     pub(crate) fn show(&self, position: u64, message: impl FnOnce() -> String) {
         if !self.bar.is_hidden() && !self.bar.is_finished() {
             self.bar.set_position(position);
@@ -75,7 +75,7 @@ pub(super) fn end() {
     }
 }
 
-/// Prints something else on standard error: the line goes before and comes back after.
+/// Prints something else on standard error, with the line hidden meanwhile.
 pub(super) fn suspended<T>(print: impl FnOnce() -> T) -> T {
     match shown() {
         Some(bar) => bar.suspend(print),

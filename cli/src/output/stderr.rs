@@ -1,4 +1,4 @@
-//! Standard error, which nobody waits for after the deadline, and the logs of the program on it.
+//! Standard error, with a deadline for waiting, and the logs of the program on it.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -17,24 +17,24 @@ use crate::shutdown::Shutdown;
 /// The variable with tracing's directives.
 const VARIABLE: &str = "BALER_LOG";
 
-/// How often whoever waits looks whether the deadline has come.
+/// How often a waiting thread checks the deadline.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Of a pipe that can be written so much is written without waiting: `PIPE_BUF` of Linux.
+/// The number of bytes that a pipe takes without waiting when it is ready: `PIPE_BUF` of Linux.
 const PIPE_BYTES: usize = 4_096;
 
 static SHUTDOWN: OnceLock<Shutdown> = OnceLock::new();
 
-/// Whoever writes: nobody else takes the room that it was told of.
+/// Held by the writing thread, so that no other thread takes the room that `poll` reported.
 static TURN: Mutex<()> = Mutex::new(());
 
 /// Ends all waiting for standard error at the deadline of this shutdown.
 pub(crate) fn wait_at_most_for(shutdown: &Shutdown) {
-    // There is one shutdown.
+    // The program has only one shutdown.
     SHUTDOWN.set(shutdown.clone()).ok();
 }
 
-/// Standard error. Writing waits for whoever reads it, but not beyond the deadline.
+/// Standard error. Writing waits for the reader, but not beyond the deadline.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stderr;
 
@@ -45,7 +45,7 @@ impl Write for Stderr {
         let tick = Timespec::try_from(POLL_INTERVAL).map_err(io::Error::other)?;
         loop {
             let mut fds = [PollFd::new(&stderr, PollFlags::OUT)];
-            // What it is ready for may be an error.
+            // The event may be an error, which the write then returns.
             if poll(&mut fds, Some(&tick)).or_else(interrupted)? > 0 {
                 let slice = bytes.get(..PIPE_BYTES).unwrap_or(bytes);
                 return (&stderr).write_all(slice).map(|()| slice.len());
@@ -74,8 +74,8 @@ fn interrupted(error: rustix::io::Errno) -> io::Result<usize> {
 ///
 /// `BALER_LOG` is no list of directives.
 pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
-    // What the brokers' client libraries log, the connectors tell as errors of their own where it
-    // matters.
+    // Logs of the brokers' client libraries are off. The connectors report the important ones as
+    // errors of their own.
     let level = match (args.quiet, args.verbose) {
         (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
         (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
@@ -86,7 +86,7 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
     let own = std::env::var(VARIABLE).ok();
     let directives = match &own {
         Some(own) if args.verbose == 0 => own.clone(),
-        // Of two directives for the same target the later one counts.
+        // If two directives name the same target, the later one counts.
         Some(own) => format!("{level},{own}"),
         None => level.to_owned(),
     };
@@ -115,7 +115,7 @@ fn has_colours() -> bool {
     !refused && io::stderr().is_terminal()
 }
 
-/// Standard error for logs: one event a write, which is one line.
+/// Standard error for logs. Each write is one event, which is one line.
 #[derive(Debug)]
 struct LogOutput {
     has_colours: bool,

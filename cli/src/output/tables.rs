@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{escape, width};
 
-/// A table with a header line; the columns named in `right` are aligned to the right. Cells that do
-/// not fit the terminal are broken into lines.
+/// Formats a table with a header line. The columns named in `right` are aligned to the right. Cells
+/// that do not fit the terminal are broken into lines.
 pub(crate) fn table(
     header: &[&str],
     right: &[usize],
@@ -51,7 +51,7 @@ fn table_within(
     trimmed(&table.to_string())
 }
 
-/// Names and values, one pair a line, indented; a long value goes on below itself.
+/// Formats names and values, one pair a line, indented. A long value continues below itself.
 pub(crate) fn two_columns(rows: &[(impl AsRef<str>, String)]) -> String {
     two_columns_within(width(), rows)
 }
@@ -71,7 +71,8 @@ fn two_columns_within(columns: Option<usize>, rows: &[(impl AsRef<str>, String)]
     text
 }
 
-/// The figures of a JSON document as names and values. What is 0, empty or absent is left out.
+/// Returns the figures of a JSON document as names and values. Figures that are 0, empty or absent
+/// are left out.
 pub(crate) fn figures(document: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     for (key, value) in document.as_object().into_iter().flatten() {
@@ -111,7 +112,7 @@ fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
     }
 }
 
-/// One of several figures in a line: `3 refused`.
+/// Formats one of several figures in a line: `3 refused`.
 fn part(key: &str, value: &Value) -> Option<String> {
     let name = key.replace('_', " ");
     let shown = figure(key, value)?;
@@ -121,7 +122,7 @@ fn part(key: &str, value: &Value) -> Option<String> {
     })
 }
 
-/// A figure with its unit, unless there is nothing to show.
+/// Formats a figure with its unit, unless there is nothing to show.
 fn figure(key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Bool(is_so) => is_so.then(|| "yes".to_owned()),
@@ -143,8 +144,8 @@ fn figure(key: &str, value: &Value) -> Option<String> {
     }
 }
 
-/// A text in lines of at most so many characters, broken at spaces; a longer word stays whole, since
-/// it is a path or a URI that somebody wants to copy.
+/// Breaks a text at spaces into lines of at most `room` characters. A longer word stays whole,
+/// because it is a path or a URI that the user may copy.
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (index, word) in text.split(' ').enumerate() {
@@ -178,12 +179,12 @@ fn trimmed(text: &str) -> String {
     lines.collect()
 }
 
-/// A whole number with thousands apart: `6,541`.
+/// Formats a whole number with its thousands separated: `6,541`.
 pub(crate) fn number(value: u64) -> String {
     grouped(&value.to_string())
 }
 
-/// How many of what: `1 chunk`, `6,541 chunks`.
+/// Formats a count with its noun: `1 chunk`, `6,541 chunks`.
 pub(crate) fn counted(count: u64, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {what}{plural}", number(count))
@@ -200,7 +201,7 @@ fn grouped(digits: &str) -> String {
     text
 }
 
-/// A size: `812 B`, `23.4 KiB`, `1.2 GiB`.
+/// Formats a size: `812 B`, `23.4 KiB`, `1.2 GiB`.
 pub(crate) fn bytes(value: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
     let mut size = value as f64;
@@ -216,12 +217,12 @@ pub(crate) fn bytes(value: u64) -> String {
     format!("{:.1} TiB", size / 1_024.0)
 }
 
-/// A time in seconds, in milliseconds exactly.
+/// Returns a time in seconds, rounded to milliseconds.
 pub(crate) fn seconds(time: Duration) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
 }
 
-/// How many a second, as a number of at most three significant figures more or less.
+/// Returns a rate a second, rounded to one decimal.
 pub(crate) fn per_second(count: u64, elapsed: Duration) -> f64 {
     let seconds = elapsed.as_secs_f64();
     #[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]

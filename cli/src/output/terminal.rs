@@ -1,4 +1,5 @@
-//! What a terminal gets: escaped text, as wide as it is, and colours where they are wanted.
+//! The form of text on a terminal: escaped, as wide as the terminal, and with colours if they are
+//! wanted.
 
 use std::io::{self, IsTerminal as _, Write};
 
@@ -6,9 +7,10 @@ use baler_analysis::text::escape_but;
 
 use super::progress;
 
-/// How many columns a line of a result may have; none where nothing is to be cut or wrapped.
+/// Returns the maximum number of columns in a line of a result, or `None` if lines are neither cut
+/// nor wrapped.
 ///
-/// It is what COLUMNS says, else the width of the terminal that standard output is.
+/// COLUMNS sets it; otherwise it is the width of the terminal on standard output.
 pub(crate) fn width() -> Option<usize> {
     let said = std::env::var("COLUMNS").ok();
     if let Some(columns) = said.and_then(|columns| columns.trim().parse().ok())
@@ -24,13 +26,13 @@ pub(crate) fn width() -> Option<usize> {
     (size.ws_col > 0).then(|| size.ws_col.into())
 }
 
-/// Text in which ends of lines and tabs are the only control characters.
+/// Escapes all control characters of a text, except ends of lines and tabs.
 pub(super) fn lines(text: &str) -> std::borrow::Cow<'_, str> {
     escape_but(text, |letter| matches!(letter, '\n' | '\t'))
 }
 
-/// Standard output for records: where it is a terminal, the line of progress goes for good, and
-/// control characters are escaped. Each write is one or more whole lines.
+/// Standard output for records. On a terminal, it removes the line of progress for good and escapes
+/// control characters. Each write is one or more whole lines.
 #[derive(Debug)]
 pub(crate) struct RecordOutput;
 

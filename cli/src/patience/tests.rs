@@ -8,7 +8,7 @@ fn after(start: Instant, seconds: u64) -> Instant {
     start + Duration::from_secs(seconds)
 }
 
-/// The lines that appear while nothing moves for `seconds`, with a look ten times a second.
+/// Returns the lines that appear while nothing moves for `seconds`, with ten checks a second.
 fn lines(
     patience: &mut Patience,
     waiting: &Waiting,

@@ -33,7 +33,7 @@ fn a_full_folder_discards_what_comes_unless_it_has_a_limit_of_its_own() {
         let put = results.map(|_| shared.put_aside(poison()).is_ok());
         assert_eq!(put, results);
         assert_eq!(std::fs::read_dir(&path).unwrap().count(), 4);
-        // What another consumer may process is never discarded.
+        // A chunk that another consumer may process is never discarded.
         let sound = Poison {
             is_sound: true,
             ..poison()

@@ -1,4 +1,4 @@
-//! What the collector's events tell of the medium, and whether it was given up.
+//! The state of the medium, from the collector's events.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
@@ -9,18 +9,19 @@ use baler_monitoring::Event;
 
 use crate::patience::TELLING_INTERVAL;
 
-/// What is known of a medium beside figures.
+/// The state of a medium beside its figures.
 #[derive(Debug, Default)]
 pub(super) struct MediumWatch {
     endpoint: String,
-    /// Why the medium was given up. Read once a record, so apart from the rest.
+    /// The reason why the medium was given up. It is read once a record, so it is outside of the
+    /// mutex.
     given_up: OnceLock<String>,
     state: Mutex<WatchState>,
 }
 
 #[derive(Debug, Default)]
 struct WatchState {
-    /// Chunks that were lost and not told of, by reason.
+    /// Chunks that were lost and not logged yet, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
 }
@@ -30,12 +31,12 @@ struct WatchState {
 struct Lost {
     chunks: u64,
     records: u64,
-    /// What the medium said of the last one.
+    /// The error of the medium for the last one.
     error: Option<String>,
 }
 
 impl MediumWatch {
-    /// Nothing is known of the medium at this endpoint yet.
+    /// Creates the watch over the medium at this endpoint.
     pub(super) fn new(endpoint: &str) -> Self {
         Self {
             endpoint: endpoint.to_owned(),
@@ -43,7 +44,7 @@ impl MediumWatch {
         }
     }
 
-    /// Takes note of what the collector tells, and passes it on to the log.
+    /// Records an event of the collector, and logs it.
     pub(super) fn told(&self, event: &Event) {
         match event {
             Event::Connected { medium } => tracing::info!(medium, "connected"),
@@ -77,7 +78,8 @@ impl MediumWatch {
         }
     }
 
-    /// Logs which chunks were lost since the last time, all of a reason in one line, if it is time.
+    /// Logs the chunks that were lost since the last time, one line for each reason, if it is time
+    /// or the end.
     pub(super) fn tell_lost(&self, is_end: bool) {
         let mut state = self.lock();
         let told = state.lost_told;
@@ -108,7 +110,7 @@ impl MediumWatch {
         self.given_up.set(reason).ok();
     }
 
-    /// Why the medium was given up, if it was.
+    /// Returns why the medium was given up, if it was.
     pub(super) fn why_given_up(&self) -> Option<String> {
         self.given_up.get().cloned()
     }

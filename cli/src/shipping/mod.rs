@@ -36,13 +36,13 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long the last chunk may take when it has no record.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A controller whose medium and whose end are watched.
+/// A controller, with a watch over its medium and over signals.
 pub(crate) struct Shipper {
     pub(crate) controller: Controller,
     medium: Arc<MediumWatch>,
     shutdown: Shutdown,
     emitting: Arc<AtomicBool>,
-    /// The thread that watches, and its end when this is dropped.
+    /// The watching thread. It ends when the sender is dropped.
     watch: Option<(JoinHandle<()>, Sender<()>)>,
     started: Instant,
     endpoint: String,
@@ -51,12 +51,12 @@ pub(crate) struct Shipper {
 }
 
 impl Shipper {
-    /// Starts a controller over the writer as the flags say; `metadata` makes its first record one
-    /// that tells of the producer. Its figures are part of the observation.
+    /// Starts a controller over the writer as the flags ask. With `metadata`, its first record
+    /// describes the producer. Its figures are part of the observation.
     ///
     /// # Errors
     ///
-    /// Settings that cannot be, or do not go together.
+    /// A setting is invalid, or settings contradict each other.
     pub(crate) fn start(
         args: &ShippingArgs,
         writer: Writer,
@@ -143,12 +143,12 @@ impl Shipper {
         self.shutdown.is_requested() || self.medium.is_given_up()
     }
 
-    /// Waits until everything emitted is confirmed, the medium is given up, or, after a signal,
-    /// the deadline.
+    /// Waits until everything emitted is confirmed, the medium is given up, or, after a signal, the
+    /// deadline is over.
     ///
     /// # Errors
     ///
-    /// Something was lost, or it is not known whether it arrived.
+    /// A record was lost, or its arrival is unknown.
     pub(crate) fn flush(&self) -> Result<(), String> {
         loop {
             match self.controller.flush(POLL_INTERVAL * 4) {
@@ -168,7 +168,7 @@ impl Shipper {
         }
     }
 
-    /// Delivers what there is and accounts for every record.
+    /// Delivers the remaining records, and accounts for every record.
     pub(crate) fn finish(mut self) -> Report {
         self.emitting.store(false, Ordering::Release);
         let mut by = self.shutdown.deadline();
@@ -177,10 +177,10 @@ impl Shipper {
                 let is_given_up = || self.medium.is_given_up();
                 send_on_what_is_spooled(spool, self.started, &self.shutdown, is_given_up);
             }
-            // Only the mark of the end is left: a receiver that has what it wanted may be gone.
+            // Only the end mark is left. A receiver that has all its records may be gone.
             by = self.shutdown.deadline().min(Instant::now() + CLOSE_TIMEOUT);
         }
-        // What could not be flushed is in the report.
+        // The report has the records that could not be flushed.
         let report = self.controller.shutdown_by(by);
         let elapsed = self.started.elapsed();
         if let Some((watch, stop)) = self.watch.take() {
@@ -200,8 +200,8 @@ impl Shipper {
         )
     }
 
-    /// Delivers what there is, ends the observation, and prints the document with the figures added;
-    /// returns them with the code of the command.
+    /// Delivers the remaining records, ends the observation, and prints the document with the
+    /// figures added. Returns the report, and the exit code of the command.
     ///
     /// # Errors
     ///
@@ -221,8 +221,8 @@ impl Shipper {
         Ok((report, code))
     }
 
-    /// Watches over the medium and signals on a thread of its own: threads that wait in `emit` for
-    /// room that will never be there are let go by a shutdown of the controller.
+    /// Watches the medium and signals on a thread of its own. A shutdown of the controller releases
+    /// threads that wait in `emit` for room that will never come.
     fn watch(&self, mut patience: TargetPatience) -> Result<(JoinHandle<()>, Sender<()>), Failure> {
         let (stop, stopped) = channel();
         let (controller, medium) = (self.controller.clone(), Arc::clone(&self.medium));
@@ -257,8 +257,8 @@ impl Shipper {
     }
 }
 
-/// Waits while the medium takes what is on disk. While it is away there is nothing to wait for, but a
-/// run that `started` just now gives it a moment to be found.
+/// Waits while the medium takes the chunks on disk. It does not wait for a medium that is away, but
+/// a run that `started` just now gives it a moment to be found.
 pub(crate) fn send_on_what_is_spooled(
     spool: &SpoolWatch,
     started: Instant,
@@ -273,7 +273,7 @@ pub(crate) fn send_on_what_is_spooled(
             SpoolRoute::Direct => false,
         };
         let is_late = shutdown.is_requested() && shutdown.deadline() <= Instant::now();
-        // Before it is open, a spool does not know what an earlier run left.
+        // Before it is open, a spool does not know the chunks of an earlier run.
         let is_empty = status.route != SpoolRoute::Closed && status.stats.waiting_chunks == 0;
         if !may_go_on || is_late || is_empty || is_given_up() {
             return;
@@ -282,7 +282,7 @@ pub(crate) fn send_on_what_is_spooled(
     }
 }
 
-/// Baler's own container, compressed as the flags say.
+/// Returns the serializer of Baler's own container, compressed as the flags ask.
 fn native(args: &ShippingArgs) -> Result<NativeSerializer, Failure> {
     let serializer = match (&args.dictionary, args.compression) {
         (None, compression) => NativeSerializer::new(compression),
@@ -304,7 +304,7 @@ fn retry(args: &ShippingArgs) -> RetryPolicy {
     retry.max_delay = args.retry_max_delay;
     retry.max_elapsed = args.retry_max_elapsed;
     retry.max_attempts = args.retry_max_attempts.map(NonZeroU32::get);
-    // Senders that lost the same broker must not come back in step.
+    // Senders that lost the same broker must not reconnect in step.
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
     let nanos = since_epoch.map_or(0, |time| time.subsec_nanos());
     retry.seed = u64::from(std::process::id()) << 32 | u64::from(nanos);

@@ -1,4 +1,4 @@
-//! What became of the records that a command emitted, and of what a spool holds.
+//! The report on the records that a command emitted, and on its spool.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::output::figures::by_reason;
 
-/// What became of the records: `emitted` is `delivered`, `spooled` and all of `dropped`.
+/// The report on the records: `emitted` is the sum of `delivered`, `spooled` and all of `dropped`.
 #[derive(Debug)]
 pub(crate) struct Report {
     report: ShutdownReport,
@@ -72,14 +72,14 @@ impl Report {
         }
     }
 
-    /// The figures of the controller.
+    /// Returns the figures of the controller.
     pub(crate) fn stats(&self) -> &Stats {
         &self.report.stats
     }
 
-    /// With which code a command ends whose records these were.
+    /// Returns the exit code of the command that emitted these records.
     ///
-    /// Records dropped by the policy that was asked for are no failure; they are in the report.
+    /// Records dropped by the chosen policy are no failure; they are in the report.
     ///
     /// # Errors
     ///
@@ -98,7 +98,7 @@ impl Report {
             );
             return Err(Failure::new(Code::Internal, message));
         }
-        // The next run with the same folder sends on what is on disk.
+        // The next run with the same folder sends the chunks on disk.
         let is_safe = self.spool.is_some() && losses.total() == 0;
         if let Some(given_up) = self.given_up.as_ref().filter(|_| !is_safe) {
             return Err(Failure::new(Code::Unavailable, given_up));
@@ -132,8 +132,9 @@ impl Report {
     }
 }
 
-/// What a spool did and holds: `found` and `spooled` together are `replayed`, `refused`, `lost` and
-/// `waiting`, in records and in chunks. The names are part of the program's interface.
+/// Returns the figures of a spool. The sum of `found` and `spooled` is the sum of `replayed`,
+/// `refused`, `lost` and `waiting`, in records and in chunks. The names are part of the program's
+/// interface.
 pub(crate) fn spool_figures(status: &SpoolStatus) -> Value {
     let mut figures = json!({
         "found": status.found_records,
@@ -167,7 +168,7 @@ pub(crate) fn spool_lost_chunks(status: &SpoolStatus) -> bool {
     status.refused_records > 0 || status.lost_chunks > 0
 }
 
-/// With one decimal; nothing when there is nothing to divide by.
+/// Returns a quotient with one decimal, or `None` if the divisor is 0.
 fn quotient(dividend: u64, divisor: u64) -> Option<f64> {
     #[expect(clippy::cast_precision_loss, reason = "it is shown with one decimal")]
     (divisor > 0).then(|| (dividend as f64 / divisor as f64 * 10.0).round() / 10.0)

@@ -1,4 +1,5 @@
-//! `analyze`: what Kieker's trace analysis makes of a log, from every kind of source, in every form.
+//! `analyze`: the results of Kieker's trace analysis of a log, from every kind of source, in every
+//! form.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +10,7 @@ use crate::support::{
     baler, file_uri, in_browser, json as document, json_lines, output, real_log, workspace,
 };
 
-/// The dependencies of the log of 2010, by the last parts of the names.
+/// Returns the dependencies of the log of 2010, by the last parts of the names.
 fn dependencies(document: &Value) -> Vec<(String, String, u64)> {
     let name = |value: &Value| {
         let path = value.as_str().unwrap().split('(').next().unwrap();
@@ -196,7 +197,7 @@ fn ends_of_calls_that_are_missing_are_repaired_when_asked() {
     );
 }
 
-/// The document without what tells where the records came from.
+/// Returns the document without the fields that name the source.
 fn found(mut document: Value) -> Value {
     let fields = document.as_object_mut().unwrap();
     for name in ["from", "records", "refused"] {
@@ -277,7 +278,8 @@ fn a_consumer_goes_on_with_its_partial_results() {
     }
 }
 
-/// What a reader of the page sees: at first, after a search, after a filter by time, and after Clear.
+/// Reads the page as a user sees it: at first, after a search, after a filter by time, and after
+/// Clear.
 const LOOK: &str = r##"
 const count = (what) => document.querySelectorAll(what).length;
 const look = () => ({ operations: count("#rows tr"), bars: count("#histogram rect"),

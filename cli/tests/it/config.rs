@@ -1,4 +1,4 @@
-//! The configuration file: where it stands in the order, and what is wrong with it.
+//! The configuration file: its place in the order of settings, and its errors.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ fn write(folder: &Path, text: &str) -> PathBuf {
     path
 }
 
-/// A run with this file; exit code and message.
+/// Runs with this file. Returns the exit code and the message.
 fn refused(text: &str, args: &[&str]) -> (i32, String) {
     let folder = tempfile::tempdir().unwrap();
     let path = write(folder.path(), text);
@@ -113,7 +113,7 @@ fn the_size_of_chunks_can_be_left_to_the_collector() {
     let file = metrics.to_str().unwrap();
     output(&["generate", "--config", path, "--metrics-file", file]);
     let told = fs::read_to_string(&metrics).unwrap();
-    // Something is kept for what comes after a chunk was closed, and half at most.
+    // Part of the latency is kept for the time after a chunk is closed, and half of it at most.
     let wait = told
         .lines()
         .find_map(|line| line.strip_prefix("baler_chunk_wait_seconds "));
@@ -302,7 +302,7 @@ fn a_flag_and_the_setting_of_the_file_that_it_needs_go_together() {
         "--quarantine-bytes",
         "1MiB",
     ]);
-    // The flags go together; nobody answers there.
+    // The flags go together. No process listens there.
     let top = ["--config", path, "top", "127.0.0.1:1", "--format", "json"];
     baler(&top).code(69);
     for (flag, needed) in [

@@ -98,7 +98,7 @@ fn dictionary_serves_those_who_look_pass_on_and_send_again() {
     let again = file_uri(&folder.path().join("again"));
     baler(&[&replay[..], &["--to", &again], &known].concat()).success();
 
-    // What is sent is encoded anew, and needs no dictionary.
+    // Sent records are encoded anew, and need no dictionary.
     let plain = file_uri(&folder.path().join("plain"));
     let send = ["send", "--from", &again, "--to", &plain];
     baler(&[&send[..], &known].concat()).success();

@@ -243,7 +243,7 @@ fn inspect_accounts_for_the_bytes_of_native_chunks() {
         if first["compression"] == "none" {
             assert_eq!(layout["stored_body_bytes"], layout["body_bytes"]);
         } else {
-            // What compression does not make smaller stays as it is.
+            // A part that compression does not make smaller stays as it is.
             assert_eq!(first["compression"], compression);
             assert!(number(&layout["stored_body_bytes"]) < number(&layout["body_bytes"]));
         }
@@ -252,7 +252,8 @@ fn inspect_accounts_for_the_bytes_of_native_chunks() {
         assert_eq!(first["first_records"].as_array().unwrap().len(), 2);
         assert_eq!(first["schemas"][0]["fields"].as_array().unwrap().len(), 8);
         let columns = first["layout"]["columns"].as_array().unwrap();
-        // Of a trace the chunk tells its id, and in each row which of those that it told.
+        // The chunk stores the id of a trace once, and each row says which of the stored ids it
+        // has.
         let mut fields: Vec<_> = columns
             .iter()
             .map(|it| it["field"].as_str().unwrap())
@@ -268,7 +269,7 @@ fn inspect_accounts_for_the_bytes_of_native_chunks() {
             + number(&first["layout"]["schema_bytes"])
             + number(&first["layout"]["string_bytes"])
             + number(&first["layout"]["order_bytes"]);
-        // What is left are counts and lengths of the parts.
+        // The rest are counts and lengths of the parts.
         let body = number(&first["layout"]["body_bytes"]);
         assert!(parts <= body && body - parts < 16, "{parts} of {body}");
 
@@ -387,7 +388,7 @@ fn a_variant_that_there_is_not_is_a_wrong_command_line_and_the_choices_are_named
     );
 }
 
-/// Users learn what a probe costs on their machine, not what the project hoped for.
+/// Users learn the cost of a probe on their machine, and no verdict of the project.
 #[test]
 fn overhead_passes_no_verdict() {
     let text = output(&[

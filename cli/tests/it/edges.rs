@@ -1,13 +1,13 @@
-//! Which crate may name which: the tables below are the only list of allowed edges.
+//! The allowed dependencies between crates. The tables below are the only list of allowed edges.
 //!
-//! A new row or name here is a new edge, the kind of change that ARCHITECTURE.md has to speak of.
+//! A new row or name here is a new edge, and ARCHITECTURE.md has to explain it.
 
 use std::path::Path;
 use std::process::Command;
 
 use cargo_metadata::{DependencyKind, MetadataCommand};
 
-/// What a crate of the workspace may name among the others.
+/// The crates of the workspace that a crate may name.
 #[derive(Debug, Clone, Copy)]
 enum Allowed {
     AllBut(&'static [&'static str]),
@@ -23,7 +23,8 @@ impl Allowed {
     }
 }
 
-/// One row a crate: what it may name in `[dependencies]` and `[build-dependencies]`.
+/// One row for each crate: the crates that it may name in `[dependencies]` and
+/// `[build-dependencies]`.
 const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-derive", Allowed::Only(&[])),
     ("baler-common", Allowed::Only(&["baler-derive"])),
@@ -51,8 +52,8 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
-    // The one edge between connectors: a spool is a folder of chunks, which is what the file
-    // connector writes, recovers and reads; a second implementation would be a second set of bugs.
+    // The one edge between connectors. A spool is a folder of chunks, which the file connector
+    // writes, recovers and reads. A second implementation would be a second set of bugs.
     (
         "baler-spool",
         Allowed::Only(&["baler-common", "baler-connector-file"]),
@@ -63,7 +64,8 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-arrow",
         Allowed::Only(&["baler-analysis", "baler-common"]),
     ),
-    // What an application depends on: all that it may link, and nothing that tests or measures.
+    // The crate on which an application depends: it names all that an application may link, and
+    // nothing that tests or measures.
     (
         "baler",
         Allowed::AllBut(&[
@@ -84,7 +86,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-benches", Allowed::AllBut(&["baler"])),
 ];
 
-/// What any crate may name in `[dev-dependencies]`, besides its row above.
+/// The crates that any crate may name in `[dev-dependencies]`, besides its row above.
 const DEV: &[&str] = &[
     "baler-connector-amqp",
     "baler-connector-file",
@@ -96,7 +98,7 @@ const DEV: &[&str] = &[
     "baler-faults",
 ];
 
-/// What one crate more may name in `[dev-dependencies]`.
+/// Further crates that a single crate may name in `[dev-dependencies]`.
 const DEV_OF: &[(&str, &str)] = &[
     ("baler-derive", "baler-common"),
     ("baler-monitoring", "baler-analysis"),
@@ -142,7 +144,7 @@ fn is_connector(name: &str) -> bool {
     name.starts_with("baler-connector-")
 }
 
-/// Why an edge is forbidden, or nothing when it is allowed.
+/// Returns why an edge is forbidden, or `None` if it is allowed.
 fn complaint(edge: &Edge) -> Option<&'static str> {
     let (from, to) = (edge.from.as_str(), edge.to.as_str());
     let dev = edge.kind == DependencyKind::Development;
@@ -173,7 +175,7 @@ fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// Every crate of the workspace, and every dependency that the manifests declare.
+/// Returns every crate of the workspace, and every dependency that the manifests declare.
 fn declared() -> (Vec<String>, Vec<Edge>) {
     let metadata = MetadataCommand::new()
         .manifest_path(workspace().join("Cargo.toml"))
@@ -276,8 +278,8 @@ fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
     assert!(of_tests.iter().any(|it| it == "baler-faults"));
 }
 
-/// The names of the crates that a crate links. `cargo tree` resolves features for this crate alone,
-/// as an application would see it.
+/// Returns the names of the crates that a crate links. `cargo tree` resolves features for this
+/// crate alone, as an application would see it.
 fn tree(package: &str, features: &[&str]) -> Vec<String> {
     let tree = Command::new(env!("CARGO"))
         .args(["tree", "-p", package, "-e", "normal,build"])

@@ -41,7 +41,8 @@ impl Shop {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// The records that `receive` writes, without timestamps, and its summary, which adds up.
+    /// Returns the records that `receive` writes, without timestamps, and its summary, which adds
+    /// up.
     fn receive(&self, from: &str, flags: &[&str]) -> (Vec<(String, Value)>, Value) {
         let summary = self.path("summary.json");
         let receive = ["receive", "--from", from, "--format", "json"];
@@ -56,7 +57,7 @@ impl Shop {
         (records.collect(), summary)
     }
 
-    /// What `send` with these flags reports, and what arrives.
+    /// Returns the report of `send` with these flags, and the records that arrive.
     fn send(&self, from: &str, to: &str, flags: &[&str]) -> (Value, Vec<(String, Value)>) {
         let to = file_uri(self.path(to).as_ref());
         let send = ["send", "--from", from, "--to", &to, "--format", "json"];
@@ -94,7 +95,7 @@ fn visit(fields: Value) -> (String, Value) {
     ("shop.Visit".to_owned(), fields)
 }
 
-/// What a command says that ends with this code.
+/// Returns the message of a command that ends with this code.
 fn told(args: &[&str], code: i32) -> String {
     let run = baler(args).code(code);
     String::from_utf8(run.get_output().stderr.clone()).unwrap()
@@ -209,7 +210,8 @@ fn replay_sends_what_was_chosen_as_a_new_producer() {
     );
     assert_eq!(source["records"], replayed["records"]);
     assert_eq!(source["acknowledged"], replayed["decodable"]);
-    // The originals, beside what was chosen of them, and chosen again: nothing is dropped as a copy.
+    // The originals join the chosen records, and the records are chosen again. Nothing is dropped
+    // as a copy.
     run_json(&replay);
     run_json(&[&replay[..], &flags].concat());
     let (records, summary) = shop.receive(&to, &[]);
@@ -230,7 +232,7 @@ fn a_filtered_replay_of_a_quarantine_leaves_the_quarantine_as_it_is() {
     );
     let relay = ["relay", "--from", &shop.chunks, "--to", &narrow];
     told(&[&relay[..], &["--quarantine", &aside]].concat(), 65);
-    // One that never decodes.
+    // A chunk that never decodes.
     fs::write(format!("{aside}/0000000000-0000000000.chunk"), b"no chunk").unwrap();
     let files = || {
         let mut files: Vec<_> = fs::read_dir(&aside)

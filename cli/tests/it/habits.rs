@@ -8,7 +8,8 @@ fn workspace() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
-/// The settings and entries of a `clippy.toml`, one a line: no comments, no brackets around lists.
+/// Returns the settings and entries of a `clippy.toml`, one a line: no comments, no brackets around
+/// lists.
 fn entries(text: &str) -> Vec<&str> {
     text.lines()
         .map(str::trim)

@@ -1,4 +1,4 @@
-//! Attacks on the program by those who write its input, and what must come of them.
+//! Attacks through the input of the program, and their required outcomes.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, lchown, symlink};
@@ -23,27 +23,27 @@ use crate::observability::sum;
 use crate::poison::send;
 use crate::support::{Background, baler, command, file_uri, output, read_json, wait_for};
 
-/// How many records the bomb has. A decoder accepts four times as many.
+/// The number of records in the bomb. A decoder accepts four times as many.
 const BOMB_RECORDS: u32 = 1 << 20;
 
 const MIB: u64 = 1 << 20;
 
 const TOKEN: &str = "a token of some length";
 
-/// A chunk of about a thousand bytes that stands for 1 GiB of text: many records, each with the same
-/// string of 1,000 bytes.
+/// Returns a chunk of about a thousand bytes that expands to 1 GiB of text: many records with the
+/// same string of 1,000 bytes.
 fn bomb() -> Bytes {
     let bytes = repeated(1_000, BOMB_RECORDS);
     assert!(bytes.len() < 2_000, "{} bytes", bytes.len());
     bytes
 }
 
-/// A chunk of records that each have a text of this length.
+/// Returns a chunk of records that each have a text of this length.
 fn repeated(length: usize, records: u32) -> Bytes {
     chunk_of(0, records, &"x".repeat(length))
 }
 
-/// The chunk with this sequence number: records with the same text.
+/// Returns the chunk with this sequence number: records with the same text.
 fn chunk_of(sequence: u64, records: u32, text: &str) -> Bytes {
     let schema =
         Arc::new(Schema::new("bomb", vec![Field::new("text", FieldType::String)]).unwrap());
@@ -78,7 +78,7 @@ fn identity(sequence: u64) -> ChunkIdentity {
     }
 }
 
-/// Writes chunks into a folder; its URI.
+/// Writes chunks into a folder. Returns its URI.
 pub(crate) fn store(folder: &Path, chunks: Vec<Bytes>) -> String {
     let uri = file_uri(folder);
     let config = FileWriterConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
@@ -107,7 +107,7 @@ fn a_missing_chunk_is_told_by_the_exit_code() {
     for (name, sequences, code) in [
         ("whole", &[0, 1, 2, 3][..], 0),
         ("missing", &[0, 1, 3], 65),
-        // What was before the first chunk may have been read by another process.
+        // Another process may have read the chunks before the first one.
         ("later", &[2, 3], 0),
     ] {
         let chunks = sequences.iter().map(|it| chunk_of(*it, 10, "x")).collect();
@@ -120,7 +120,7 @@ fn a_missing_chunk_is_told_by_the_exit_code() {
     }
 }
 
-/// The peak of a process's memory, in bytes.
+/// Returns the peak of a process's memory, in bytes.
 fn peak_memory(process: &Background) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let peak = status
@@ -131,8 +131,8 @@ fn peak_memory(process: &Background) -> u64 {
     kib << 10
 }
 
-/// How many bytes are in the files below a folder, or in a file. Files of Parquet that are not whole
-/// yet have hidden names, and do not count.
+/// Returns the number of bytes in the files below a folder, or in a file. Incomplete files of
+/// Parquet have hidden names, and do not count.
 fn size(path: &Path) -> u64 {
     let Ok(metadata) = fs::metadata(path) else {
         return 0;
@@ -149,8 +149,8 @@ fn size(path: &Path) -> u64 {
     entries.map(|entry| size(&entry.unwrap().path())).sum()
 }
 
-/// A chunk that expands to 1 GiB of output is written in slices: records come out, and memory stays
-/// near what the decoded columns take.
+/// A chunk that expands to 1 GiB of output is written in slices. Records come out, and memory stays
+/// near the size of the decoded columns.
 #[test]
 fn a_chunk_that_expands_is_written_within_bounded_memory() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +218,7 @@ fn a_chunk_with_the_identity_of_another_one_is_told_of() {
     assert_eq!(sum(&metrics, "baler_chunks_conflicting_total"), 1.0);
 }
 
-/// Whoever listens beyond its own machine is warned, unless senders must prove something.
+/// A command that listens beyond its own machine warns, unless senders must prove something.
 #[test]
 fn a_listener_that_is_open_to_all_is_warned_of() {
     let folder = tempfile::tempdir().unwrap();
@@ -309,7 +309,7 @@ fn a_chunk_that_expands_holds_up_no_shutdown() {
     }
 }
 
-/// `--decoded-limit` is what all workers share: what takes more goes to the quarantine.
+/// All workers share `--decoded-limit`. A chunk that takes more goes to the quarantine.
 #[test]
 fn a_chunk_above_the_decoded_limit_goes_to_the_quarantine() {
     let folder = tempfile::tempdir().unwrap();
@@ -326,7 +326,7 @@ fn a_chunk_above_the_decoded_limit_goes_to_the_quarantine() {
     }
 }
 
-/// A chunk whose receiver dies each time goes to the quarantine, and what is behind it arrives.
+/// A chunk that kills its receiver each time goes to the quarantine, and later chunks arrive.
 #[test]
 fn a_chunk_that_kills_its_receiver_goes_to_the_quarantine() {
     let folder = tempfile::tempdir().unwrap();
@@ -398,10 +398,10 @@ fn a_chunk_that_kills_a_sender_goes_to_the_quarantine() {
     assert!(received.lines().count() >= 3, "the chunk after it was sent");
 }
 
-/// What stands where a file is to be written.
+/// The kinds of objects at the path of a file to write.
 #[derive(Debug, Clone, Copy)]
 enum Planted {
-    /// A pipe with a name, as an example of what is no regular file.
+    /// A pipe with a name, as an example of a path that is not a regular file.
     Pipe,
     /// A symlink to a file, made by this user.
     OwnLink,
@@ -409,7 +409,7 @@ enum Planted {
     PartLink,
 }
 
-/// Files of figures replace only what may be replaced.
+/// Files of figures replace only files that they may replace.
 #[test]
 fn files_of_figures_replace_nothing_that_is_not_theirs() {
     for (planted, victim_is_written) in [

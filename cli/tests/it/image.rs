@@ -1,4 +1,4 @@
-//! The file of the container's image names what there is: nobody builds an image in these tests.
+//! The file of the container's image names only existing things. These tests build no image.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +8,7 @@ use cargo_metadata::MetadataCommand;
 
 use crate::support::workspace;
 
-/// The instructions, each on one line: `RUN`, and what it runs.
+/// Returns the instructions, each on one line: `RUN`, and its command.
 fn instructions() -> Vec<(String, String)> {
     let text = fs::read_to_string(workspace("deploy/Containerfile")).unwrap();
     let lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -19,13 +19,13 @@ fn instructions() -> Vec<(String, String)> {
         .collect()
 }
 
-/// What follows each instruction of this name.
+/// Returns the arguments of each instruction of this name.
 fn all<'a>(instructions: &'a [(String, String)], name: &str) -> Vec<&'a str> {
     let found = instructions.iter().filter(|(it, _)| it == name);
     found.map(|(_, rest)| rest.as_str()).collect()
 }
 
-/// The word after another one.
+/// Returns the word after another one.
 fn after<'a>(words: &[&'a str], name: &str) -> &'a str {
     let place = words.iter().position(|word| *word == name);
     words[place.unwrap_or_else(|| panic!("no {name} in {words:?}")) + 1]
@@ -62,7 +62,8 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
     assert!(program.targets.iter().any(|it| is_program(&it)), "{from}");
     assert_eq!(all("ENTRYPOINT"), [format!("[\"{to}\"]")]);
 
-    // What runs: a user that owns the volume, which holds all that is kept; ports that are exposed.
+    // The final stage: a user that owns the volume, which holds all data to keep, and the exposed
+    // ports.
     let setup = runs.last().unwrap();
     let words: Vec<_> = setup.split_whitespace().collect();
     let user = after(&words, "--uid");
@@ -84,7 +85,7 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
             .split_once('?')
             .unwrap_or_else(|| (after(&command, flag), ""));
         let (_, port) = address.rsplit_once(':').unwrap();
-        // Whoever reaches the container must not be able to send: a token is demanded.
+        // A process that reaches the container must not be able to send without a token.
         assert!(
             flag == "--metrics" || settings.contains("token_file="),
             "{settings}"

@@ -119,8 +119,8 @@ fn a_slow_log_is_not_idle() {
     assert!(sender.succeed().contains("delivered"));
 }
 
-/// A sender that is killed at any time and started again sends every line of a log that is written
-/// and rotated meanwhile, and no line twice but those that were not confirmed.
+/// A sender is killed at any time and started again, while a log is written and rotated. It sends
+/// every line, and only unconfirmed lines twice.
 #[test]
 fn a_killed_follower_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();

@@ -11,7 +11,7 @@ use crate::support::{Receiver, command, wait_for};
 /// How many lines are sent at a time: librdkafka's mock keeps 5 MiB of a partition, read or not.
 const SLICE: usize = 20_000;
 
-/// A random number for each line and purpose, always the same: splitmix64.
+/// Returns a random number for each line and purpose, always the same: splitmix64.
 fn random(line: usize, purpose: u64) -> u64 {
     let seed = u64::try_from(line).unwrap().wrapping_mul(64) + purpose;
     let mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -20,13 +20,13 @@ fn random(line: usize, purpose: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// One of these, by a random number.
+/// Returns one of these, by a random number.
 fn one<'a>(of: &[&'a str], number: u64) -> &'a str {
     of[usize::try_from(number).unwrap() % of.len()]
 }
 
-/// A line of the log: an access, an event of a code host with nested objects, or a measurement with
-/// numbers of every kind.
+/// Returns a line of the log: an access, an event of a code host with nested objects, or a
+/// measurement with numbers of every kind.
 fn line(number: usize) -> String {
     let at = |purpose| random(number, purpose);
     let (hour, minute, second) = (
@@ -105,7 +105,7 @@ fn line(number: usize) -> String {
     }
 }
 
-/// A program that reads lines from its standard input, run to its end: its standard output, its
+/// Runs a program that reads lines from its standard input. Returns its standard output, its
 /// standard error, and its processor time in seconds.
 fn fed(program: &Command, lines: &str) -> (String, String, f64) {
     let timed = r#"TIMEFORMAT='%U %S'; time "$@""#;
@@ -133,15 +133,15 @@ fn fed(program: &Command, lines: &str) -> (String, String, f64) {
     (String::from_utf8(ended.stdout).unwrap(), errors, seconds)
 }
 
-/// What it took to send lines.
+/// The cost of sending lines.
 #[derive(Debug, Default)]
 struct Cost {
     seconds: f64,
     bytes: u64,
 }
 
-/// Sends lines to Kafka's mock and compares what comes back; `and_kcat` sends each slice to another
-/// topic by kcat, too.
+/// Sends lines to Kafka's mock and compares the lines that come back. With `and_kcat`, kcat sends
+/// each slice to another topic, too.
 fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
     let folder = tempfile::tempdir().unwrap();
     let number = count.to_string();
@@ -176,7 +176,8 @@ fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
             let mut kcat = Command::new("kcat");
             kcat.args(["-P", "-b", &address, "-t", "kcat", "-z", "zstd"]);
             kcats.seconds += fed(&kcat, &text).2;
-            // Once more, for the sizes of what it sends: telling them costs time.
+            // Once more, for the sizes of the messages. Reporting them costs time, so this run is
+            // not measured.
             let (_, log, _) = fed(kcat.args(["-X", "debug=msg"]), &text);
             kcats.bytes += log.lines().filter_map(message_set_bytes).sum::<u64>();
         }
@@ -186,7 +187,8 @@ fn all_come_back(count: usize, and_kcat: bool) -> (Cost, Cost) {
     (ours, kcats)
 }
 
-/// The size in a line of librdkafka's log: `Produce MessageSet with 3 message(s) (123 bytes, …`.
+/// Returns the size in a line of librdkafka's log: `Produce MessageSet with 3 message(s) (123
+/// bytes, …`.
 fn message_set_bytes(line: &str) -> Option<u64> {
     let (_, sizes) = line.split_once("Produce MessageSet with ")?;
     let (_, bytes) = sizes.split_once('(').and_then(|it| it.1.split_once('('))?;

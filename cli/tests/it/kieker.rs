@@ -12,7 +12,7 @@ use crate::support::{
     Background, baler, file_uri, json, json_lines, output, read_json, wait_for, workspace,
 };
 
-/// Connects and sends what a socket writer of Kieker sends, until the receiver closes.
+/// Connects and sends a stream of Kieker's socket writer, until the receiver closes.
 fn send_as_kieker(address: &str) {
     let stream = fs::read(workspace("common/tests/golden/kieker/tcp-single.stream")).unwrap();
     let mut connection = TcpStream::connect(address).unwrap();
@@ -55,7 +55,7 @@ fn socket_writer_of_kieker_is_named_once_without_a_quarantine_and_counted() {
     }
 }
 
-/// A recorded stream of Kieker, and its records.
+/// Returns a recorded stream of Kieker, and its records.
 fn recorded() -> (Vec<u8>, Vec<Value>) {
     let data = |name: &str| fs::read(workspace("connectors/kieker/tests/data").join(name)).unwrap();
     let records = String::from_utf8(data("single-mixed.jsonl")).unwrap();
@@ -69,7 +69,7 @@ fn send_to(port: &Path, stream: &[u8]) {
     connection.write_all(stream).unwrap();
 }
 
-/// What a JSON line has of the record itself.
+/// Returns the fields of a JSON line that belong to the record itself.
 fn without_origin(mut line: Value) -> Value {
     let record = line.as_object_mut().unwrap();
     record.retain(|key, _| ["type", "timestamp", "fields"].contains(&key.as_str()));
@@ -217,8 +217,8 @@ fn binary_log_goes_to_every_command_as_any_other_medium() {
     assert_eq!(inspected["chunks"].as_array().unwrap().len(), 1);
 }
 
-/// A relay that is killed at any time and started again hands on every record of a log that is
-/// written and rotated meanwhile, and none twice but those that were not settled.
+/// A relay is killed at any time and started again, while a log is written and rotated. It passes
+/// on every record, and only unsettled records twice.
 #[test]
 fn a_killed_follower_of_a_log_goes_on_where_it_was() {
     let folder = tempfile::tempdir().unwrap();

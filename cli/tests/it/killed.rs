@@ -1,4 +1,4 @@
-//! What `baler verify` leaves behind when it is killed: nothing.
+//! A killed `baler verify` leaves nothing behind.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Stdio;
 
 use crate::support::{command, wait_for};
 
-/// The processes that were started with this folder for what is temporary.
+/// Returns the processes that were started with this temporary folder.
 fn processes_in(folder: &Path) -> Vec<String> {
     let setting = format!("TMPDIR={}", folder.display());
     let processes = fs::read_dir("/proc").unwrap();

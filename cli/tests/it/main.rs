@@ -1,4 +1,4 @@
-//! The program from outside, and what must hold across the whole workspace.
+//! Tests of the program from outside, and of rules for the whole workspace.
 
 #![cfg(test)]
 

@@ -21,7 +21,8 @@ mod fuzz_bodies;
 /// 10,000.
 const CHUNKS: usize = 1_000;
 
-/// What the decoded columns of a chunk may take, and what a process may take beside it.
+/// The memory limit of a chunk's decoded columns, and the memory that a process may take beside
+/// them.
 const DECODED_LIMIT: u64 = 16 << 20;
 const SLACK: u64 = 64 << 20;
 
@@ -72,7 +73,8 @@ fn mutated(count: usize) -> Vec<Bytes> {
     chunks
 }
 
-/// The chunk with a producer of its own, or it would count as a conflicting copy of another one.
+/// Returns the chunk with a producer of its own. Otherwise it would count as a conflicting copy of
+/// another chunk.
 fn with_producer(mut chunk: Vec<u8>, number: usize) -> Vec<u8> {
     let identity = chunk.windows(28).position(|bytes| bytes == [7; 28]);
     if let Some(at) = identity {

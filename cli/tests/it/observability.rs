@@ -1,10 +1,10 @@
-//! What running commands show of themselves, from outside.
+//! The figures, health and taps of running commands, from outside.
 
 use std::fs;
 
 use crate::support::{Background, Receiver, json, wait_for};
 
-/// The sum of all series of a metric in Prometheus's text.
+/// Returns the sum of all series of a metric in Prometheus's text.
 pub(crate) fn sum(text: &str, metric: &str) -> f64 {
     let values = text.lines().filter_map(|line| {
         let (series, value) = line.rsplit_once(' ')?;
@@ -14,7 +14,7 @@ pub(crate) fn sum(text: &str, metric: &str) -> f64 {
     values.sum()
 }
 
-/// The body of an answer, whatever its status.
+/// Returns the body of an answer, with any status.
 pub(crate) fn get(address: &str, path: &str) -> (u16, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let agent = ureq::Agent::new_with_config(config.build());

@@ -1,4 +1,4 @@
-//! What `receive` writes: files that outlive a restart, outputs that take nothing, and a summary
+//! The outputs of `receive`: files that outlive a restart, outputs that take nothing, and a summary
 //! that adds up.
 
 use std::collections::BTreeSet;
@@ -16,14 +16,14 @@ use crate::support::{
     Background, Receiver, baler, file_uri, json_lines, output, read_json, wait_for,
 };
 
-/// Beside the deadline that is asked for: what a busy machine may take.
+/// The time that a busy machine may take after the deadline.
 const SLACK: Duration = Duration::from_secs(2);
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap()
 }
 
-/// A folder with the chunks of 1,000 records, 100 in each.
+/// Creates a folder with the chunks of 1,000 records, 100 in each.
 fn chunks(folder: &Path) -> String {
     let uri = file_uri(&folder.join("chunks"));
     let flags = ["--records", "1000", "--chunk-records", "100"];
@@ -31,7 +31,7 @@ fn chunks(folder: &Path) -> String {
     uri
 }
 
-/// The files below a folder, with what is in each.
+/// Returns the files below a folder, with their texts.
 fn texts(folder: &Path) -> Vec<(String, String)> {
     let files = fs::read_dir(folder).unwrap().map(|it| it.unwrap().path());
     let read = |path: &Path| fs::read_to_string(path).unwrap();
@@ -153,7 +153,7 @@ fn a_second_writer_of_a_file_is_refused() {
     receiver.succeed();
 }
 
-/// How many records are in what a run wrote; those of Parquet are not read here.
+/// Returns the number of records in the output of a run. Files of Parquet are not read here.
 fn rows(format: &str, target: &Path) -> Option<u64> {
     let lines = |text: &str| u64::try_from(text.lines().count()).unwrap();
     match format {
@@ -233,7 +233,7 @@ fn the_summary_adds_up_for_every_format() {
     }
 }
 
-/// The figures that `/metrics` tells of a receiver: chunks received, acknowledged, in work.
+/// Returns the figures of a receiver from `/metrics`: chunks received, acknowledged, in work.
 fn figures(address: &str) -> [u64; 3] {
     let (_, text) = get(address, "/metrics");
     [
@@ -274,7 +274,7 @@ fn a_stalled_output_is_told_and_holds_up_no_shutdown() {
     let (port, address) = (read("port"), read("metrics"));
     let to = format!("tcp://{}", port.trim());
     let sender = Background::start(&["generate", "--to", &to, "--records", "1M"]);
-    // Nobody reads the pipe: it is full soon.
+    // No process reads the pipe, so it is soon full.
     let stalled = wait_for("an output that is stalled", || {
         let (status, text) = get(&address, "/readyz");
         (status == 503).then_some(text)
@@ -349,7 +349,7 @@ fn a_stalled_standard_error_holds_up_no_shutdown() {
     assert_eq!(read_json(&summary)["records"], 1_000);
 }
 
-/// A command whose result nobody reads ends all the same, with the code of an unfinished run.
+/// A command ends even if no process reads its result, with the code of an unfinished run.
 #[test]
 fn a_result_that_nobody_reads_holds_up_no_shutdown() {
     let folder = tempfile::tempdir().unwrap();

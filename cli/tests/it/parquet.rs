@@ -1,4 +1,4 @@
-//! `receive --format parquet`; what is in the files is compared by the tests of `analysis/arrow`.
+//! `receive --format parquet`. The tests of `analysis/arrow` compare the content of the files.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use predicates::str::contains;
 
 use crate::support::{baler, file_uri, json, read_json};
 
-/// All files below a folder.
+/// Returns all files below a folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {

@@ -1,4 +1,4 @@
-//! Media that are away, or move nothing: what is told, when it is given up, and when silence counts.
+//! Media that are away, or move nothing: the messages, the time of giving up, and the idle timeout.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,13 +13,13 @@ use serde_json::Value;
 
 use crate::support::{Background, Receiver, baler, command, file_uri, json, read_json};
 
-/// An address at which nobody listens.
+/// Returns an address at which no process listens.
 fn nobody() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.local_addr().unwrap().to_string()
 }
 
-/// The lines that begin like this.
+/// Returns the lines that begin like this.
 fn lines<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
     text.lines()
         .filter(|line| line.starts_with(begin))

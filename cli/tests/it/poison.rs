@@ -24,20 +24,21 @@ use crate::support::{Background, Receiver, file_uri, read_json};
 
 const RECORDS: u32 = 50;
 
-/// A figure of the measurement that these tests are with `BALER_POISON_CHUNKS` (a round; default
-/// 4,000) and `BALER_POISON_PAIRS` (of rounds without and with poison; default 1).
+/// Returns a setting from the environment. `BALER_POISON_CHUNKS` (chunks a round; default 4,000)
+/// and `BALER_POISON_PAIRS` (pairs of rounds without and with poison; default 1) make these tests a
+/// measurement.
 fn figure(name: &str, default: u64) -> u64 {
     let told = std::env::var(name).ok();
     told.map_or(default, |text| text.parse().unwrap())
 }
 
-/// Every thousandth chunk is poison, in the middle of its thousand.
+/// Whether a chunk is poison: every thousandth one, in the middle of its thousand.
 fn is_poison(sequence: u64) -> bool {
     sequence % 1_000 == 500
 }
 
-/// The kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign message. No two
-/// are alike.
+/// Returns the kinds in turn: random bytes, a torn chunk, one with a flipped bit, a foreign
+/// message. No two are alike.
 fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
     match sequence / 1_000 % 4 {
         0 => {
@@ -50,7 +51,7 @@ fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
             };
             (0..777).map(random).collect()
         }
-        // What says which chunk it is must still be there.
+        // The identity of the chunk must still be there.
         1 => good[..good.len() - 10].to_vec(),
         2 => {
             let mut flipped = good.to_vec();
@@ -62,14 +63,14 @@ fn poison(sequence: u64, good: &[u8]) -> Vec<u8> {
     }
 }
 
-/// What a round sends.
+/// The chunks that a round sends.
 struct Load {
     chunks: Vec<Chunk>,
     poison: BTreeSet<Vec<u8>>,
 }
 
 impl Load {
-    /// All chunks, none of them poison.
+    /// Creates a load without poison.
     fn good() -> Self {
         let schema = Schema::new("t", vec![Field::new("number", FieldType::I64)]).unwrap();
         let schema = std::sync::Arc::new(schema);
@@ -112,7 +113,7 @@ impl Load {
         }
     }
 
-    /// The same with one poison chunk in a thousand.
+    /// Creates a load with one poison chunk in a thousand.
     fn poisoned(&self) -> Self {
         let mut chunks = self.chunks.clone();
         let mut all = BTreeSet::new();
@@ -127,17 +128,17 @@ impl Load {
         }
     }
 
-    /// The records in chunks that are well.
+    /// Returns the number of records in sound chunks.
     fn records(&self) -> u64 {
         (self.chunks.len() - self.poison.len()) as u64 * u64::from(RECORDS)
     }
 
-    /// What the receiver's exit code is: data was put into quarantine, or not.
+    /// Returns the receiver's exit code: data was put into quarantine, or not.
     fn exit_code(&self) -> i32 {
         if self.poison.is_empty() { 0 } else { 65 }
     }
 
-    /// Everything that is well was written, everything else put aside.
+    /// Asserts that all sound records were written, and all poison was put aside.
     fn check(&self, output: &Path, quarantine: &Path, endpoint: &str) {
         let lines = BufReader::new(fs::File::open(output).unwrap()).lines();
         assert_eq!(lines.map(Result::unwrap).count() as u64, self.records());
@@ -162,7 +163,7 @@ pub(crate) fn send(writer: Box<dyn ChunkWriter>, chunks: Vec<Chunk>) {
     pump.close(Instant::now() + PATIENCE);
 }
 
-/// The quarantine holds exactly these bytes, each with where it was and what is wrong.
+/// Asserts that the quarantine holds exactly these bytes, each with its place and the error.
 fn check_quarantine(folder: &Path, poison: &BTreeSet<Vec<u8>>, endpoint: &str) {
     let mut kept = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -187,8 +188,8 @@ fn check_quarantine(folder: &Path, poison: &BTreeSet<Vec<u8>>, endpoint: &str) {
     assert_eq!(&kept, poison);
 }
 
-/// Sends and receives; checks what came and what was put aside; how long it took from the first
-/// chunk on.
+/// Sends and receives, and checks the received and the quarantined chunks. Returns how long it took
+/// from the first chunk on.
 fn round(
     load: &Load,
     from: &str,
@@ -219,7 +220,7 @@ fn round(
     sending.unwrap()
 }
 
-/// A receiver of what is stored, which ends when it has everything; how long it took.
+/// Receives stored chunks until it has all of them. Returns how long it took.
 fn receive_stored(load: &Load, from: &str, endpoint: &str) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);

@@ -18,7 +18,8 @@ const WAYS: [&[&str]; 5] = [
     &["--container", "kieker"],
 ];
 
-/// The log, parsed by this test alone: split at semicolons, numbers as the class has them.
+/// Returns the log, parsed by this test alone: split at semicolons, with the types of the class for
+/// numbers.
 pub(crate) fn expected() -> Vec<Value> {
     let folder = workspace("analysis/tests/data/kieker/operation-executions-2010");
     let log = folder.join("kieker-20100830-082225582-UTC-Thread-2.dat");

@@ -1,4 +1,4 @@
-//! What is wrong is named with its place and the nearest valid choice, and has its exit code.
+//! A wrong input is named with its place and the nearest valid choice, and has its exit code.
 
 use std::fs;
 

@@ -1,4 +1,5 @@
-//! Chunks through a relay: whole, settled at the source when the target has them, whoever is killed.
+//! Chunks through a relay arrive whole, and are settled at the source when the target has them,
+//! even if a process is killed.
 
 use std::fs;
 use std::path::Path;
@@ -32,7 +33,7 @@ impl RelayProcess {
         }
     }
 
-    /// Asks it to end; its summary, which adds up, and its exit code.
+    /// Asks it to end. Returns its summary, which adds up, and its exit code.
     pub(crate) fn end(self) -> (Value, i32) {
         self.process.signal("TERM");
         let (status, stdout, stderr) = self.process.end();
@@ -43,7 +44,7 @@ impl RelayProcess {
     }
 }
 
-/// Every chunk received is accounted for.
+/// Asserts that every received chunk is accounted for.
 pub(crate) fn adds_up(summary: &Value) {
     let count = |name: &str| summary[name].as_u64().unwrap();
     let parts = ["forwarded", "spooled", "quarantined", "given_back"];
@@ -335,7 +336,7 @@ fn a_quarantine_that_is_full_ends_the_command_and_keeps_the_rest_at_the_source()
     assert_eq!(files().count(), 2);
     let summary: Value = serde_json::from_slice(&full.get_output().stdout).unwrap();
     adds_up(&summary);
-    // What was given back comes again once there is room.
+    // Chunks that were given back come again once there is room.
     let two = path("two");
     let rest = relay(&["--quarantine", two.to_str().unwrap()]).code(65);
     let summary: Value = serde_json::from_slice(&rest.get_output().stdout).unwrap();

@@ -15,12 +15,12 @@ use serde_json::Value;
 use crate::relay::{self, RelayProcess};
 use crate::support::{Background, Receiver, file_uri, output, wait_for};
 
-/// The deadline that is asked for, and what the process may take beside it to start threads, write
-/// its figures and be reaped on a busy machine.
+/// The deadline of the command. `SLACK` is the time that a busy machine may take beside it to start
+/// threads, write figures and reap the process.
 const DEADLINE: Duration = Duration::from_secs(3);
 const SLACK: Duration = Duration::from_secs(2);
 
-/// What the other side does when the signal comes.
+/// The state of the other side when the signal comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broker {
     Up,
@@ -69,7 +69,7 @@ pub(crate) trait Other {
 
     fn kill(&self);
 
-    /// Brings it into the state; what is returned brings it back.
+    /// Brings it into the state. Dropping the returned value brings it back.
     fn set(&self, state: Broker) -> Option<Frozen> {
         match state {
             Broker::Up => None,
@@ -118,7 +118,7 @@ fn number(value: &Value) -> u64 {
         .unwrap_or_else(|| panic!("no number: {value}"))
 }
 
-/// Sends SIGTERM; the exit code and the figures, once the end came in time.
+/// Sends SIGTERM. Returns the exit code and the figures, once the process ended in time.
 pub(crate) fn terminate(
     process: Background,
     what: &str,
@@ -135,7 +135,7 @@ pub(crate) fn terminate(
     (status.code(), report, took)
 }
 
-/// The figures of a command that sends add up.
+/// Asserts that the figures of a command that sends add up.
 fn adds_up(report: &Value, what: &str) {
     let emitted = number(&report["emitted"]);
     let accounted =
@@ -144,7 +144,7 @@ fn adds_up(report: &Value, what: &str) {
     assert_eq!(emitted, accounted, "{what}: {report}");
 }
 
-/// The flags of a sender that would go on for ever.
+/// Starts a sender that would go on for ever.
 pub(crate) fn generate_for_ever(to: &str, state: Broker) -> Background {
     Background::start(&[
         "generate",
@@ -247,8 +247,8 @@ fn a_sender_to_kafka_ends_in_time_and_adds_up() {
     }
 }
 
-/// `send` from a folder: what it settled at its source is what was delivered, and the rest is there
-/// for the next run.
+/// `send` from a folder: the settled chunks are the delivered ones, and the rest is there for the
+/// next run.
 #[test]
 fn a_forwarder_leaves_at_its_source_what_it_could_not_deliver() {
     let folder = tempfile::tempdir().unwrap();
@@ -299,8 +299,8 @@ fn a_forwarder_leaves_at_its_source_what_it_could_not_deliver() {
     assert_eq!(rest["delivered"], rest["emitted"]);
 }
 
-/// A receiver under load, its senders or its broker in each state. `start` has it write to a folder,
-/// and yields where to send to.
+/// Runs a receiver under load, with its senders or its broker in each state. `start` makes it write
+/// to a folder, and returns the address for senders.
 fn receive_ends(from: &str, start: impl Fn(&Path) -> (Background, String)) {
     let folder = tempfile::tempdir().unwrap();
     for frozen in [false, true] {

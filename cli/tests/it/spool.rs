@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{Background, Receiver, baler, file_uri, json, json_lines, output, wait_for};
 
-/// Nobody listens there.
+/// No process listens there.
 const NOBODY: &str = "tcp://127.0.0.1:1";
 
 /// Identities and records of a receiver's lines, in order.
@@ -114,7 +114,7 @@ fn sender_killed_while_the_medium_is_away_loses_nothing_that_was_spooled() {
     });
     sender.signal("KILL");
     assert!(!sender.end().0.success());
-    // What is whole on disk; a torn end is none.
+    // Chunks that are whole on disk. A torn end is not a chunk.
     let kept = spooled(&spool);
     assert!(
         kept.iter()

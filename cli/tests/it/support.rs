@@ -11,7 +11,7 @@ use serde_json::Value;
 /// How long anything may take before a test fails.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(200);
 
-/// The program, with an environment that says nothing to it.
+/// Returns the program, with an environment without settings for it.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_baler"));
     for (name, _) in std::env::vars_os() {
@@ -24,24 +24,24 @@ pub(crate) fn command() -> Command {
     command
 }
 
-/// A run of the program, to be asserted on.
+/// Runs the program. Returns the run for assertions.
 pub(crate) fn baler(args: &[&str]) -> assert_cmd::assert::Assert {
     let mut command = assert_cmd::Command::from_std(command());
     command.args(args).timeout(DEADLINE).assert()
 }
 
-/// A run that ends well; its standard output.
+/// Runs the program, which must succeed. Returns its standard output.
 pub(crate) fn output(args: &[&str]) -> String {
     let assert = baler(args).success();
     String::from_utf8(assert.get_output().stdout.clone()).unwrap()
 }
 
-/// A run that ends well; its standard output is one JSON document and nothing else.
+/// Runs the program, which must succeed and print one JSON document and nothing else.
 pub(crate) fn json(args: &[&str]) -> Value {
     serde_json::from_str(&output(args)).unwrap()
 }
 
-/// The JSON objects of lines.
+/// Returns the JSON objects of lines.
 pub(crate) fn json_lines(text: &str) -> Vec<Value> {
     let lines = text.lines();
     lines
@@ -53,7 +53,7 @@ pub(crate) fn read_json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A file of the workspace.
+/// Returns the path of a file of the workspace.
 pub(crate) fn workspace(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
@@ -99,13 +99,13 @@ pub(crate) fn in_browser(page: &str, width: u32, script: &str) -> Value {
     serde_json::from_str(&text.replace("&quot;", "\"")).unwrap()
 }
 
-/// The URI of the real log of 2010.
+/// Returns the URI of the real log of 2010.
 pub(crate) fn real_log() -> String {
     let folder = workspace("analysis/tests/data/kieker/operation-executions-2010");
     format!("kieker-log:{}", folder.display())
 }
 
-/// The URI of a folder.
+/// Returns the URI of a folder.
 pub(crate) fn file_uri(folder: &Path) -> String {
     format!("file://{}", folder.display())
 }
@@ -157,7 +157,7 @@ impl Background {
         assert!(status.unwrap().success());
     }
 
-    /// Waits until a line of standard error holds this text; the line.
+    /// Waits until a line of standard error has this text. Returns the line.
     pub(crate) fn wait_for_message(&mut self, text: &str) -> String {
         let mut line = Vec::new();
         let pipe = self.child.stderr.as_mut().unwrap();
@@ -181,9 +181,9 @@ impl Background {
         pipe.read_exact(&mut [0]).unwrap();
     }
 
-    /// Waits for the end, whatever it is; exit status, standard output, standard error.
+    /// Waits for any end. Returns the exit status, standard output and standard error.
     pub(crate) fn end(mut self) -> (ExitStatus, String, String) {
-        // Reading to the end first: a full pipe would hold the program up.
+        // Reads to the end first, because a full pipe would stop the program.
         let mut stderr = self.child.stderr.take().unwrap();
         let errors = std::thread::spawn(move || {
             let mut text = String::new();
@@ -197,7 +197,7 @@ impl Background {
         (status, stdout, errors.join().unwrap())
     }
 
-    /// Waits for an end with code 0; standard output.
+    /// Waits for an end with code 0. Returns standard output.
     pub(crate) fn succeed(self) -> String {
         let (status, stdout, stderr) = self.end();
         assert!(status.success(), "{status}: {stderr}");
@@ -249,14 +249,14 @@ impl Receiver {
         }
     }
 
-    /// Waits for an end with code 0; what it wrote, and its summary.
+    /// Waits for an end with code 0. Returns the received lines, and the summary.
     pub(crate) fn succeed(self) -> (String, Value) {
         let output = self.output.clone();
         let summary = self.end();
         (fs::read_to_string(output).unwrap(), summary)
     }
 
-    /// Waits for an end with code 0; its summary.
+    /// Waits for an end with code 0. Returns its summary.
     pub(crate) fn end(self) -> Value {
         self.process.succeed();
         read_json(&self.summary)

@@ -16,7 +16,7 @@ use crate::support::{Background, Receiver, baler, file_uri, json, json_lines, ou
 /// several wait in the sink's buffer: one acknowledged too early would be missed.
 const KILL_RECORDS: u64 = 300_000;
 
-/// What is read of a line: who the record is.
+/// The fields that are read of a line: the identity of the record.
 #[derive(serde::Deserialize)]
 struct Line<'a> {
     #[serde(borrow)]
@@ -40,7 +40,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Adds what a receiver wrote; a last line that was cut is none.
+    /// Adds the output of a receiver. A last line that was cut does not count.
     fn add(&mut self, path: &Path) {
         let mut lane_name = String::new();
         let mut input = BufReader::new(fs::File::open(path).unwrap());
@@ -62,7 +62,7 @@ impl Seen {
         }
     }
 
-    /// How many different records were seen.
+    /// Returns the number of different records seen.
     fn distinct(&self) -> u64 {
         let chunks = self.lanes.values().flat_map(HashMap::values);
         let seen = chunks.flatten().filter(|times| **times > 0).count();
@@ -131,8 +131,8 @@ fn nothing_is_lost_when_a_receiver_is_killed_and_restarted() {
         let whole = |chunk: &Vec<u32>| chunk.iter().all(|times| *times > 0);
         assert!(chunks.values().all(whole), "a record is missing in a chunk");
     }
-    // What came twice is what the first receiver had not yet acknowledged: whole chunks, a window
-    // of 64 at most.
+    // Only chunks that the first receiver had not yet acknowledged came twice: whole chunks, a
+    // window of 64 at most.
     assert!(duplicates <= 64 * 100, "{duplicates} duplicates");
 }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::{baler, command, in_browser, json, json_lines, output, wait_for};
 
-/// So short that only the program is tested; more of it on a machine that does other things, too.
+/// Short enough to test only the program; longer on a machine that does other things, too.
 const SHORT: [&str; 5] = [
     "sweep",
     "--seconds=1",
@@ -31,7 +31,7 @@ fn words(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
 }
 
-/// What every cell must have. `has_client`: the client library alone is measured, too.
+/// Checks every cell. `has_client`: the client library alone is measured, too.
 fn check(document: &Value, sizes: &[u64], has_client: bool) {
     assert!(document["machine"]["cpu"].is_string());
     assert!(
@@ -226,8 +226,8 @@ fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
     );
 }
 
-/// The mock cluster forgets chunks that nobody has read in time: without a rate the load waits for the
-/// readers.
+/// The mock cluster forgets chunks that are not read in time. Without a rate, the load waits for
+/// the readers.
 #[test]
 #[cfg(feature = "kafka")]
 fn a_load_without_a_rate_loses_nothing_at_the_mock_cluster() {
@@ -308,7 +308,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
     wait_for("two runs", || (lines() >= 3).then_some(()));
     killed.kill().unwrap();
     killed.wait().unwrap();
-    // What of a run cannot be the same in another one.
+    // The number of each run, and its CPU time, which no other run has exactly.
     let runs = || -> Vec<(u64, Value)> {
         let text = fs::read_to_string(&kept).unwrap();
         let lines = text.lines().skip(1).filter(|line| line.ends_with("}}"));
@@ -340,7 +340,7 @@ fn a_sweep_that_was_killed_goes_on_where_it_was() {
 
 #[test]
 fn a_broker_that_is_not_there_is_named_at_once() {
-    // Bound and let go: nobody listens there.
+    // The port is bound and released, so no process listens there.
     let port = TcpListener::bind("127.0.0.1:0")
         .and_then(|listener| listener.local_addr())
         .unwrap()
@@ -397,7 +397,7 @@ fn what_cannot_be_swept_is_said_before_anything_is_measured() {
     }
 }
 
-/// Says what a reader of the page would see.
+/// Returns the content of the page as a user sees it.
 const LOOK: &str = r#"
 const texts = [...document.querySelectorAll("svg text")];
 const inside = (text) => {

@@ -8,14 +8,14 @@ use crate::observability::{get, sum};
 use crate::outputs::fill;
 use crate::support::{Background, Receiver, baler, json_lines, output, wait_for};
 
-/// A sender that goes on until it is told to end.
+/// Starts a sender that goes on until it is asked to end.
 fn generator(to: &str, flags: &[&str]) -> Background {
     let made = ["generate", "--to", to, "--records", "10M", "--rate", "3000"];
     let chunks = ["--chunk-records", "50", "--format", "json"];
     Background::start(&[&made[..], &chunks, flags].concat())
 }
 
-/// How many records a sender delivered that was asked to end.
+/// Asks a sender to end. Returns the number of records that it delivered.
 fn delivered(generator: Background) -> u64 {
     generator.signal("TERM");
     let (_, report, errors) = generator.end();
@@ -99,7 +99,7 @@ fn a_tap_of_a_folder_leaves_no_trace() {
     let seen = output(&[&tap[..], &["--format", "json"]].concat());
     assert_eq!(seen.lines().count(), 2_000);
     assert_eq!(names(), before);
-    // From now on: nothing of what is there.
+    // It begins now, so it shows no earlier records.
     let nothing = output(&["tap", &uri, "--idle-timeout", "200ms", "--format", "json"]);
     assert_eq!(nothing, "");
     let received = output(&["receive", "--from", &consumer, "--format", "json"]);

@@ -1,5 +1,5 @@
-//! What a terminal gets: lines as wide as it is, no colours against its owner's will, and nothing
-//! from outside that controls it.
+//! The output on a terminal: lines as wide as the terminal, no colours against its owner's will,
+//! and no control characters from outside.
 
 use std::fs;
 use std::path::Path;
@@ -17,8 +17,8 @@ use crate::support::{command, file_uri, output, wait_for};
 /// Moves the cursor, in the codes of C0 and of C1, and ends the line.
 const EVIL: &str = "\x1b[2J\u{9b}31m\r\nend";
 
-/// The program on a terminal of its own with so many columns; `script` is part of Debian's essential
-/// `bsdutils`.
+/// Runs the program on a terminal of its own with this number of columns. `script` is part of
+/// Debian's essential `bsdutils`.
 fn on_terminal(columns: u16, args: &[&str]) -> Command {
     let words: Vec<_> = [env!("CARGO_BIN_EXE_baler")]
         .iter()
@@ -39,14 +39,14 @@ fn on_terminal(columns: u16, args: &[&str]) -> Command {
     script
 }
 
-/// What the program wrote on its terminal.
+/// Returns the output of the program on its terminal.
 fn shown(script: &mut Command) -> String {
     let run = script.output().expect("script (bsdutils) runs");
     assert!(run.status.success(), "{run:?}");
     String::from_utf8(run.stdout).unwrap()
 }
 
-/// A file with one chunk of one record.
+/// Creates a file with one chunk of one record.
 fn chunk_file(folder: &Path, type_name: &str, fields: Vec<(Field, Value)>) -> String {
     let (fields, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
     let schema = Arc::new(Schema::new(type_name, fields).unwrap());
@@ -158,7 +158,7 @@ fn names_and_values_cannot_control_the_terminal() {
         &["tap", &from, "--from-start", "--count", "1"],
     ] {
         let text = shown(&mut on_terminal(300, args));
-        // What the program itself writes: the line of progress, and its end.
+        // The control characters of the program itself: the line of progress, and its end.
         let text = text
             .replace("\x1b[2K", "")
             .replace("\r\n", "\n")

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{Receiver, baler, file_uri, workspace};
 
-/// The document of a run, and its exit code.
+/// Returns the document of a run, and its exit code.
 fn validate(args: &[&str]) -> (i32, Value) {
     let mut all = vec!["validate", "--format", "json"];
     all.extend(args);
@@ -22,7 +22,7 @@ fn validate(args: &[&str]) -> (i32, Value) {
     )
 }
 
-/// The messages of checks that went so.
+/// Returns the messages of checks with this status.
 fn messages(document: &Value, status: &str) -> String {
     let checks = document["checks"].as_array().unwrap().iter();
     let lines = checks.filter(|it| it["status"] == status).map(|it| {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::support::{baler, file_uri, json};
 
-/// A run whose promise holds, with duplicates and faults as they may be.
+/// Runs `verify`. The promise must hold, with the duplicates and faults that are allowed.
 pub(crate) fn holds(to: &str, seed: u64, faults: &str, flags: &[&str]) -> Value {
     let seed = seed.to_string();
     let mut args = vec!["verify", "--to", to, "--seed", &seed, "--format", "json"];
@@ -20,7 +20,7 @@ pub(crate) fn holds(to: &str, seed: u64, faults: &str, flags: &[&str]) -> Value 
     ] {
         assert_eq!(seen[none], 0, "{none}: {seen}");
     }
-    // Consumers that share a queue are promised no order, and nobody is who deals chunks in turn.
+    // No order is promised to consumers that share a queue, or if chunks go to partitions in turn.
     if seen["order_promised"] == true {
         assert_eq!(seen["out_of_order"], 0, "{seen}");
     }

@@ -13,7 +13,7 @@ fn parse(words: Vec<String>) {
     let matches = Cli::command().try_get_matches_from(
         words
             .into_iter()
-            // What the environment file holds.
+            // The settings of the environment file.
             .chain(["--to".to_owned(), "null:".to_owned()]),
     );
     assert_eq!(matches.unwrap().subcommand_name(), Some("relay"));

@@ -1,4 +1,4 @@
-//! What `analyze` writes to files: pictures, graphs for other programs, lists, a page.
+//! The files that `analyze` writes: pictures, graphs for other programs, lists, a page.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -12,10 +12,11 @@ use serde_json::json;
 use crate::exit::Failure;
 use crate::output;
 
-/// How many classes have files of their own, those with the most traces first.
+/// The maximum number of classes with files of their own. The classes with the most traces come
+/// first.
 const MAX_CLASSES: usize = 20;
 
-/// How many nodes a picture has at most. The other formats have all.
+/// The maximum number of nodes in a picture. The other formats have all nodes.
 const MAX_DRAWN: usize = 2_000;
 
 /// Lists traces in a file of the folder while they are analysed.

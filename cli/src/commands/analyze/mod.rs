@@ -1,4 +1,4 @@
-//! `baler analyze`: traces of JSON lines or a medium, and what they show.
+//! `baler analyze`: puts traces together from JSON lines or a medium, and reports on them.
 //!
 //! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
 
@@ -26,10 +26,10 @@ use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 use partial::PartialFile;
 
-/// How many records of JSON lines are analysed at a time.
+/// The number of records of JSON lines that are analysed at a time.
 const RECORDS_AT_ONCE: usize = 4_096;
 
-/// How many operations the table shows.
+/// The maximum number of operations in the table.
 const MAX_ROWS: usize = 30;
 
 /// Analyses until the end of the source, the idle timeout or a signal.
@@ -89,7 +89,7 @@ fn read(
     };
     let filters = Filters::new(&args.types, (args.since, args.until), condition)?;
     let stage = filters.before(sink);
-    // Only --merge does without.
+    // Only --merge needs no --from.
     let from = args.from.as_deref().unwrap_or_default();
     let opened = endpoint::open_source_by(from, |text| open_medium(text, args.follow))?;
     let progress = Progress::spinner(quiet);
@@ -110,7 +110,7 @@ fn read(
 struct ReadFigures {
     endpoint: String,
     records: u64,
-    /// Chunks that do not decode, or lines that are no records.
+    /// Chunks that do not decode, or lines that are not records.
     refused: u64,
 }
 
@@ -126,13 +126,14 @@ fn settings(args: &AnalyzeArgs) -> TraceSettings {
     settings
 }
 
-/// Opens a medium to look at the chunks that it has, or, to follow it, to receive them.
+/// Opens a medium: to receive its chunks if `follow` is set, otherwise only to look at the chunks
+/// that it has now.
 fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     if follow {
         return endpoint::open_reader(text, true);
     }
     let open = endpoint::open_tap(text, Browse::UntilNow)?;
-    // Senders to an address expect it to be received there.
+    // A source that listens is allowed: its senders expect their chunks to be received.
     if !open.only_looks && open.listens_on.is_none() {
         return Err(Failure::configuration(format!(
             "{}: its chunks cannot be analysed without being taken from it; use --follow, which \
@@ -217,7 +218,7 @@ fn read_medium(
     })
 }
 
-/// The document for people: figures, and the slowest of the most frequent operations.
+/// Formats the document as text: figures, and the slowest of the most frequent operations.
 fn text(document: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let mut rows = vec![("from".to_owned(), word(&document["from"]))];

@@ -1,4 +1,4 @@
-//! Results in a file: for the next run, and to be added up over a group of consumers.
+//! Partial results in a file, for the next run and for merging over a group of consumers.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -10,29 +10,29 @@ use baler_connector_file::replace_file;
 
 use crate::exit::{Code, Failure};
 
-/// How many chunks wait at most to be in the file; then it is written.
+/// The maximum number of chunks that are held until the file is written.
 pub(super) const MAX_HELD: usize = 4_096;
 
-/// The file is written when nothing came for this long.
+/// The file is written when no chunk came for this long.
 const QUIET: Duration = Duration::from_secs(1);
 
-/// Feeds the analysis, and lets go of chunks when their records are in the file.
+/// Feeds the analysis, and releases chunks once the file has their records.
 pub(super) struct PartialFile {
     traces: TraceStage,
     path: PathBuf,
     interval: Duration,
     held: Held,
-    /// When the first and the last chunk came that are not in the file.
+    /// The arrival times of the first and the last chunk that the file does not have yet.
     first: Option<Instant>,
     last: Option<Instant>,
 }
 
 impl PartialFile {
-    /// Goes on with the results of the file, if it is there.
+    /// Continues with the results in the file, if the file exists.
     ///
     /// # Errors
     ///
-    /// The file has no results that can be used.
+    /// The file has no usable results.
     pub(super) fn open(
         traces: TraceStage,
         path: &Path,
@@ -53,7 +53,7 @@ impl PartialFile {
         })
     }
 
-    /// Writes the file, and then lets go of the chunks.
+    /// Writes the file, then releases the chunks.
     fn save(&mut self) -> Result<(), AnalysisError> {
         let mut bytes = Vec::new();
         let saved = self.traces.read(|analysis| analysis.save(&mut bytes));
@@ -101,17 +101,17 @@ impl Stage for PartialFile {
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {
-        // Open traces may go on in the next run, or in another consumer's file.
+        // Open traces may continue in the next run, or in another consumer's file.
         self.save()?;
         self.traces.finish()
     }
 }
 
-/// Adds up the files of a group, and closes the traces that are still open then.
+/// Merges the files of a group, then closes the traces that are still open.
 ///
 /// # Errors
 ///
-/// A file cannot be read or has no results that can be used; it is named.
+/// A file cannot be read or has no usable results. The error names the file.
 pub(super) fn merge(traces: &mut TraceStage, files: &[PathBuf]) -> Result<(), Failure> {
     let parts: Result<Vec<_>, _> = files.iter().map(|path| read(path)).collect();
     traces.add_saved(parts?);

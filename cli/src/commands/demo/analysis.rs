@@ -1,5 +1,5 @@
-//! What the demo's consumer makes of the records: response times, traces, and what the same records
-//! would take as Kieker's rows.
+//! The analysis of the demo's consumer: response times, traces, and the size of the same chunks in
+//! Kieker's container.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,12 +10,12 @@ use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, KiekerSerializer};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-/// How many records may wait for the rest of their traces. Over one connection a trace is complete
-/// soon.
+/// The maximum number of records that wait for the rest of their traces. Over one connection, a
+/// trace is soon complete.
 const MAX_WAITING: usize = 200_000;
 
-/// The stages, and handles to the response times, the traces, and the bytes of the same chunks in
-/// Kieker's container.
+/// Returns the stages, and handles to the response times, the traces, and the byte count of the
+/// same chunks in Kieker's container.
 pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<AtomicU64>) {
     let (response_times, times) = ResponseTimes::new();
     let kieker_bytes = Arc::<AtomicU64>::default();
@@ -30,7 +30,7 @@ pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<AtomicU64>) {
     (tee, times, traces, kieker_bytes)
 }
 
-/// Writes the same chunks in Kieker's container, to compare, and counts their bytes.
+/// Encodes the same chunks in Kieker's container, for comparison, and counts their bytes.
 struct Rows(Arc<AtomicU64>);
 
 impl Stage for Rows {
@@ -39,7 +39,7 @@ impl Stage for Rows {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        // Kieker's container has no room for a header; any will do.
+        // Kieker's container does not store a header, so any header will do.
         let header = ChunkHeader::new(parcel.identity().unwrap_or(ChunkIdentity {
             producer: ProducerId::new(0),
             epoch: Epoch {

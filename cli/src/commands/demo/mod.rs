@@ -30,7 +30,7 @@ use crate::shutdown::Shutdown;
 /// How often progress is shown.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the shop for a while and shows what its records tell.
+/// Runs the shop for a while and shows the analysis of its records.
 pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let OpenReader {
         reader,
@@ -50,7 +50,8 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let (stages, times, traces, kieker_bytes) = analysis::stages();
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
-        // Whatever happens, the consumer ends, else the scope would wait for it for ever.
+        // An error must not return early here: `over` ends the consumer, and the scope waits for
+        // it.
         let report = load(
             args,
             address,
@@ -92,7 +93,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     Ok(code)
 }
 
-/// The calls of the trace with the most of them, in order of entry.
+/// Returns the calls of the trace with the most calls, in order of entry.
 fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
     let classes = analysis.profile().classes().into_iter();
     let trace = &classes
@@ -112,7 +113,7 @@ fn call_tree(analysis: &TraceAnalysis) -> Option<Value> {
     Some(json!({ "trace_id": trace.id, "executions": calls.collect::<Vec<_>>() }))
 }
 
-/// The figures for people.
+/// Formats the figures as text.
 fn text(mut document: Value) -> String {
     let operations = output::take(&mut document, "operations");
     let tree = &output::take(&mut document, "call_tree");
@@ -140,7 +141,7 @@ fn text(mut document: Value) -> String {
     text
 }
 
-/// Lets customers into the shop until the time is over; returns when all records are delivered.
+/// Runs the shop's customers until the time is over. Returns when all records are delivered.
 fn load(
     args: &DemoArgs,
     address: SocketAddr,
@@ -193,7 +194,7 @@ fn load(
     Ok(report)
 }
 
-/// Starts the consumer: it analyses what arrives until the load is over and nothing is left.
+/// Starts the consumer. It analyses records until the load is over and no records are left.
 fn consume<'scope>(
     scope: &'scope Scope<'scope, '_>,
     (mut source, mut stages): (Source, Tee),
@@ -202,7 +203,7 @@ fn consume<'scope>(
     shutdown: &'scope Shutdown,
 ) -> Result<ScopedJoinHandle<'scope, Result<SourceReport, AnalysisError>>, Failure> {
     let run = move || {
-        // Delivered means settled here: when the load is over, nothing is on its way any more.
+        // Here, delivered means settled: when the load is over, nothing is in flight.
         source.run(&mut stages, Stop::default(), |report| {
             received.store(report.records, Ordering::Relaxed);
             !over.load(Ordering::Acquire)

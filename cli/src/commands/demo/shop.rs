@@ -1,8 +1,8 @@
-//! A small shop whose services are probed: what the demo monitors.
+//! A small shop with probes in its services: the application that the demo monitors.
 //!
 //! customers -> [`frontend`] -> [`catalog`], [`recommender`], [`inventory`], [`payment`]
 //!
-//! It knows nothing of monitoring but `#[probe]`.
+//! Its only link to monitoring is `#[probe]`.
 
 use std::hint::black_box;
 use std::sync::Mutex;
@@ -10,16 +10,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::random::Random;
 
-/// How many products there are.
+/// The number of products.
 const PRODUCTS: usize = 64;
 
-/// How many pieces of a product a delivery brings.
+/// The number of pieces in one delivery of a product.
 const DELIVERY: u32 = 200;
 
 /// The shop's state, shared by all threads that serve customers.
 #[derive(Debug)]
 pub(super) struct Shop {
-    /// How many pieces of each product are in stock.
+    /// The number of pieces of each product in stock.
     shelves: Mutex<Vec<u32>>,
     sold: AtomicU64,
     left_without: AtomicU64,
@@ -33,7 +33,7 @@ enum ShopError {
     SoldOut,
 }
 
-/// What came of the visits.
+/// The outcomes of the visits.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub(super) struct Visits {
     sold: u64,
@@ -42,7 +42,7 @@ pub(super) struct Visits {
 }
 
 impl Shop {
-    /// A shop with full shelves.
+    /// Creates a shop with full shelves.
     pub(super) fn new() -> Self {
         Self {
             shelves: Mutex::new(vec![DELIVERY; PRODUCTS]),
@@ -62,7 +62,7 @@ impl Shop {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// What came of the visits so far.
+    /// Returns the outcomes of the visits so far.
     pub(super) fn visits(&self) -> Visits {
         Visits {
             sold: self.sold.load(Ordering::Relaxed),
@@ -73,7 +73,7 @@ impl Shop {
 }
 
 impl Visits {
-    /// All of them.
+    /// Returns the number of all visits.
     pub(super) fn total(self) -> u64 {
         self.sold
             .saturating_add(self.left_without)
@@ -91,13 +91,13 @@ fn compute(units: usize) -> u64 {
     black_box(hash)
 }
 
-/// What a customer sees.
+/// The pages of the shop.
 mod frontend {
     use baler_monitoring::probe;
 
     use super::{Random, Shop, ShopError, catalog, compute, inventory, payment, recommender};
 
-    /// A visit: browse, fill a cart, perhaps buy; yields what was paid, in cents.
+    /// Serves a visit: browse, fill a cart, perhaps buy. Returns the price paid, in cents.
     #[probe]
     pub(super) fn visit(shop: &Shop, dice: &mut Random) -> Result<Option<usize>, ShopError> {
         let first = home(dice);
@@ -134,20 +134,20 @@ mod frontend {
     }
 }
 
-/// What there is to buy.
+/// The products on sale.
 mod catalog {
     use baler_monitoring::probe;
 
     use super::{PRODUCTS, Random, compute};
 
-    /// One product.
+    /// Picks a product at random.
     #[probe]
     pub(super) fn find(dice: &mut Random) -> usize {
         compute(6);
         dice.below(PRODUCTS)
     }
 
-    /// A product's price, in cents.
+    /// Returns a product's price, in cents.
     #[probe]
     pub(super) fn price(product: usize) -> usize {
         compute(1);
@@ -155,13 +155,13 @@ mod catalog {
     }
 }
 
-/// What else a customer may like.
+/// Recommendations of further products.
 mod recommender {
     use baler_monitoring::probe;
 
     use super::{PRODUCTS, Random, compute};
 
-    /// Two products that go with another.
+    /// Returns two products that go with the given one.
     #[probe]
     pub(super) fn suggest(product: usize, dice: &mut Random) -> [usize; 2] {
         [1, 2].map(|number| {
@@ -177,7 +177,7 @@ mod recommender {
     }
 }
 
-/// What is in stock.
+/// The stock of products.
 mod inventory {
     use std::sync::PoisonError;
 

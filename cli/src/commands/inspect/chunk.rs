@@ -13,10 +13,10 @@ use crate::exit::Failure;
 use crate::output::figures::by_reason;
 use crate::output::{self, items};
 
-/// How many columns of a chunk are listed.
+/// The maximum number of columns that are listed for a chunk.
 const MAX_COLUMNS: usize = 40;
 
-/// The figures of a chunk, and its first strings and records.
+/// Returns the figures of a chunk, and its first strings and records.
 ///
 /// # Errors
 ///
@@ -28,7 +28,7 @@ pub(super) fn document(
     args: &InspectArgs,
 ) -> Result<Value, Failure> {
     let DecodedChunk { summary, batch } = chunk;
-    // As the chunk itself or, failing that, the medium says.
+    // The identity comes from the chunk itself, otherwise from the medium.
     let identity = summary.identity();
     let identity = identity.or_else(|| delivery.meta.map(|meta| meta.identity));
     let strings = string_table(summary.container, batch);
@@ -70,8 +70,8 @@ pub(super) fn document(
     }))
 }
 
-/// The chunk's string table: the distinct strings, and in Kieker's container, which names the types
-/// by it too, those of the types.
+/// Returns the chunk's string table: its distinct strings. Kieker's container also stores the names
+/// of types in it.
 fn string_table(container: ContainerKind, batch: &RecordBatch) -> Vec<&str> {
     let mut strings: Vec<&str> = batch.strings().iter().collect();
     if container == ContainerKind::Kieker {
@@ -83,7 +83,7 @@ fn string_table(container: ContainerKind, batch: &RecordBatch) -> Vec<&str> {
 }
 
 fn first_records(batch: &RecordBatch, count: usize) -> Result<Vec<Value>, Failure> {
-    // By way of the text: a number is shown with the digits that it has there.
+    // Goes through JSON text, so that numbers keep the digits that they have there.
     let value = |record| serde_json::from_str(&serde_json::to_string(&RecordJson(record))?);
     let records: Result<_, serde_json::Error> = batch.records().take(count).map(value).collect();
     records.map_err(|error| Failure::output("a record as JSON", &error.into()))
@@ -98,9 +98,9 @@ fn named(identity: ChunkIdentity) -> Value {
     })
 }
 
-/// What a native chunk's header says beside its identity.
+/// Returns the fields of a native chunk's header, without its identity.
 fn header(header: &ChunkHeader) -> Value {
-    // Chunks that the producer gave up: first sequence number and how many.
+    // Chunks that the producer gave up: the first sequence number, and the count.
     let lost = header.lost_chunks.iter();
     let lost = lost.map(|it| (it.first_sequence, it.chunks));
     json!({
@@ -123,12 +123,12 @@ fn schema(table: &Table) -> Value {
     })
 }
 
-/// The text of a field of a document.
+/// Returns the text of a field of a document.
 fn field<'a>(document: &'a Value, name: &str) -> &'a str {
     document[name].as_str().unwrap_or_default()
 }
 
-/// A chunk for people.
+/// Formats a chunk as text.
 pub(super) fn text(chunk: &Value) -> String {
     let mut figures = chunk.clone();
     for shown_below in ["schemas", "first_strings", "first_records"] {

@@ -1,7 +1,7 @@
-//! `baler inspect`: what is in the chunks of a file, a folder or a live endpoint.
+//! `baler inspect`: shows the chunks of a file, a folder or a live endpoint.
 //!
-//! Nothing is taken: a topic, a stream and a folder are read beside their consumers, whose positions
-//! stay where they are. A queue and the senders of a live endpoint get their chunks back when the
+//! It takes nothing. It reads a topic, a stream or a folder beside the consumers, and their
+//! positions do not move. A queue and the senders of a live endpoint get their chunks back when the
 //! command ends.
 
 mod chunk;
@@ -24,16 +24,16 @@ use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
-/// What files with one or more chunks are called: by hand, in the quarantine, by Kieker.
+/// The extensions of files with one or more chunks: saved by hand, in a quarantine, or by Kieker.
 const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
 
-/// What was found.
+/// The chunks that were found.
 #[derive(Debug, Default)]
 struct Listing {
     chunks: Vec<Value>,
-    /// What is no chunk, or does not decode.
+    /// Bytes that are not a chunk, or that do not decode.
     broken: Vec<Value>,
-    /// Whether there may be more than `--count` allowed.
+    /// Whether there may be more chunks than `--count` allows.
     more: bool,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         let mut reader = open.reader;
         let looking = (patience, shutdown);
         let looked = look(args, reader.as_mut(), open.only_looks, &mut found, looking);
-        // Closing gives back what was not settled.
+        // Closing gives unsettled chunks back.
         let closed = reader.close(shutdown.deadline());
         looked?;
         if let Some(error) = closed.error {
@@ -73,7 +73,7 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     })
 }
 
-/// One block a chunk, then what is broken.
+/// Formats one block of text for each chunk, then the broken chunks.
 fn text(from: &str, found: &Listing) -> String {
     let mut text = format!("{from}\n");
     for chunk in &found.chunks {
@@ -94,8 +94,8 @@ fn text(from: &str, found: &Listing) -> String {
     text
 }
 
-/// Opens a URI, or a path of any kind: a folder without segments is one of chunks, each a file.
-/// Tells its name without secrets, too.
+/// Opens a URI, a file or a folder. A folder without segments is a folder of chunk files. Also
+/// returns the name without secrets.
 fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
     let path = Path::new(&args.what);
     if !path.exists() && endpoint::is_uri(&args.what) {
@@ -127,7 +127,7 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
     })
 }
 
-/// The files of chunks in a folder, by name; none in a folder of segments.
+/// Returns the chunk files of a folder, sorted by name. A folder of segments has none.
 fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -145,8 +145,8 @@ fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Adds what the reader has to the document. Chunks are settled where that changes nothing, so that
-/// the reader sees its end.
+/// Adds the reader's chunks to the listing. It settles chunks only if that changes nothing at the
+/// medium; the reader then reaches its end.
 fn look(
     args: &InspectArgs,
     reader: &mut dyn ChunkReader,
@@ -158,7 +158,7 @@ fn look(
     let ends = reader.capability().ends;
     let is_full =
         |found: &Listing| found.chunks.len().saturating_add(found.broken.len()) >= args.count;
-    // One more than is shown, to tell whether there are more.
+    // One chunk more than is shown, to find out whether there are more.
     reader.set_demand(args.count.saturating_add(1));
     patience.receive_all(reader, args.idle_timeout, shutdown, |reader, received| {
         let is_chunk = matches!(received, Received::Chunk(_) | Received::Damaged(_));
@@ -196,7 +196,7 @@ fn look(
             _ => {}
         }
         if is_full(found) && !ends {
-            // A live endpoint has more to come whenever somebody sends.
+            // A live endpoint may always get further chunks.
             found.more = true;
             return Ok(ControlFlow::Break(()));
         }

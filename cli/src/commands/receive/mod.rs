@@ -82,7 +82,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         keep_going,
         || shutdown.deadline(),
         |group| {
-            // A reader that stops has not reconnected: print no such message.
+            // A reader that stops has not reconnected, so no such message appears.
             if keep_going()
                 && !group.is_stopped()
                 && let Err(failure) = patience.look(&group.waiting())
@@ -101,7 +101,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     );
     progress.clear();
     let ended_by = match &ended.error {
-        // An error that comes while it drains does not change why it ends.
+        // An error during draining does not change the reason for the end.
         Some(_) if !shutdown.is_requested() => "error",
         _ if given_up.get().is_some() => "error",
         _ if figures.taken.is_enough() => "count",
@@ -114,7 +114,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     if let Some(address) = listens_on {
         output::insert(&mut summary, "listened_on", address.to_string());
     }
-    // What was given up explains an error that follows from it.
+    // Giving up a medium explains the error that follows, so this failure comes first.
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let known = settings.fields.as_ref().map_or(Ok(()), Fields::check);
@@ -130,7 +130,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     )
 }
 
-/// Tells the summary, whatever happened, and decides on the exit code.
+/// Writes the summary in any case, and decides on the exit code.
 fn finish(
     settings: &Settings,
     (summary, figures): (Value, &Figures),
@@ -149,7 +149,7 @@ fn finish(
     if let Some(path) = &settings.args.summary {
         output::json_file(path, &summary)?;
     }
-    // Nobody reads any more: a quiet end.
+    // Nobody reads the output any more: end quietly.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());

@@ -1,11 +1,11 @@
-//! What the flags of `receive` mean together.
+//! The settings of `receive`, from all its flags together.
 
 use crate::args::{ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
 use crate::fields::Fields;
 use crate::filters::Filters;
 
-/// What to receive, how, and where to.
+/// The settings of one run of `receive`.
 pub(super) struct Settings {
     pub(super) args: ReceiveArgs,
     pub(super) filters: Filters,
@@ -13,7 +13,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// How many chunks may be in work, if not as many as is usual.
+    /// Returns the maximum number of chunks in work, or `None` for the default.
     pub(super) fn demand(&self) -> Option<usize> {
         #[cfg(feature = "parquet")]
         if self.args.format == RecordFormat::Parquet {
@@ -26,7 +26,7 @@ impl Settings {
     ///
     /// # Errors
     ///
-    /// Two flags do not go together, or one needs another.
+    /// Two flags exclude each other, or a flag needs another one.
     pub(super) fn new(args: ReceiveArgs) -> Result<Self, Failure> {
         match (args.format, &args.output) {
             (RecordFormat::Csv, None) => {

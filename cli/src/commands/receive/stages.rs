@@ -1,4 +1,5 @@
-//! The stages of each worker: their own filters and lines, one output and figures for all.
+//! The stages of each worker. Workers have their own filters; they share the output and the
+//! figures.
 //!
 //! filters on the worker's thread -> pipe -> sink on a thread of its own, which may have to wait
 
@@ -19,26 +20,27 @@ use crate::exit::Failure;
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// How many chunks of a worker may wait for its sink.
+/// The maximum number of chunks of a worker that wait for its sink.
 const PIPE_CHUNKS: usize = 16;
 
-/// Makes the stages of one worker after the other.
+/// Creates the stages of one worker after the other.
 pub(super) struct Stages<'a> {
     settings: &'a Settings,
     shutdown: Shutdown,
     sink: Sink,
-    /// What all workers count together.
+    /// The counts of all workers together.
     pub(super) figures: Figures,
-    /// Whether the output takes what waits for it.
+    /// The progress of the output, which shows whether the output is stalled.
     pub(super) progress: Progress,
-    /// How many workers are still to come.
+    /// The number of workers that still need stages.
     left: usize,
 }
 
-/// What the sinks of all workers share.
+/// The output that the sinks of all workers share.
 #[derive(Debug)]
 enum Sink {
-    /// It owns its files, so there is one. None when the last worker has it.
+    /// A sink that owns its files, so all workers share it. `None` once the last worker has taken
+    /// it.
     Files(Option<SharedStage<Box<dyn Stage>>>),
     Lines(Lines),
     Nothing,
@@ -49,7 +51,7 @@ enum Sink {
 struct Lines {
     output: SharedOutput,
     what: String,
-    /// Of a table, whether it is there.
+    /// Whether the header of a table is written.
     has_header: Arc<AtomicBool>,
 }
 
@@ -115,7 +117,7 @@ impl<'a> Stages<'a> {
         })
     }
 
-    /// The stages of the next worker.
+    /// Returns the stages of the next worker.
     ///
     /// # Errors
     ///
@@ -145,7 +147,7 @@ impl<'a> Stages<'a> {
         })
     }
 
-    /// The sink on a thread of its own, for which nobody waits longer than the deadline.
+    /// Runs the sink on its own thread. No worker waits for it beyond the output deadline.
     fn piped(&self, sink: Box<dyn Stage>) -> Result<Pipe, AnalysisError> {
         let pipe = Pipe::watched(PIPE_CHUNKS, sink, self.progress.clone())
             .map_err(|error| AnalysisError::output("a thread for the output", error))?;
@@ -155,7 +157,7 @@ impl<'a> Stages<'a> {
 }
 
 impl Sink {
-    /// One worker's end of it, if anything is written.
+    /// Returns the sink of one worker, or `None` if no records are written.
     fn stage(
         &mut self,
         settings: &Settings,
@@ -163,11 +165,11 @@ impl Sink {
         last: bool,
     ) -> Option<Box<dyn Stage>> {
         Some(match self {
-            // The last worker takes it.
+            // The last worker takes the sink itself.
             Self::Files(files) if last => Box::new(files.take()?),
             Self::Files(files) => Box::new(files.clone()?),
             Self::Lines(lines) if settings.args.format == RecordFormat::Table => {
-                // A file has room for all of a record.
+                // A line of a file has room for a whole record.
                 let to_file = settings.args.output.is_some();
                 let width = output::width().filter(|_| !to_file);
                 Box::new(

@@ -1,4 +1,4 @@
-//! What `receive` did.
+//! The summary of `receive`.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,20 @@ use serde_json::{Value, json};
 use crate::output;
 use crate::output::figures::{by_reason, operations_table};
 
-/// Handles to what the stages count.
+/// Handles to the counts of the stages.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
-    /// What the output has.
+    /// The records that the output has.
     pub(super) written: Counts,
     pub(super) times: Option<Times>,
     pub(super) taken: Taken,
 }
 
-/// The figures as JSON. The names are part of the program's interface.
+/// Returns the figures as JSON. The names are part of the program's interface.
 ///
-/// `records_received` is `records`, `records_filtered` and `records_given_back`. `chunks` is
-/// `acknowledged` and `given_back`, without those that could not be put into quarantine.
+/// `records_received` is the sum of `records`, `records_filtered` and `records_given_back`.
+/// `chunks` is the sum of `acknowledged` and `given_back`, without chunks that could not be put
+/// into quarantine.
 pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) -> Value {
     let report = &group.total;
     let (written, selected) = (figures.written.records(), figures.taken.offered());
@@ -85,7 +86,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
     summary
 }
 
-/// The summary for people.
+/// Formats the summary as text.
 pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
     let operations = output::take(&mut summary, "operations");
     output::take(&mut summary, "types");

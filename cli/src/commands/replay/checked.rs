@@ -1,5 +1,5 @@
-//! Between a source and the relay: unwraps what is in quarantine, and holds back what does not
-//! decode.
+//! A reader between a source and the relay. It unwraps quarantined chunks, and holds back chunks
+//! that do not decode.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -12,7 +12,7 @@ use baler_common::transport::{
 };
 use serde::Serialize;
 
-/// What was looked at. The names are part of the program's interface.
+/// The counts of checked chunks. The names are part of the program's interface.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct CheckedFigures {
     /// Chunks that decode.
@@ -21,24 +21,24 @@ pub(super) struct CheckedFigures {
     pub(super) records: u64,
     /// Chunks that do not decode.
     pub(super) undecodable: u64,
-    /// Those that stayed where they are: all of them.
+    /// Undecodable chunks that stayed where they are: all of them.
     pub(super) skipped: u64,
     /// Chunks that were taken out of a record of a quarantine.
     pub(super) unwrapped: u64,
-    /// What is wrong with the first ones.
+    /// The errors of the first undecodable chunks.
     pub(super) problems: Vec<String>,
 }
 
-/// How many problems are told.
+/// The maximum number of errors that are listed.
 const MAX_PROBLEMS: usize = 20;
 
-/// A reader that hands out what shall be sent on.
+/// A reader that returns only the chunks to send on.
 pub(super) struct Checked {
     inner: Box<dyn ChunkReader>,
     decoder: ChunkDecoder,
     looked: Arc<Mutex<CheckedFigures>>,
     demand: usize,
-    /// How many deliveries are held back: never settled, so that the source keeps them.
+    /// The number of deliveries held back. They are never settled, so the source keeps them.
     held_back: usize,
 }
 
@@ -53,12 +53,12 @@ impl Checked {
         }
     }
 
-    /// What was looked at so far, and will be.
+    /// Returns the shared counts, which grow while the reader runs.
     pub(super) fn looked(&self) -> Arc<Mutex<CheckedFigures>> {
         Arc::clone(&self.looked)
     }
 
-    /// The delivery as it is sent on, or nothing when it is held back.
+    /// Returns the delivery to send on, or `None` if it is held back.
     fn look(&mut self, mut delivery: Delivery) -> Option<Delivery> {
         let mut decoded = self.decoder.decode(&delivery.bytes);
         let wrapped = decoded.as_ref().ok().and_then(Quarantined::of);
@@ -106,7 +106,7 @@ impl Checked {
     }
 }
 
-/// The figures, whoever panicked.
+/// Locks the counts, even after another thread panicked.
 pub(super) fn lock(looked: &Mutex<CheckedFigures>) -> MutexGuard<'_, CheckedFigures> {
     looked.lock().unwrap_or_else(PoisonError::into_inner)
 }

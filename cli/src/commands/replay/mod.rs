@@ -1,4 +1,4 @@
-//! `baler replay`: quarantined or stored chunks to a medium.
+//! `baler replay`: sends quarantined or stored chunks to a medium.
 //!
 //! folder or reader -> unwrapped and checked -> relay -> writer: byte for byte. With a filter,
 //! [`send_filtered`] sends the records that pass in place of the relay.
@@ -90,15 +90,15 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
 }
 
 /// Sends the records that pass, or some of their fields, until the end of the source, the idle
-/// timeout or a signal. Returns the figures of both ends, and how it ended.
+/// timeout or a signal. Returns the figures of both ends, and the result.
 ///
-/// The chunks are new ones: they have an identity of this run. Under the old identity a consumer
-/// that settled the original chunk would drop the new one as a copy of it, and the positions that
-/// identify records would move.
+/// The chunks are new and have an identity of this run. Under the old identity, a consumer that
+/// settled the original chunk would drop the new chunk as a copy. The positions that identify
+/// records would also change.
 ///
 /// # Errors
 ///
-/// The flags of chunks do not go together.
+/// The flags of chunks exclude each other.
 fn send_filtered(
     args: &ReplayArgs,
     (source, from, target): (Source, &str, Writer),
@@ -107,7 +107,7 @@ fn send_filtered(
 ) -> Result<(Value, Result<Code, Failure>), Failure> {
     let (_, _, quiet) = context;
     let progress = Progress::spinner(quiet);
-    // No metadata record of this program's own.
+    // This program adds no metadata record of its own.
     let shipper = Shipper::start(&args.shipping, target, false, context)?;
     let forwarding = Forwarding {
         source,
@@ -141,7 +141,7 @@ fn send_filtered(
     Ok((document, ended))
 }
 
-/// A folder of a quarantine, or a medium; with its name.
+/// Opens the folder of a quarantine, or a medium. Also returns its name.
 fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
     if endpoint::is_uri(&args.what) {
         if args.remove {
@@ -161,7 +161,7 @@ fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
     Ok((args.what.clone(), Box::new(reader)))
 }
 
-/// Looks at everything and settles nothing.
+/// Checks every chunk and settles none.
 fn check(
     mut reader: Checked,
     idle_timeout: Duration,
@@ -170,7 +170,8 @@ fn check(
 ) -> Result<(), Failure> {
     let ends = reader.capability().ends;
     patience.receive_all(&mut reader, idle_timeout, shutdown, |_, received| {
-        // Nothing now is nothing ever, except what waits behind what is not settled.
+        // An idle source with an end has no further chunks, except chunks that wait until earlier
+        // ones are settled.
         Ok(match received {
             Received::Idle if ends => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),

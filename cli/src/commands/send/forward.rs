@@ -16,12 +16,12 @@ use crate::patience::Patience;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
-/// How many chunks of the source may wait for the confirmation of their records. Below the
-/// source's demand, so that the next ones are received meanwhile.
+/// The maximum number of source chunks that wait for the confirmation of their records. It is below
+/// the source's demand, so that further chunks are received meanwhile.
 const MAX_HELD: usize = 32;
 
-/// Decodes the chunks of a medium and emits their records; settles them when they are confirmed
-/// at the other end.
+/// Decodes the chunks of a medium and emits their records. It settles a chunk when the target has
+/// confirmed its records.
 pub(in crate::commands) struct Forwarding<'a> {
     pub(in crate::commands) source: Source,
     /// The name of the source.
@@ -30,7 +30,7 @@ pub(in crate::commands) struct Forwarding<'a> {
     pub(in crate::commands) fields: Option<&'a Fields>,
     pub(in crate::commands) shipper: &'a Shipper,
     pub(in crate::commands) idle_timeout: Option<Duration>,
-    /// When the source is given up.
+    /// How long nothing may move at the source before it is given up.
     pub(in crate::commands) give_up: Option<Duration>,
 }
 
@@ -68,7 +68,7 @@ impl Forwarding<'_> {
     }
 }
 
-/// What came from the source. The names are part of the program's interface.
+/// Returns the figures of the source. The names are part of the program's interface.
 pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Value {
     json!({
         "from": endpoint,
@@ -82,7 +82,7 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
     })
 }
 
-/// Emits records as they are, and lets go of their chunks when everything emitted is confirmed.
+/// Emits records unchanged, and releases their chunks when all emitted records are confirmed.
 struct Forward<'a> {
     shipper: &'a Shipper,
     held: Held,

@@ -20,10 +20,11 @@ use crate::quarantine::SharedQuarantine;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
-/// How often the position is saved. Everything sent is confirmed before, which costs a round trip.
+/// How often the position is saved. Before that, everything sent must be confirmed, which costs a
+/// round trip.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
 
-/// How long to wait at the end of a file that is followed before looking at it again.
+/// How long to wait at the end of a followed file before the next look.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Sends JSON lines.
@@ -39,17 +40,17 @@ pub(super) struct LinesSender<'a> {
     pub(super) shutdown: &'a Shutdown,
 }
 
-/// What was read.
+/// The counts of the lines that were read.
 #[derive(Default)]
 struct Counts {
     records: u64,
-    /// Lines that are no JSON object.
+    /// Lines that are not JSON objects.
     bad: u64,
     /// How often lines were gone before they were read.
     lost: u64,
 }
 
-/// Why no more lines are read.
+/// The reason why reading ends.
 enum Ended {
     AtEnd,
     /// A signal came, or the medium was given up. A line that was read and not sent may be left.
@@ -64,8 +65,8 @@ impl LinesSender<'_> {
         let mut counts = Counts::default();
         let ended = self.send_lines(&mut counts, progress);
         let stopped_early = matches!(ended, Ok(Ended::Stopped { .. }));
-        // After an error, or a line that was read and not sent, the last position holds: lines may be
-        // sent twice, and none is skipped.
+        // After an error, or with a line that was read and not sent, the last saved position stays
+        // valid. Lines may be sent twice, but none is skipped.
         let sent = match ended {
             Ok(Ended::Stopped { is_unsent: true }) => Ok(()),
             Ok(_) => self.save(),
@@ -107,7 +108,7 @@ impl LinesSender<'_> {
                         return Ok(Ended::Stopped { is_unsent: true });
                     }
                     counts.records = counts.records.saturating_add(1);
-                    // Looking at the clock for each record would cost a tenth of it.
+                    // Reading the clock for each record would add a tenth to its cost.
                     if !counts.records.is_multiple_of(64) {
                         continue;
                     }
@@ -141,10 +142,10 @@ impl LinesSender<'_> {
         })
     }
 
-    /// Emits a record if the condition is true for it; returns whether there was room.
+    /// Emits a record if it meets the condition. Returns whether there was room.
     fn emit(&mut self, record: &DynamicRecord) -> Result<bool, Failure> {
         if let Some(narrower) = &mut self.narrower {
-            // Types of which no record passes have their fields, too.
+            // Each type is registered with its fields, even if none of its records passes.
             narrower.schema(record.schema());
         }
         let condition = self.condition.as_ref();
@@ -160,7 +161,8 @@ impl LinesSender<'_> {
         Ok(controller.emit_as_is(narrowed.as_ref()))
     }
 
-    /// Saves the position, if it is to be saved and changed, after all lines before it are confirmed.
+    /// Saves the position if it is in use and has changed. Waits until all lines before it are
+    /// confirmed.
     fn save(&mut self) -> Result<(), Failure> {
         if !self.lines.has_moved() {
             return Ok(());
@@ -173,7 +175,7 @@ impl LinesSender<'_> {
         })
     }
 
-    /// Puts a line that is no record into the quarantine, if there is one.
+    /// Puts a line that is not a record into the quarantine, if there is one.
     fn put_aside(&mut self, line: &BadJsonLine) -> Result<(), Failure> {
         let origin = Origin {
             endpoint: self.endpoint.as_str().into(),

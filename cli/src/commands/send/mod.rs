@@ -37,7 +37,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     )?;
     let source = endpoint::open_source(&args.from)?;
     let progress = Progress::spinner(quiet);
-    // What arrives is passed on as it is: no metadata record of this program's own.
+    // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
     let context = (shutdown, &observation, quiet);
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
@@ -82,13 +82,13 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     })
 }
 
-/// What came from the source.
+/// The figures of the source.
 struct SourceFigures {
     /// The names are part of the program's interface.
     document: Value,
     /// Whether lines were skipped, or chunks put aside or missing.
     is_incomplete: bool,
-    /// Whether a signal or the other medium ended it before the end of the lines.
+    /// Whether a signal or the target ended the command before the end of the lines.
     stopped_early: bool,
 }
 

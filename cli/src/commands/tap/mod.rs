@@ -1,4 +1,4 @@
-//! `baler tap`: records as they pass, without disturbing those who consume them.
+//! `baler tap`: shows records as they pass, without disturbing their consumers.
 //!
 //! medium or running command -> source -> by type -> where -> rate -> first N
 //!     -> thread for the output -> standard output
@@ -26,7 +26,7 @@ use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
-/// How many chunks wait for an output that takes nothing. Those behind them wait in the reader.
+/// The maximum number of chunks that wait for a stalled output. Further chunks wait in the reader.
 const PIPE_CHUNKS: usize = 16;
 
 /// Shows records until the end, the count, the idle timeout or a signal.
@@ -61,7 +61,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let (seen, result) = patience.run_source(source, stage, args.idle_timeout, shutdown, |_| {
         !shutdown.is_requested() && !counts.taken.is_enough()
     });
-    // Nobody reads any more: a quiet end.
+    // Nobody reads the output any more: end quietly.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         counts.tell(&seen, &endpoint);
@@ -73,12 +73,12 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     Ok(Code::Done)
 }
 
-/// Whether what is to be looked at is a running command.
+/// Whether the text names a running command rather than a medium.
 fn is_process(text: &str) -> bool {
     text.starts_with("http:") || !endpoint::is_uri(text) && text.contains(':')
 }
 
-/// What the stages count.
+/// The counts of the stages.
 struct Counts {
     /// Records beyond `--rate`.
     limited: Arc<AtomicU64>,
@@ -96,7 +96,7 @@ impl Counts {
         }
     }
 
-    /// Tells on standard error what was seen, and what was not shown and why.
+    /// Reports on standard error what was seen, and what was not shown and why.
     fn tell(&self, seen: &SourceReport, endpoint: &str) {
         output::say(format_args!(
             "{} in {} passed at {endpoint}",
@@ -121,7 +121,7 @@ impl Counts {
     }
 }
 
-/// The stages from the rate to standard output.
+/// Returns the stages from the rate limit to standard output.
 ///
 /// # Errors
 ///

@@ -22,22 +22,23 @@ use crate::exit::{Code, Failure};
 use crate::observe::authorization;
 use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
 
-/// How many chunks wait here: the process keeps the others, and skips them when it must.
+/// The maximum number of chunks that wait here. The process keeps further chunks, and skips them
+/// when it must.
 const AHEAD: usize = 4;
 
-/// The largest chunk that is taken.
+/// The largest accepted chunk.
 const MAX_CHUNK_BYTES: u64 = 64 << 20;
 
 /// How long the process may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads what passes through a running command. What is settled here concerns nobody there.
+/// Reads the chunks that pass through a running command. Settling them here has no effect there.
 pub(super) struct ProcessTap {
     capability: ReaderCapability,
     /// The process's address.
     pub(super) endpoint: Box<str>,
     frames: Receiver<Result<Bytes, String>>,
-    /// How many chunks this tap was not shown.
+    /// The number of chunks that the process did not show to this tap.
     pub(super) skipped: Arc<AtomicU64>,
     demand: usize,
     held: HashSet<Token>,
@@ -45,7 +46,7 @@ pub(super) struct ProcessTap {
 }
 
 impl ProcessTap {
-    /// Begins to look.
+    /// Connects to the process and begins to read.
     ///
     /// # Errors
     ///
@@ -101,21 +102,22 @@ impl ProcessTap {
     }
 }
 
-/// Reads frames until the process ends, or nobody wants them any more.
+/// Reads frames until the process ends or the receiving end of the channel is dropped.
 fn read(mut body: impl Read, skipped: &AtomicU64, sender: &SyncSender<Result<Bytes, String>>) {
     while let Some(frame) = frame(&mut body, skipped).transpose() {
         let is_end = frame.is_err();
         if frame.as_ref().is_ok_and(Bytes::is_empty) {
             continue;
         }
-        // Nobody to tell it to is an end as well.
+        // A dropped receiver is an end as well.
         if sender.send(frame).is_err() || is_end {
             return;
         }
     }
 }
 
-/// The chunk of the next frame, empty for a frame of another kind; nothing at the end.
+/// Reads the next frame. Returns its chunk, empty bytes for a frame of another kind, or `None` at
+/// the end.
 fn frame(body: &mut impl Read, skipped: &AtomicU64) -> Result<Option<Bytes>, String> {
     let broken = |error: std::io::Error| error.to_string();
     let mut kind = [0; 1];
@@ -153,7 +155,7 @@ impl ChunkReader for ProcessTap {
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
         if self.held.len() >= self.demand {
-            // The owner has all that it asked for, and shows it before it asks again.
+            // The owner has all the chunks that it asked for, and shows them before it asks again.
             return Ok(Received::Idle);
         }
         let left = by.saturating_duration_since(Instant::now());

@@ -1,4 +1,4 @@
-//! How much is shown, and how soon.
+//! Stages that decide how many records are shown, and how soon.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 
-/// Shows every chunk at once: whoever looks wants to see what passes now.
+/// Shows every chunk at once, because the user wants to see the records that pass now.
 pub(super) struct Prompt<S>(pub(super) S);
 
 impl<S: Stage> Stage for Prompt<S> {
@@ -24,19 +24,19 @@ impl<S: Stage> Stage for Prompt<S> {
     }
 }
 
-/// Passes a number of records a second at most, those of one second at once.
+/// Passes at most a number of records a second. The records of one second may pass at once.
 pub(super) struct Limit<S> {
     per_second: f64,
-    /// How many records may pass now.
+    /// The number of records that may pass now.
     budget: f64,
     filled: Instant,
-    /// How many records did not pass.
+    /// The number of records that did not pass.
     limited: Arc<AtomicU64>,
     next: S,
 }
 
 impl<S: Stage> Limit<S> {
-    /// Counts records that do not pass in `limited`.
+    /// Creates a limit that counts refused records in `limited`.
     pub(super) fn new(per_second: f64, limited: &Arc<AtomicU64>, next: S) -> Self {
         Self {
             per_second,

@@ -21,7 +21,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// Shows until a signal comes, or once.
+/// Shows the figures until a signal comes, or once.
 pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
     let scraper = Scraper::new(&args.address)?;
     if args.once {
@@ -48,7 +48,7 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
     }
 }
 
-/// Prints what two looks say.
+/// Prints the view from two scrapes.
 fn once(args: &TopArgs, scraper: &Scraper, shutdown: &Shutdown) -> Result<Code, Failure> {
     let away = |error: String| Failure::new(Code::Unavailable, error);
     let first = scraper.scrape().map_err(away)?;

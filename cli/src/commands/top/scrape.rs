@@ -8,7 +8,7 @@ use crate::exit::Failure;
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The largest answer that is read: that of some ten thousand lanes.
+/// The largest answer that is read. It has room for about ten thousand lanes.
 const MAX_BYTES: u64 = 8 << 20;
 
 /// Asks one process for its figures.
@@ -19,7 +19,7 @@ pub(super) struct Scraper {
     address: String,
 }
 
-/// What a process showed at one moment.
+/// The figures of a process at one moment.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) taken: Instant,
@@ -36,11 +36,11 @@ struct Sample {
 }
 
 impl Scraper {
-    /// A scraper of `http://host:port`, `host:port`, or a URL with a path of its own.
+    /// Creates a scraper of `http://host:port`, `host:port`, or a URL with a path of its own.
     ///
     /// # Errors
     ///
-    /// It is no such address.
+    /// The address has another form.
     pub(super) fn new(address: &str) -> Result<Self, Failure> {
         let base = base_url(address)?;
         let has_path = base
@@ -61,16 +61,16 @@ impl Scraper {
         })
     }
 
-    /// The process's address.
+    /// Returns the address of the process.
     pub(super) fn address(&self) -> &str {
         &self.address
     }
 
-    /// The figures of now.
+    /// Reads the current figures.
     ///
     /// # Errors
     ///
-    /// What went wrong, with the address.
+    /// The request failed. The message names the address.
     pub(super) fn scrape(&self) -> Result<Snapshot, String> {
         let failed = |error| format!("cannot read {}: {}", self.url, http_error(error));
         let mut response = self.agent.get(&self.url).call().map_err(failed)?;
@@ -80,7 +80,7 @@ impl Scraper {
     }
 }
 
-/// What went wrong with a request, without the name of the kind of error.
+/// Returns the message of a failed request, without the name of the error's kind.
 pub(in crate::commands) fn http_error(error: ureq::Error) -> String {
     match error {
         ureq::Error::Io(error) => error.to_string(),
@@ -88,11 +88,11 @@ pub(in crate::commands) fn http_error(error: ureq::Error) -> String {
     }
 }
 
-/// A URL without a slash at its end.
+/// Returns the URL of an address, without a slash at its end.
 ///
 /// # Errors
 ///
-/// The scheme is another than http, or there is no host.
+/// The scheme is not http, or the host is missing.
 pub(in crate::commands) fn base_url(address: &str) -> Result<String, Failure> {
     let base = match address.split_once("://") {
         Some(("http", _)) => address.to_owned(),
@@ -113,7 +113,7 @@ pub(in crate::commands) fn base_url(address: &str) -> Result<String, Failure> {
 }
 
 impl Snapshot {
-    /// The figures in a text of Prometheus's format.
+    /// Parses figures in Prometheus's text format.
     ///
     /// # Errors
     ///
@@ -129,7 +129,7 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The series of a metric: the values of these labels, and the figure.
+    /// Returns the series of a metric, each with the values of these labels and its figure.
     pub(super) fn series<const N: usize>(
         &self,
         metric: &str,
@@ -144,13 +144,13 @@ impl Snapshot {
         series.collect()
     }
 
-    /// The sum over all series of a metric; nothing when there is none.
+    /// Returns the sum over all series of a metric, or `None` if it has no series.
     pub(super) fn sum(&self, metric: &str) -> Option<f64> {
         let values = self.series(metric, []).into_iter().map(|(_, value)| value);
         values.reduce(|sum, value| sum + value)
     }
 
-    /// The sums of a metric by the values of a label.
+    /// Returns the sums of a metric by the values of a label.
     pub(super) fn by(&self, metric: &str, label: &str) -> BTreeMap<String, f64> {
         let mut sums = BTreeMap::new();
         for ([name], value) in self.series(metric, [label]) {
@@ -159,7 +159,7 @@ impl Snapshot {
         sums
     }
 
-    /// The labels of the series of a metric that are not 0.
+    /// Returns the labels of those series of a metric that are not 0.
     pub(super) fn set<const N: usize>(&self, metric: &str, labels: [&str; N]) -> Vec<[String; N]> {
         let series = self.series(metric, labels).into_iter();
         let set = series.filter(|(_, value)| *value != 0.0);
@@ -168,7 +168,7 @@ impl Snapshot {
 }
 
 impl Sample {
-    /// Reads a line such as `metric{label="value"} 2`; nothing comes of other lines.
+    /// Parses a line such as `metric{label="value"} 2`. Returns `None` for other lines.
     fn parse(line: &str) -> Option<Self> {
         let (metric, mut rest) = line.split_at_checked(line.find(['{', ' '])?)?;
         let mut labels = Vec::new();

@@ -1,28 +1,28 @@
-//! The live view: the figures as text, drawn again after each look.
+//! The live view: the figures as text, drawn again after each scrape.
 
 use std::collections::{BTreeMap, VecDeque};
 
 use super::view::View;
 
-/// How many rates are remembered for a line of bars.
+/// The number of rates in a line of bars.
 const HISTORY: usize = 20;
 
 /// The heights of a bar.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// What is on the screen.
+/// The state of the screen.
 #[derive(Debug, Default)]
 pub(super) struct Screen {
-    /// The last answer.
+    /// The view of the last answer.
     view: Option<View>,
     /// Rates of the counters, the newest last.
     history: BTreeMap<&'static str, VecDeque<f64>>,
-    /// Why there is no answer now.
+    /// The error, while the process does not answer.
     away: Option<String>,
 }
 
 impl Screen {
-    /// Shows another look, or why there is none.
+    /// Updates the screen with a new view, or with the error.
     pub(super) fn update(&mut self, seen: Result<View, String>) {
         match seen {
             Ok(view) => {
@@ -40,7 +40,7 @@ impl Screen {
         }
     }
 
-    /// All of it.
+    /// Returns the text of the screen.
     pub(super) fn text(&self) -> String {
         let bars = |name: &str| self.history.get(name).map_or_else(String::new, sparkline);
         let mut text = self
@@ -54,7 +54,7 @@ impl Screen {
     }
 }
 
-/// A bar for each value, relative to the largest of them.
+/// Returns a bar for each value, relative to the largest value.
 fn sparkline(values: &VecDeque<f64>) -> String {
     let most = values.iter().copied().fold(0.0, f64::max);
     let bars = values.iter().map(|value| {

@@ -1,4 +1,4 @@
-//! What is drawn.
+//! Tests of the text on the screen.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::scrape::{Snapshot, base_url};
 use super::screen::Screen;
 use super::view::{COUNTED, NOW, View};
 
-/// What a sending process shows.
+/// Returns the snapshot of a sending process.
 fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {
     let is = |name| u8::from(name == state);
     let text = format!(

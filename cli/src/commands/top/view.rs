@@ -1,4 +1,4 @@
-//! What two looks at a process say, in the order in which it is shown.
+//! The view of a process from two scrapes, in the order in which it is shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ pub(super) struct Figure {
     pub(super) always: bool,
 }
 
-/// What is counted.
+/// The unit of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Bytes,
@@ -68,7 +68,7 @@ pub(super) const COUNTED: &[Figure] = &[
     figure("cpu_seconds", "CPU", "process_cpu_seconds_total", Unit::Seconds, true),
 ];
 
-/// The figures of now.
+/// The current figures, which are shown without rates.
 #[rustfmt::skip]
 pub(super) const NOW: &[Figure] = &[
     figure("oldest_unconfirmed_seconds", "oldest unconfirmed", "baler_oldest_unconfirmed_seconds", Unit::Seconds, true),
@@ -88,7 +88,7 @@ pub(super) const NOW: &[Figure] = &[
     figure("open_fds", "open files", "process_open_fds", Unit::Number, true),
 ];
 
-/// What two looks at a process say. The names are part of the program's interface.
+/// The view of a process from two scrapes. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 pub(super) struct View {
     pub(super) address: String,
@@ -96,15 +96,15 @@ pub(super) struct View {
     pub(super) version: String,
     /// Role and endpoint.
     pub(super) endpoints: Vec<[String; 2]>,
-    /// `open`, `closed`, `failed`, `blocked`; nothing where nothing is sent.
+    /// `open`, `closed`, `failed`, `blocked`; `None` for a process that sends nothing.
     pub(super) writer: Option<String>,
-    /// Whether each reader reaches its medium, by worker, where it knows.
+    /// Whether the reader of each worker reaches its medium, if the reader knows.
     pub(super) readers: BTreeMap<String, bool>,
-    /// Between the two looks; nothing after a restart.
+    /// The seconds between the two scrapes; `None` after a restart.
     pub(super) interval_seconds: Option<f64>,
     pub(super) counters: BTreeMap<&'static str, Rate>,
     pub(super) now: BTreeMap<&'static str, f64>,
-    /// Records lost, by reason; those that producers told of begin with `producer:`.
+    /// Records lost, by reason. Reasons that producers reported begin with `producer:`.
     pub(super) dropped: BTreeMap<String, Rate>,
     /// Chunks closed, by trigger.
     pub(super) closed_by: BTreeMap<String, f64>,
@@ -118,7 +118,7 @@ pub(super) struct Rate {
     pub(super) per_second: Option<f64>,
 }
 
-/// How far a lane is behind, as the worker says that is furthest behind in it.
+/// The lag of a lane, from the worker with the largest lag in it.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct Lane {
     pub(super) worker: String,
@@ -127,15 +127,15 @@ pub(super) struct Lane {
 }
 
 impl View {
-    /// What a look says, with rates since an earlier one, if there was one in the same life of the
-    /// process.
+    /// Creates the view of a snapshot. It has rates if an earlier snapshot is from the same life of
+    /// the process.
     pub(super) fn new(address: &str, before: Option<&Snapshot>, now: &Snapshot) -> Self {
         let started = |snapshot: &Snapshot| snapshot.sum("process_start_time_seconds");
         let before = before.filter(|before| started(before) == started(now));
         let seconds = before.map(|before| now.taken.duration_since(before.taken).as_secs_f64());
         let rate = |total: f64, earlier: Option<f64>| Rate {
             total,
-            // A counter that went back is another process's.
+            // A counter that went back belongs to another process.
             per_second: seconds
                 .filter(|seconds| *seconds > 0.0 && total >= earlier.unwrap_or(0.0))
                 .map(|seconds| (total - earlier.unwrap_or(0.0)) / seconds),
@@ -167,7 +167,7 @@ impl View {
         });
         let mut lanes: Vec<_> = lanes.collect();
         lanes.sort_by(|a, b| b.lag_chunks.total_cmp(&a.lag_chunks));
-        // Of a queue that several workers tell of, the largest figure counts.
+        // If several workers report on one queue, the largest figure counts.
         let mut seen = BTreeSet::new();
         lanes.retain(|lane| seen.insert(lane.lane.clone()));
         Self {
@@ -193,7 +193,7 @@ impl View {
         }
     }
 
-    /// How the connections are, in a few words.
+    /// Describes the connections in a few words.
     fn connections(&self) -> String {
         let mut words = Vec::new();
         if let Some(writer) = &self.writer {
@@ -208,7 +208,8 @@ impl View {
         words.join(", ")
     }
 
-    /// The counters that are shown: those of use, and those that counted something.
+    /// Returns the counters to show: the ones that are always shown, and the ones that counted
+    /// something.
     fn shown(&self) -> impl Iterator<Item = (&'static Figure, Rate)> {
         COUNTED.iter().filter_map(|it| {
             let rate = *self.counters.get(it.name)?;
@@ -216,7 +217,7 @@ impl View {
         })
     }
 
-    /// The view as tables. `bars` are what follows the rate of a counter.
+    /// Formats the view as tables. `bars` returns the text after the rate of a counter.
     pub(super) fn text(&self, bars: impl Fn(&str) -> String) -> String {
         let process = format!("{} {} at {}", self.command, self.version, self.address);
         let mut head = vec![("process", process)];
@@ -267,11 +268,11 @@ fn writer(now: &Snapshot) -> Option<String> {
     states.into_iter().next().map(|[state]| state)
 }
 
-/// How fast a counter grows; `-` when that is not known.
+/// Formats the rate of a counter; `-` if it is unknown.
 fn per_second(rate: Rate, unit: Unit) -> String {
     match (rate.per_second, unit) {
         (None, _) => "-".to_owned(),
-        // Seconds a second: of one core.
+        // CPU seconds a second are a share of one core.
         (Some(value), Unit::Seconds) => format!("{:.1} %", value * 100.0),
         (Some(value), Unit::Bytes) => output::bytes(whole(value)),
         (Some(value), Unit::Number) if value > 0.0 && value < 10.0 => format!("{value:.1}"),
@@ -279,7 +280,7 @@ fn per_second(rate: Rate, unit: Unit) -> String {
     }
 }
 
-/// A value with its unit.
+/// Formats a value with its unit.
 fn total(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Bytes => output::bytes(whole(value)),
@@ -288,7 +289,7 @@ fn total(value: f64, unit: Unit) -> String {
     }
 }
 
-/// The nearest whole number.
+/// Returns the nearest whole number.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

@@ -1,4 +1,4 @@
-//! What only the other side can tell. Nothing is sent and nothing is taken.
+//! Checks that need a connection. They send nothing and take nothing.
 
 use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::settings::check_sizes;
 use crate::args::ValidateArgs;
 use crate::endpoint::{self, Writer};
 
-/// How long a reader is asked to wait at a time.
+/// How long one call of a reader waits.
 const TICK: Duration = Duration::from_millis(50);
 
 /// Opens the writer and closes it again.
@@ -64,7 +64,7 @@ pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
     }
 }
 
-/// Waits until the reader says that it is connected, or for its error.
+/// Waits until the reader reports a connection or an error.
 fn wait(
     mut reader: Box<dyn ChunkReader>,
     by: Instant,
@@ -81,7 +81,7 @@ fn wait(
         tracing::trace!(?connected, "asked the reader for its connection");
         match connected {
             Some(true) => return (reader, None),
-            // A medium that has no connection answers at once.
+            // A medium without connections reports no state, so there is nothing to wait for.
             None if last.is_none() => return (reader, None),
             _ if Instant::now() >= by => {
                 let (class, late) = (RetryClass::Retry, "no answer in time");
@@ -102,7 +102,7 @@ fn refused(end: &End, error: &TransportError, findings: &mut Findings) {
     findings.failed(&end.named, error.to_string(), fix);
 }
 
-/// Whether the URI's hosts have an address that takes connections; tells of each.
+/// Whether a host of the URI accepts connections. Adds a finding for each host.
 fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
     let Ok(uri) = Uri::parse(&end.uri) else {
         return true;
@@ -147,7 +147,7 @@ fn reachable(end: &End, args: &ValidateArgs, findings: &mut Findings) -> bool {
     any || uri.hosts().is_empty()
 }
 
-/// A source that waits for its senders.
+/// Whether the source listens for senders.
 fn listens(uri: &str) -> bool {
     ["tcp:", "tcp+tls:", "kieker+tcp:", "kafka+mock:"]
         .iter()

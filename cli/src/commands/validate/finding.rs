@@ -1,35 +1,35 @@
-//! What was found: one line each.
+//! The findings: one line each.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::Code;
 
-/// How a check went.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
     Ok,
-    /// It works, other than may be meant.
+    /// It works, but perhaps not as intended.
     Warning,
     Failed,
 }
 
-/// What a check found. The names are part of the program's interface.
+/// The finding of a check. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
 struct Finding {
     status: Status,
-    /// What was looked at: a flag, a section of the file.
+    /// The subject of the check: a flag, or a section of the file.
     subject: String,
     message: String,
-    /// How to mend it.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     fix: Option<String>,
-    /// Whether it took a connection to see.
+    /// Whether the check needed a connection.
     connecting: bool,
 }
 
-/// All that was found, in order.
+/// All findings, in order.
 #[derive(Debug, Default)]
 pub(super) struct Findings {
     all: Vec<Finding>,
@@ -69,7 +69,7 @@ impl Findings {
         });
     }
 
-    /// With which code the command ends.
+    /// Returns the exit code of the command.
     pub(super) fn code(&self) -> Code {
         let failed = self.all.iter().filter(|it| it.status == Status::Failed);
         match failed.map(|it| it.connecting).min() {
@@ -79,7 +79,7 @@ impl Findings {
         }
     }
 
-    /// The names are part of the program's interface.
+    /// Returns the findings as JSON. The names are part of the program's interface.
     pub(super) fn document(&self) -> Value {
         let count = |status| self.all.iter().filter(|it| it.status == status).count();
         json!({

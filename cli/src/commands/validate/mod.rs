@@ -1,4 +1,4 @@
-//! `baler validate`: what can be known to be wrong before anything is sent.
+//! `baler validate`: finds wrong settings and endpoints before anything is sent.
 //!
 //! settings by themselves and with each other -> with `--connect`: the endpoints
 
@@ -15,7 +15,7 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// One end to check, and where it is named.
+/// An endpoint to check, and the flag or section that names it.
 #[derive(Debug)]
 struct End {
     uri: String,
@@ -24,7 +24,7 @@ struct End {
     writes: bool,
 }
 
-/// Checks everything that is named; tells each finding.
+/// Checks everything that is named, and reports each finding.
 pub(super) fn run(
     args: &ValidateArgs,
     config: Option<&std::path::Path>,
@@ -33,7 +33,7 @@ pub(super) fn run(
     let file = config.map(ConfigFile::load).transpose()?;
     let mut findings = Findings::default();
     if let Some(path) = config {
-        // Whoever got here has read it: a wrong one ends every command.
+        // The file is readable and its values are valid: otherwise every command ends earlier.
         findings.ok("configuration", format!("{} is valid", path.display()));
     }
     let ends = ends(args, file.as_ref());
@@ -80,7 +80,7 @@ fn check_end(end: &End, args: &ValidateArgs, shutdown: &Shutdown, findings: &mut
     findings.connecting = false;
 }
 
-/// The ends that were typed, or all of the file.
+/// Returns the endpoints of the command line, or otherwise all endpoints of the file.
 fn ends(args: &ValidateArgs, file: Option<&ConfigFile>) -> Vec<End> {
     let typed = [(&args.from, "--from", false), (&args.to, "--to", true)];
     let mut ends: Vec<End> = typed

@@ -1,4 +1,4 @@
-//! Settings against each other, and against this machine.
+//! Checks of settings against each other, and against this machine.
 
 use std::io::Write as _;
 use std::path::Path;
@@ -23,8 +23,8 @@ fn bytes(value: usize) -> String {
     output::bytes(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
-/// The three sizes in order: a chunk closes at its threshold, is split at its cap, and the medium
-/// takes no larger one. `told` says whence the medium's limit is known.
+/// Checks the order of the three sizes: a chunk closes at its threshold, is split at its cap, and
+/// the medium takes no larger chunk. `told` names the origin of the medium's limit.
 pub(super) fn check_sizes(
     subject: &str,
     args: &ValidateArgs,
@@ -77,7 +77,7 @@ pub(super) fn check_sizes(
     }
 }
 
-/// Waiting times against deadlines.
+/// Checks waiting times against deadlines.
 pub(super) fn check_times(args: &ValidateArgs, shutdown: &Shutdown, findings: &mut Findings) {
     let auto = match args.shipping.auto_latency() {
         Ok(auto) => auto,
@@ -122,7 +122,7 @@ pub(super) fn check_times(args: &ValidateArgs, shutdown: &Shutdown, findings: &m
     }
 }
 
-/// The spool's folder: whether it can be written, and has room.
+/// Checks whether the spool's folder can be written and has room.
 pub(super) fn check_spool(args: &SpoolArgs, findings: &mut Findings) {
     let Some(folder) = &args.spool else {
         return;

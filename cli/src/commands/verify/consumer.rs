@@ -1,4 +1,5 @@
-//! A consumer's process: compares every record, and tells before it settles a chunk.
+//! A consumer's process. It compares every record, and reports each chunk before it settles the
+//! chunk.
 
 use std::io;
 use std::sync::Arc;
@@ -43,7 +44,7 @@ pub(in crate::commands) fn run(
     let (mut moved, mut waits_for) = (0, None);
     let ran = source.run(&mut stage, Stop::default(), |report| {
         let now_moved = report.chunks + report.quarantined + report.redelivered;
-        // After a chunk there may be another one: only a wait that is over is the end.
+        // After a chunk another one may follow. Only a wait without a new chunk counts as the end.
         let lacks = if moved == now_moved {
             lacks(report)
         } else {
@@ -64,7 +65,7 @@ pub(in crate::commands) fn run(
     Ok(Code::Done)
 }
 
-/// What the consumer waits for; empty at the end of its medium.
+/// Returns the resource that the consumer waits for; empty at the end of its medium.
 fn lacks(report: &SourceReport) -> &'static str {
     let waiting = &report.waiting;
     match waiting.since() {
@@ -75,7 +76,7 @@ fn lacks(report: &SourceReport) -> &'static str {
     }
 }
 
-/// Puts foreign bytes aside by telling of them.
+/// A quarantine that reports foreign bytes as events.
 struct ReportingQuarantine;
 
 impl Quarantine for ReportingQuarantine {
@@ -86,7 +87,7 @@ impl Quarantine for ReportingQuarantine {
     }
 }
 
-/// Compares every record with what it must be.
+/// Compares every record with the expected one.
 struct Comparison {
     seed: u64,
     hold: Arc<AtomicBool>,

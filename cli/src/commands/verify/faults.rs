@@ -1,4 +1,4 @@
-//! How each fault is done to a run.
+//! Injects each kind of fault into a run.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -14,15 +14,15 @@ use super::stand::{Harm, Medium, broken};
 use crate::args::FaultChoice;
 use crate::exit::Failure;
 
-/// How long a consumer that was asked to hold a chunk is waited for, or one that starts.
+/// How long to wait until a consumer holds a chunk, or until a process is ready.
 const PATIENCE: Duration = Duration::from_secs(8);
 
 impl Run<'_> {
-    /// Injects a fault, lets it last, and mends it; says what was done.
+    /// Injects a fault, lets it last, and ends it. Returns a description of it.
     ///
     /// # Errors
     ///
-    /// The fault itself could not be made: nothing is known of the endpoint then.
+    /// The fault could not be injected. The run then proves nothing about the endpoint.
     pub(super) fn inject(&mut self, fault: FaultChoice) -> Result<String, Failure> {
         use FaultChoice as Fault;
         let held = Duration::from_millis(self.random.between(200, 1_000));
@@ -116,7 +116,7 @@ impl Run<'_> {
         }
     }
 
-    /// Does something to the stand's broker, while records go on.
+    /// Runs `work` on the stand's broker while records keep flowing.
     pub(super) fn with_medium<T: Send>(
         &mut self,
         work: impl FnOnce(&mut dyn Medium) -> Result<T, Failure> + Send,
@@ -126,7 +126,7 @@ impl Run<'_> {
         };
         thread::scope(|scope| {
             let worker = scope.spawn(|| work(medium));
-            // After a signal no pause lasts: `join` alone waits.
+            // After a signal, `pause` returns at once, so only `join` waits.
             while !worker.is_finished() && !self.shutdown.is_requested() {
                 self.fleet.pause(Duration::from_millis(5));
             }
@@ -143,7 +143,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Ends a process, kills it if `how` is nothing, and starts its next life.
+    /// Ends a process, or kills it if `how` is `None`, and starts its next life.
     fn replace(
         &mut self,
         role: Role,
@@ -152,7 +152,7 @@ impl Run<'_> {
     ) -> Result<String, Failure> {
         let number = self.any(role);
         let life = self.fleet.life(role, number);
-        // Before it listens to signals, SIGTERM is as hard as SIGKILL.
+        // Before a process listens to signals, SIGTERM kills it as SIGKILL does.
         let by = Instant::now() + PATIENCE;
         self.fleet.run_until(by, |it| it.oracle.is_ready(life));
         match how {
@@ -177,8 +177,8 @@ impl Run<'_> {
         Ok(format!("consumer {number}, {how}"))
     }
 
-    /// Makes a consumer hold the next chunk that it gets, and sees to it that there is one; returns
-    /// whether it does.
+    /// Orders a consumer to hold its next chunk, and plans records so that one comes. Returns
+    /// whether the consumer holds a chunk.
     fn makes_hold(&mut self, life: Life) -> bool {
         self.fleet.order(life.role, life.number, Order::Hold);
         let by = Instant::now() + PATIENCE;
@@ -192,7 +192,7 @@ impl Run<'_> {
         })
     }
 
-    /// Replaces a producer, for a while, by one that drops what does not fit.
+    /// Replaces a producer, for a while, by a producer that drops records that do not fit.
     fn overflow(&mut self) -> Result<String, Failure> {
         let (producer, records) = (self.any(Role::Producer), self.burst());
         let policy = match self.random.between(0, 1) {
@@ -209,7 +209,8 @@ impl Run<'_> {
         Ok(format!("{records} records at once with {policy}"))
     }
 
-    /// Kills a producer, and makes its last write look torn: half a frame that nobody was told of.
+    /// Kills a producer, and makes its last write look torn: appends bytes that no producer
+    /// reported.
     fn tear(&mut self) -> Result<String, Failure> {
         let producer = self.any(Role::Producer);
         self.fleet.kill(Role::Producer, producer);
@@ -231,7 +232,7 @@ impl Run<'_> {
         Ok(format!("producer {producer}: {torn}"))
     }
 
-    /// One of the producers or consumers, but for consumers that joined for a while.
+    /// Picks a producer or consumer at random, without consumers that joined for a while.
     fn any(&mut self, role: Role) -> u16 {
         let count = match role {
             Role::Consumer => self.stand.consumers(),

@@ -1,5 +1,5 @@
-//! The producers and consumers of a run: processes that are started, listened to, asked, killed, and
-//! given records to make.
+//! The producers and consumers of a run. The fleet starts their processes, receives their events,
+//! and sends them orders.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -19,10 +19,10 @@ use crate::args::{Sabotage, VerifyArgs};
 use crate::exit::{Code, Failure};
 use crate::shutdown::Shutdown;
 
-/// How often producers are given records.
+/// How often producers get records to make.
 const TICK: Duration = Duration::from_millis(20);
 
-/// What a process does.
+/// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Role {
     Consumer,
@@ -47,13 +47,13 @@ pub(super) enum Ending {
 }
 
 impl Ending {
-    /// How long the process may take before it is killed.
+    /// Returns how long the process may take before it is killed.
     const fn grace(self) -> Duration {
         match self {
             // Kafka's client gives a message up after `message.timeout.ms`, 120 s by default. The
-            // last words take up to 30 s more.
+            // final report takes up to 30 s more.
             Self::Finish => Duration::from_secs(160),
-            // The default of `--shutdown-timeout`, and as much again.
+            // Twice the default of `--shutdown-timeout`.
             Self::Terminate => Duration::from_secs(20),
         }
     }
@@ -62,19 +62,20 @@ impl Ending {
 /// The processes of a run.
 pub(super) struct Fleet<'a> {
     pub(super) oracle: Oracle,
-    /// What should not have happened.
+    /// Violations that the fleet itself noticed.
     pub(super) violations: Vec<String>,
-    /// How many records are still to be given out.
+    /// The number of records that are still to be given out.
     pub(super) planned: u64,
     /// At most this many records are given out in a tick.
     per_tick: u64,
-    /// Records that were given out and have not arrived, except those that nobody knows about.
-    /// Those of `window` at most.
+    /// Records that were given out and have not arrived, without records of unknown fate. Planned
+    /// records keep it within `window`.
     on_their_way: u64,
     window: u64,
     processes: BTreeMap<(Role, u16), Process>,
     events: Receiver<(Life, Option<Event>)>,
-    /// Where the threads that listen to processes send events; nothing at the end of a process.
+    /// The sender of the threads that read events of processes. They send `None` at the end of a
+    /// process.
     sender: Sender<(Life, Option<Event>)>,
     producer_uris: Vec<String>,
     consumer_uris: Vec<String>,
@@ -90,7 +91,7 @@ struct Process {
     life: Life,
     child: Child,
     stdin: Option<ChildStdin>,
-    /// How many records it was given.
+    /// The number of records that it was given.
     given: u64,
     state: State,
 }
@@ -99,12 +100,12 @@ struct Process {
 enum State {
     /// It was asked to end.
     Asked,
-    /// Everything that it told is known.
+    /// All its events were received.
     Ended,
     Running,
 }
 
-/// This program again, without the settings of the environment.
+/// Returns a command that runs this program, without its settings in the environment.
 pub(super) fn program() -> Result<Command, Failure> {
     let program = std::env::current_exe().map_err(start_failed)?;
     let mut command = Command::new(program);
@@ -113,7 +114,7 @@ pub(super) fn program() -> Result<Command, Failure> {
             command.env_remove(name);
         }
     }
-    // A Ctrl-C concerns the command; its processes end when their input does.
+    // Ctrl-C concerns only this command. Its processes end when their standard input ends.
     command.process_group(0);
     Ok(command)
 }
@@ -122,7 +123,7 @@ fn start_failed(error: std::io::Error) -> Failure {
     Failure::new(Code::Internal, format!("cannot start a process: {error}"))
 }
 
-/// Sends a signal to a child; one that has ended needs none.
+/// Sends a signal to a child. Errors are ignored, because the child may have ended.
 pub(super) fn signal(child: &Child, signal: Signal) {
     let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     if let Some(pid) = pid {
@@ -131,7 +132,7 @@ pub(super) fn signal(child: &Child, signal: Signal) {
 }
 
 impl<'a> Fleet<'a> {
-    /// A fleet without a process.
+    /// Creates a fleet without processes.
     pub(super) fn new(
         args: &'a VerifyArgs,
         stand: &Stand,
@@ -163,8 +164,8 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Lets time pass until `done` or `by`: takes note of events, and gives producers records.
-    /// Returns whether it is done. A signal ends every wait.
+    /// Runs the fleet until `done` or `by`: records events, and gives producers records. Returns
+    /// whether `done` holds. A signal ends every wait.
     pub(super) fn run_until(
         &mut self,
         by: Instant,
@@ -187,7 +188,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Lets time pass.
+    /// Runs the fleet for this time.
     pub(super) fn pause(&mut self, time: Duration) {
         self.run_until(Instant::now() + time, |_| false);
     }
@@ -237,7 +238,7 @@ impl<'a> Fleet<'a> {
             let mut line = Vec::new();
             while let Some(input) = &mut input {
                 line.clear();
-                // A line that a kill cut short is no event.
+                // A line that a kill cut short is not an event.
                 if input.read_until(b'\n', &mut line).is_err() || line.pop() != Some(b'\n') {
                     break;
                 }
@@ -292,7 +293,7 @@ impl<'a> Fleet<'a> {
         Ok(command)
     }
 
-    /// The last life of a producer or consumer.
+    /// Returns the last life of a producer or consumer.
     pub(super) fn life(&self, role: Role, number: u16) -> Life {
         let first = Life {
             role,
@@ -303,20 +304,20 @@ impl<'a> Fleet<'a> {
         last.map_or(first, |process| process.life)
     }
 
-    /// How many there were at a time.
+    /// Returns the number of producers or consumers, including consumers that joined for a while.
     pub(super) fn count(&self, role: Role) -> u16 {
         let count = self.processes.keys().filter(|it| it.0 == role).count();
         u16::try_from(count).unwrap_or(u16::MAX)
     }
 
-    /// Gives an order to a process; one that has ended needs none.
+    /// Sends an order to a process. Errors are ignored, because the process may have ended.
     pub(super) fn order(&mut self, role: Role, number: u16, order: Order) {
         if let Some(process) = self.processes.get_mut(&(role, number)) {
             process.order(order);
         }
     }
 
-    /// Gives an order to all processes.
+    /// Sends an order to all producers or all consumers.
     pub(super) fn order_all(&mut self, role: Role, order: Order) {
         for process in self.processes.values_mut() {
             if process.life.role == role {
@@ -325,7 +326,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Ends a process at once; everything that it told is known when this returns.
+    /// Kills a process. Returns when all its events were received.
     pub(super) fn kill(&mut self, role: Role, number: u16) {
         let key = (role, number);
         if let Some(process) = self.processes.get_mut(&key) {
@@ -346,7 +347,7 @@ impl<'a> Fleet<'a> {
         self.close_account(key);
     }
 
-    /// Ends a process in good order.
+    /// Ends a process cleanly.
     pub(super) fn end(&mut self, role: Role, number: u16, how: Ending) {
         let key = (role, number);
         if let Some(process) = self.processes.get_mut(&key) {
@@ -355,7 +356,7 @@ impl<'a> Fleet<'a> {
         self.await_end(key, how);
     }
 
-    /// Ends all producers or all consumers in good order, side by side.
+    /// Ends all producers or all consumers cleanly, at the same time.
     pub(super) fn finish(&mut self, role: Role) {
         for process in self.processes.values_mut() {
             if process.life.role == role {
@@ -367,7 +368,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Waits for a process that was asked to end. One that does not is killed.
+    /// Waits for a process that was asked to end, and kills it if it does not.
     fn await_end(&mut self, (role, number): (Role, u16), how: Ending) {
         let by = Instant::now() + how.grace();
         let has_ended = self.run_until(by, |fleet| {
@@ -389,7 +390,7 @@ impl<'a> Fleet<'a> {
         }
     }
 
-    /// Takes back the records that the life of a producer which ended did not make.
+    /// Takes back the records that a producer did not make before its life ended.
     fn close_account(&mut self, key: (Role, u16)) {
         let Some(process) = self.processes.get_mut(&key) else {
             return;
@@ -401,13 +402,13 @@ impl<'a> Fleet<'a> {
         self.on_their_way = self.on_their_way.saturating_sub(unknown);
     }
 
-    /// Plans records to be given out; `ticks` says how long that should take.
+    /// Plans records to give out over about `ticks` ticks.
     pub(super) fn plan(&mut self, records: u64, ticks: u64) {
         self.planned += records;
         self.per_tick = records / ticks + 1;
     }
 
-    /// Gives producers what is due.
+    /// Gives producers the records that are due.
     fn give_out(&mut self) {
         let producers = self
             .processes
@@ -480,8 +481,8 @@ impl Drop for Process {
     }
 }
 
-/// Makes the third chunk of the first consumer a lie, to see that the oracle notices: a medium that lies
-/// looks the same from here.
+/// Falsifies the event of the first consumer's third chunk, to test that the oracle notices. A
+/// faulty medium would look the same to the oracle.
 #[derive(Default)]
 struct Lie {
     sabotage: Option<Sabotage>,
@@ -490,9 +491,9 @@ struct Lie {
 }
 
 impl Lie {
-    /// The events that the oracle gets for one.
+    /// Returns the events that the oracle gets in place of one event.
     fn told(&mut self, life: Life, mut event: Event) -> Vec<Event> {
-        // One liar is enough.
+        // Only the first life of consumer 0 is falsified.
         let sabotage = self.sabotage.filter(|_| (life.number, life.life) == (0, 0));
         let (Some(sabotage), Event::Processed { runs, altered, .. }) = (sabotage, &mut event)
         else {

@@ -1,8 +1,9 @@
-//! What the processes of a run tell each other: JSON, one message a line.
+//! The messages between the processes of a run: JSON, one message a line.
 //!
-//! Events come on a process's standard output, orders go to its standard input. A pipe keeps what was
-//! written when its writer is killed, so the oracle knows what a process did up to its last moment.
-//! A line that the kill cut short did not happen: it is written before its event takes effect.
+//! A process writes events to its standard output, and reads orders from its standard input. A pipe
+//! keeps the bytes of a killed process, so the oracle gets all events up to the kill. A process
+//! writes an event before the event takes effect. So a line that the kill cut short is an event
+//! that did not happen.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead as _};
@@ -28,7 +29,7 @@ pub(super) enum Event {
     Refused { chunk: u64 },
     /// The medium confirmed foreign bytes.
     Poisoned { bytes: Vec<u8> },
-    /// A producer ends: how many records its threads made, and what its controller counted.
+    /// A producer ends: the number of records that its threads made, and its controller's counts.
     Produced {
         issued: u64,
         account: ProducerAccount,
@@ -37,9 +38,9 @@ pub(super) enum Event {
     Processed {
         /// The chunk's identity, where it has one.
         chunk: Option<String>,
-        /// Whether the medium marked it as delivered before.
+        /// Whether the medium marked the chunk as delivered before.
         redelivered: bool,
-        /// The sound records in it, in order.
+        /// The unaltered records of the chunk, in order.
         runs: Vec<Run>,
         /// Records with another content, or of another type.
         altered: u64,
@@ -48,10 +49,10 @@ pub(super) enum Event {
     Quarantined { bytes: Vec<u8> },
     /// A consumer holds a chunk that it processed, and does not settle it.
     Holding,
-    /// What a consumer [waits for](baler_common::transport::ChunkReader::waits_for); empty at the end
-    /// of its medium.
+    /// The resource that a consumer [waits for](baler_common::transport::ChunkReader::waits_for);
+    /// empty at the end of its medium.
     WaitsFor { what: String },
-    /// A consumer ends: copies of chunks that it recognised and did not process.
+    /// A consumer ends: the number of copies of chunks that it recognised and did not process.
     Consumed { duplicates: u64 },
 }
 
@@ -65,7 +66,7 @@ pub(super) struct ProducerAccount {
     pub(super) retries: u64,
 }
 
-/// What a process is asked to do.
+/// An order to a process.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) enum Order {
     /// A producer: make records, spread over a time.
@@ -78,11 +79,11 @@ pub(super) enum Order {
     Hold,
     /// A consumer: take this long for each chunk.
     Slow { chunk: Duration },
-    /// No file may become longer; no limit if it is 0.
+    /// A producer: let no file grow beyond this length; 0 is no limit.
     LimitFiles { bytes: u64 },
 }
 
-/// Tells an event. When nobody listens any more, the process has lost its purpose and ends.
+/// Writes an event. If the parent no longer reads, the process has no purpose and ends.
 pub(super) fn tell(event: &Event) {
     if send_to_parent(event).is_err() {
         std::process::exit(1);
@@ -91,11 +92,11 @@ pub(super) fn tell(event: &Event) {
 
 /// Passes each order to `each`, on a thread of its own, until [`Order::Finish`].
 ///
-/// When standard input ends before that, nobody will ever ask for the end: the process ends at once.
+/// If standard input ends before that, no order to finish can come, and the process ends at once.
 ///
 /// # Errors
 ///
-/// There is no thread.
+/// The thread cannot be started.
 pub(super) fn follow_orders(mut each: impl FnMut(Order) + Send + 'static) -> Result<(), Failure> {
     let listen = move || {
         for line in io::stdin().lock().lines().map_while(Result::ok) {

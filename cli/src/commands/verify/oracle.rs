@@ -1,4 +1,4 @@
-//! Knows what was sent, what was acknowledged and what arrived, and judges.
+//! The oracle: knows which records were sent, acknowledged and delivered, and judges the run.
 //!
 //! It gets every [`Event`] of every process, and nothing else. It does not trust the counters of the
 //! pipeline that it judges: it compares them with its own.
@@ -10,10 +10,10 @@ use super::messages::{Event, ProducerAccount};
 use super::records::{Run, Stream};
 use super::report::Findings;
 
-/// How many violations of a kind are listed.
+/// The maximum number of listed violations.
 const EXAMPLES: usize = 8;
 
-/// The events of a run, and what is wrong with them.
+/// The events of a run, and the violations in them.
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
     streams: BTreeMap<Stream, Sets>,
@@ -25,15 +25,15 @@ pub(super) struct Oracle {
     quarantined: BTreeSet<Vec<u8>>,
     /// Torn writes: any part of them may turn up as damage.
     torn: Vec<Vec<u8>>,
-    /// How many chunks were acknowledged, processed or put aside.
+    /// The number of chunks that were acknowledged, processed or put aside.
     moved: u64,
-    /// What was counted and what is wrong so far; [`Oracle::judge`] completes it.
+    /// The counts and violations so far; [`Oracle::judge`] completes them.
     so_far: Findings,
-    /// What is wrong where order is promised.
+    /// Violations of the order, which count if the endpoint promises order.
     disorder: Vec<String>,
 }
 
-/// What happened to the records of one stream.
+/// The fate of the records of one stream.
 #[derive(Debug, Default)]
 struct Sets {
     offered: NumberSet,
@@ -41,26 +41,26 @@ struct Sets {
     delivered: NumberSet,
 }
 
-/// What one process told.
+/// The reports of one process.
 #[derive(Debug, Default)]
 struct Notes {
     ready: bool,
-    /// Of a producer: records offered and acknowledged.
+    /// Of a producer: the number of records offered and acknowledged.
     offered: u64,
     acknowledged: u64,
-    /// Of a producer that ended well: records that it made, and what it counted.
+    /// Of a producer that ended well: the number of records that it made, and its own counts.
     account: Option<(u64, ProducerAccount)>,
     /// Of a consumer: the numbers seen, and the highest of them.
     seen: HashMap<Stream, (NumberSet, u64)>,
     holding: bool,
-    /// What a running consumer waits for; nothing once it has ended.
+    /// The resource that a running consumer waits for; empty once it has ended.
     waits_for: String,
-    /// Of a consumer that ended well: copies that it kept back.
+    /// Of a consumer that ended well: the number of copies that it held back.
     duplicates: Option<u64>,
 }
 
 impl Oracle {
-    /// Takes note of an event.
+    /// Records an event.
     pub(super) fn note(&mut self, life: Life, event: Event) {
         let notes = self.lives.entry(life).or_default();
         match event {
@@ -135,8 +135,8 @@ impl Oracle {
             let is_copy = !sets.delivered.insert(number);
             self.so_far.duplicates_across_readers += u64::from(is_copy);
             self.so_far.delivered += u64::from(!is_copy);
-            // A copy may come late: another reader had the first one, and not every medium says that
-            // it delivers again. What the medium says it has delivered before may come late as well.
+            // A copy may come late: another reader had the original, and not every medium marks a
+            // redelivery. Records that the medium marks as redelivered may come late as well.
             late += u64::from(number < *highest && !is_copy && !redelivered);
             *highest = number.max(*highest);
         }
@@ -162,12 +162,13 @@ impl Oracle {
         self.torn.push(bytes);
     }
 
-    /// Notes that a process has ended, with or without a last word.
+    /// Records that a process has ended, with or without a final report.
     pub(super) fn ended(&mut self, life: Life) {
         self.lives.entry(life).or_default().waits_for.clear();
     }
 
-    /// How many chunks were acknowledged, processed or put aside so far, copies too.
+    /// Returns the number of chunks that were acknowledged, processed or put aside so far,
+    /// including copies.
     pub(super) const fn moved(&self) -> u64 {
         self.moved
     }
@@ -178,8 +179,7 @@ impl Oracle {
         lives.any(|it| matches!(&*it.waits_for, "broker" | "partitions" | "queue"))
     }
 
-    /// Whether every running consumer has read all that its part of the medium has, as far as it can
-    /// know.
+    /// Whether every running consumer has read its whole part of the medium, as far as it can know.
     pub(super) fn is_at_end(&self) -> bool {
         !self.is_cut_off() && self.lives.values().all(|it| it.waits_for != "chunks")
     }
@@ -194,17 +194,18 @@ impl Oracle {
             })
     }
 
-    /// Records acknowledged so far.
+    /// Returns the number of records acknowledged so far.
     pub(super) const fn acknowledged(&self) -> u64 {
         self.so_far.acknowledged
     }
 
-    /// Records delivered so far, each counted once.
+    /// Returns the number of records delivered so far, each counted once.
     pub(super) const fn delivered(&self) -> u64 {
         self.so_far.delivered
     }
 
-    /// Records that a life of a producer made, as far as anybody knows, and those acknowledged.
+    /// Returns how many records a life of a producer made, as far as is known, and how many were
+    /// acknowledged.
     pub(super) fn made_by(&self, life: Life) -> (u64, u64) {
         self.lives.get(&life).map_or((0, 0), |notes| {
             let made = notes.account.as_ref().map_or(notes.offered, |it| it.0);
@@ -212,13 +213,13 @@ impl Oracle {
         })
     }
 
-    /// Whether a process told its figures at its end.
+    /// Whether a process reported its figures at its end.
     pub(super) fn has_last_word(&self, life: Life) -> bool {
         let notes = self.lives.get(&life);
         notes.is_some_and(|it| it.account.is_some() || it.duplicates.is_some())
     }
 
-    /// Whether a process said that it is ready.
+    /// Whether a process reported that it is ready.
     pub(super) fn is_ready(&self, life: Life) -> bool {
         self.lives.get(&life).is_some_and(|it| it.ready)
     }
@@ -236,7 +237,7 @@ impl Oracle {
             && foreign.all(|(bytes, confirmed)| !confirmed || self.quarantined.contains(bytes))
     }
 
-    /// Judges.
+    /// Judges the run.
     pub(super) fn judge(&self, order_promised: bool) -> Findings {
         let mut findings = Findings {
             order_promised,
@@ -275,7 +276,7 @@ impl Oracle {
     fn judge_quarantine(&self, findings: &mut Findings) {
         let confirmed = || self.foreign.iter().filter(|(_, confirmed)| **confirmed);
         let lost = confirmed().filter(|(bytes, _)| !self.quarantined.contains(*bytes));
-        // What was offered by a producer that was killed may have arrived without a word.
+        // Foreign bytes of a killed producer may have arrived without a confirmation.
         let (foreign, others): (Vec<_>, Vec<_>) = self
             .quarantined
             .iter()
@@ -300,7 +301,8 @@ impl Oracle {
     }
 }
 
-/// `offered = delivered + spooled + dropped`, for a life with a last word, as told and as seen here.
+/// Checks `offered = delivered + spooled + dropped` for a life with a final report: in the report
+/// itself, and against the events.
 fn judge_account(life: Life, notes: &Notes, findings: &mut Findings) {
     let Some((issued, account)) = &notes.account else {
         findings.offered += notes.offered;
@@ -326,7 +328,7 @@ fn judge_account(life: Life, notes: &Notes, findings: &mut Findings) {
 }
 
 impl Findings {
-    /// Adds a violation, unless there are enough of them.
+    /// Adds a violation, unless enough are listed.
     fn example(&mut self, message: String) {
         if self.violations.len() < EXAMPLES {
             self.violations.push(message);
@@ -345,10 +347,10 @@ struct NumberSet {
 }
 
 impl NumberSet {
-    /// The largest number that a set takes: a larger one was never issued by anybody.
+    /// The largest number that a set takes. No producer issues a larger number.
     const MAX: u64 = 1 << 36;
 
-    /// Adds a number; returns whether it is new, which one above [`Self::MAX`] never is.
+    /// Adds a number. Returns whether it is new; a number above [`Self::MAX`] is never new.
     fn insert(&mut self, number: u64) -> bool {
         if number > Self::MAX {
             return false;
@@ -372,7 +374,7 @@ impl NumberSet {
         numbers.map(|number| u64::from(self.insert(number))).sum()
     }
 
-    /// The words of this set without the numbers of another one.
+    /// Returns the words of this set without the numbers of another set.
     fn difference(&self, other: &Self) -> impl Iterator<Item = u64> {
         let others = other.words.iter().chain(std::iter::repeat(&0));
         self.words
@@ -385,7 +387,7 @@ impl NumberSet {
         self.difference(other).all(|word| word == 0)
     }
 
-    /// How many numbers are not in the other set, and the first of them.
+    /// Returns how many numbers are not in the other set, and the first of these numbers.
     fn without(&self, other: &Self) -> (u64, Vec<u64>) {
         let count = self
             .difference(other)

@@ -1,4 +1,4 @@
-//! A producer's process: makes records as it is asked to, and tells what becomes of their chunks.
+//! A producer's process: makes records on order, and reports the fate of their chunks.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -17,19 +17,19 @@ use crate::observe::Observation;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
-/// How many records are made without a look at the clock.
+/// The number of records that are made between two looks at the clock.
 const BURST: u64 = 32;
 
-/// How often the end of something is looked for.
+/// How often to check for an end.
 const TICK: Duration = Duration::from_millis(20);
 
-/// How long foreign bytes may take to be confirmed at the end, and what is on disk to be sent on.
+/// How long the end waits until foreign bytes are confirmed and spooled chunks are sent.
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
-/// How many records a thread is to make, and how long that should take.
+/// The number of records that a thread is to make, and the time to spread them over.
 type Share = (u64, Duration);
 
-/// Makes records until it is asked to finish, or to end.
+/// Makes records until an order to finish or a signal comes.
 pub(in crate::commands) fn run(
     args: &VerifyProducerArgs,
     shutdown: &Shutdown,
@@ -59,7 +59,7 @@ pub(in crate::commands) fn run(
         status.map_or(0, |status| status.stats.waiting_chunks)
     };
     loop {
-        // Foreign bytes go with the confirmations that somebody waits for.
+        // A flush makes the medium confirm, and foreign bytes are confirmed along with chunks.
         shipper.flush().ok();
         let is_done = poison.is_done() && waiting_chunks() == 0;
         if is_done || Instant::now() >= by || shutdown.wait_until(Instant::now() + TICK) {
@@ -74,25 +74,26 @@ pub(in crate::commands) fn run(
     Ok(Code::Done)
 }
 
-/// A write beyond the limit of a file's length raises a signal that would end the process. While the
-/// signal is ignored, the write fails, as on a full disk.
+/// Makes a write beyond the limit of a file's length fail, as on a full disk. Without a handler,
+/// the signal of such a write would end the process.
 fn ignore_full_files() -> Result<(), Failure> {
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())
         .map(drop)
         .map_err(|error| Failure::new(Code::Internal, format!("cannot handle signals: {error}")))
 }
 
-/// Bounds the length of the files that this process writes; no bound if it is 0.
+/// Limits the length of the files that this process writes; 0 is no limit.
 fn limit_files(bytes: u64) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
     let maximum = getrlimit(Resource::Fsize).maximum;
     let current = if bytes == 0 { maximum } else { Some(bytes) };
-    // Where this is refused, the disk is not full: the oracle can do without.
+    // If the system refuses the limit, the disk does not become full, and the oracle needs no
+    // fault.
     setrlimit(Resource::Fsize, Rlimit { current, maximum }).ok();
 }
 
-/// Follows orders, and passes records to be made on to the threads.
+/// Follows orders, and passes shares of records to the threads.
 fn obey(seed: u64, shares: Vec<Sender<Share>>, poison: PoisonQueue) -> Result<(), Failure> {
     let mut shares = Some(shares);
     follow_orders(move |order| match order {
@@ -113,7 +114,7 @@ fn obey(seed: u64, shares: Vec<Sender<Share>>, poison: PoisonQueue) -> Result<()
     })
 }
 
-/// Runs the threads to their end; returns how many records they made.
+/// Runs the threads to their end. Returns how many records they made.
 fn emit_all(
     args: &VerifyProducerArgs,
     receivers: Vec<Receiver<Share>>,
@@ -143,7 +144,7 @@ fn emit_all(
     })
 }
 
-/// Makes the records of one thread; returns how many.
+/// Makes the records of one thread. Returns how many it made.
 fn emit(
     seed: u64,
     stream: Stream,
@@ -164,7 +165,7 @@ fn emit(
             shutdown.wait_until(started + wait);
             let burst = BURST.min(records - made);
             for _ in 0..burst {
-                // The controller counts a record that it does not take, with the reason.
+                // The controller counts a record that it refuses, with the reason.
                 let record = Numbered::make(seed, stream, number);
                 shipper.controller.emit(&record);
                 number += 1;

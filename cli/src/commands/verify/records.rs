@@ -1,11 +1,11 @@
-//! What is sent: numbered records and foreign bytes, all of which follow from the seed.
+//! The data of a run: numbered records and foreign bytes, all derived from the seed.
 
 use baler_common::record::Record;
 use serde::{Deserialize, Serialize};
 
 use crate::random::{Random, mix};
 
-/// Texts are cut from this one.
+/// The text from which all texts are cut.
 const LETTERS: &str = "the quick brown fox jumps over the lazy dog and the five boxing wizards jump \
      quickly while a mad boxer shot a quick gloved jab to the jaw of his dizzy opponent";
 
@@ -18,11 +18,11 @@ pub(super) struct Numbered {
     thread: u32,
     /// Dense from 0 in each thread.
     number: u64,
-    /// Of any width.
+    /// A value of any width.
     value: i64,
-    /// Of any length up to 40 bytes.
+    /// A text of at most 40 bytes.
     text: Box<str>,
-    /// Of the seed and the four numbers above.
+    /// The hash of the seed and the four numbers above `value`.
     hash: u64,
 }
 
@@ -44,7 +44,7 @@ pub(super) struct Run {
 }
 
 impl Numbered {
-    /// The record with this number.
+    /// Returns the record with this number.
     pub(super) fn make(seed: u64, stream: Stream, number: u64) -> Self {
         let Stream {
             producer,
@@ -67,7 +67,7 @@ impl Numbered {
         }
     }
 
-    /// The stream and number of the record; nothing if a field is not what it must be.
+    /// Returns the stream and number of the record, or `None` if a field has a wrong value.
     fn identify(&self, seed: u64) -> Option<(Stream, u64)> {
         let stream = Stream {
             producer: self.producer.try_into().ok()?,
@@ -78,7 +78,7 @@ impl Numbered {
     }
 }
 
-/// The unaltered records among `records`, as runs, and how many they are.
+/// Returns the unaltered records among `records` as runs, and their number.
 pub(super) fn runs(seed: u64, records: impl Iterator<Item = Numbered>) -> (Vec<Run>, u64) {
     let (mut runs, mut sound) = (Vec::<Run>::new(), 0);
     for (stream, number) in records.filter_map(|record| record.identify(seed)) {
@@ -95,8 +95,8 @@ pub(super) fn runs(seed: u64, records: impl Iterator<Item = Numbered>) -> (Vec<R
     (runs, sound)
 }
 
-/// Foreign bytes, which must be put aside as they are. Every second piece begins with the magic of a
-/// native chunk, so that decoding gets further.
+/// Returns foreign bytes, which must be put aside as they are. Every second piece begins with the
+/// magic of a native chunk, so that decoding gets further.
 pub(super) fn foreign_bytes(seed: u64, number: u64) -> Vec<u8> {
     let mut random = Random::new(mix(seed ^ 0x706f_6973_6f6e) ^ number);
     let magic: &[u8] = if number.is_multiple_of(2) {

@@ -1,27 +1,27 @@
-//! What the command says at its end.
+//! The report of the command.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What the oracle found. The names are part of the program's interface.
+/// The findings of the oracle. The names are part of the program's interface.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Findings {
-    /// Records that the producers emitted, as far as anybody knows.
+    /// Records that the producers emitted, as far as is known.
     pub(super) offered: u64,
     /// Records that the medium, or a spool, confirmed.
     pub(super) acknowledged: u64,
     /// Records that arrived, each counted once.
     pub(super) delivered: u64,
-    /// Acknowledged and never delivered.
+    /// Records acknowledged and never delivered.
     pub(super) missing: u64,
-    /// Delivered or acknowledged and never issued.
+    /// Records delivered or acknowledged, and never issued.
     pub(super) spurious: u64,
-    /// Delivered with another content.
+    /// Records delivered with another content.
     pub(super) altered: u64,
-    /// Delivered twice in one life of a reader.
+    /// Records delivered twice in one life of a reader.
     pub(super) duplicates_within_reader: u64,
-    /// Delivered by several lives of readers.
+    /// Records delivered by several lives of readers.
     pub(super) duplicates_across_readers: u64,
     /// First deliveries after a later record of their thread, in one life of a reader.
     pub(super) out_of_order: u64,
@@ -31,22 +31,23 @@ pub(super) struct Findings {
     pub(super) dropped: BTreeMap<String, u64>,
     /// Records of `acknowledged` that a spool took.
     pub(super) spooled: u64,
-    /// Records of producers that were killed, of which nobody knows whether they arrived.
+    /// Records of killed producers whose arrival is unknown.
     pub(super) in_doubt: u64,
-    /// Whether every producer's last line adds up, and agrees with what the oracle saw.
+    /// Whether every producer's final report adds up, and agrees with the oracle's counts.
     pub(super) conserved: bool,
     /// Foreign chunks that the medium took.
     pub(super) poisoned: u64,
     /// Different foreign chunks that consumers put aside.
     pub(super) quarantined: u64,
-    /// Foreign chunks that were not put aside byte for byte, and what was put aside without reason.
+    /// Foreign chunks that were not put aside byte for byte, and chunks that were put aside without
+    /// reason.
     pub(super) quarantine_errors: u64,
     pub(super) transport: Transport,
-    /// What is wrong, in words.
+    /// Descriptions of the violations.
     pub(super) violations: Vec<String>,
 }
 
-/// Repetition that the oracle does not see: what processes counted that lived to tell.
+/// Repetitions that the oracle does not see. Processes that ended well counted them.
 #[derive(Debug, Clone, Default, Serialize)]
 pub(super) struct Transport {
     /// Copies of chunks that readers recognised and did not let through.
@@ -61,9 +62,9 @@ pub(super) struct Transport {
 #[derive(Debug, Serialize)]
 pub(super) struct Injected {
     pub(super) fault: String,
-    /// What it was done to, and how.
+    /// The target and details of the fault.
     pub(super) detail: String,
-    /// When, in seconds from the start.
+    /// When it was injected, in seconds from the start.
     pub(super) at_seconds: f64,
     /// How long it lasted, in seconds.
     pub(super) seconds: f64,

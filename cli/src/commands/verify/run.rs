@@ -17,16 +17,16 @@ use crate::output;
 use crate::random::Random;
 use crate::shutdown::Shutdown;
 
-/// In how many ticks the records around one fault are given out: a second and more.
+/// The number of ticks over which the records around one fault are given out: over a second.
 const TICKS: u64 = 60;
 
 /// How long the broker is away at the start.
 const DOWN_AT_START: Duration = Duration::from_millis(1_500);
 
-/// How long a process may take to say that it is ready.
+/// How long a process may take until it reports that it is ready.
 const READY: Duration = Duration::from_secs(30);
 
-/// How long to wait at most for consumers that have no broker, or no part of the medium.
+/// The longest wait for consumers that have no broker, or no part of the medium.
 const AWAY: Duration = Duration::from_secs(600);
 
 /// Faults of processes, which need no control over the endpoint.
@@ -49,9 +49,9 @@ pub(super) struct Run<'a> {
     pub(super) stand: Stand,
     pub(super) fleet: Fleet<'a>,
     pub(super) random: Random,
-    /// How many pieces of foreign bytes were made.
+    /// The number of pieces of foreign bytes that were made.
     pub(super) poisons: u64,
-    /// Records around each fault, and at the end.
+    /// The number of records around each fault, and at the end.
     slice: u64,
     spool: Option<Scratch>,
     pub(super) shutdown: &'a Shutdown,
@@ -59,7 +59,7 @@ pub(super) struct Run<'a> {
     injected: Vec<Injected>,
 }
 
-/// Runs, judges, and tells.
+/// Runs the verification, judges it, and prints the result.
 pub(in crate::commands) fn run(
     args: &VerifyArgs,
     verbose: u8,
@@ -100,7 +100,7 @@ pub(in crate::commands) fn run(
     })
 }
 
-/// The faults that were asked for, each once, as the endpoint can have them.
+/// Returns the chosen faults, each once. The endpoint must support all of them.
 fn chosen(args: &VerifyArgs, stand: &Stand) -> Result<BTreeSet<FaultChoice>, Failure> {
     let mut possible: BTreeSet<_> = ANYWHERE.iter().chain(&stand.faults).copied().collect();
     if args.spool {
@@ -122,7 +122,8 @@ fn chosen(args: &VerifyArgs, stand: &Stand) -> Result<BTreeSet<FaultChoice>, Fai
     Ok(wanted)
 }
 
-/// Each fault once a round, in an order that the seed decides. Those of the start are no part.
+/// Returns each fault once a round, in an order that the seed decides. Faults of the start are left
+/// out.
 fn schedule(faults: &BTreeSet<FaultChoice>, rounds: u16, random: &mut Random) -> Vec<FaultChoice> {
     let later = faults.iter().copied();
     let mut round: Vec<_> = later
@@ -137,13 +138,13 @@ fn schedule(faults: &BTreeSet<FaultChoice>, rounds: u16, random: &mut Random) ->
 }
 
 impl Run<'_> {
-    /// How many records one overflow makes.
+    /// Returns the number of records that one overflow makes.
     pub(super) fn burst(&self) -> u64 {
         let most = (self.stand.window / 4).min(200_000);
         (self.slice / 2).clamp(1, most)
     }
 
-    /// The folder with segments that a producer writes to.
+    /// Returns the folder with segments that a producer writes to.
     pub(super) fn folder(&self, producer: u16) -> Option<PathBuf> {
         let name = producer.to_string();
         match (&self.spool, &self.stand.folders) {
@@ -197,7 +198,7 @@ impl Run<'_> {
     /// Starts the broker, every consumer, then every producer.
     fn begin(&mut self, down_at_start: bool) -> Result<(), Failure> {
         if down_at_start {
-            // Kafka's mock is up from its beginning.
+            // Kafka's mock is running from its beginning, so it must be stopped.
             self.with_medium(|medium| medium.end(true)).ok();
         } else {
             self.start_broker()?;
@@ -230,7 +231,7 @@ impl Run<'_> {
         Err(Failure::new(Code::Unavailable, message))
     }
 
-    /// Starts a broker of the stand's own.
+    /// Starts the stand's own broker.
     fn start_broker(&mut self) -> Result<(), Failure> {
         match self.stand.medium {
             Some(_) => self.with_medium(|medium| medium.start()),
@@ -238,8 +239,8 @@ impl Run<'_> {
         }
     }
 
-    /// Waits until everything is given out, ends all producers in good order, and waits until
-    /// everything acknowledged has arrived.
+    /// Waits until all records are given out, ends all producers cleanly, and waits until all
+    /// acknowledged records have arrived.
     fn drain(&mut self) -> Result<(), Failure> {
         if !self.wait_for(|fleet| fleet.planned == 0) {
             let message = "not all records could be given to producers in time";
@@ -260,7 +261,7 @@ impl Run<'_> {
         self.interrupted()
     }
 
-    /// Sends one more record by each producer; returns whether they arrive.
+    /// Sends one more record from each producer. Returns whether they arrive.
     fn pass_fresh_records(&mut self) -> Result<bool, Failure> {
         let producers = 0..self.fleet.count(Role::Producer);
         for number in producers.clone() {
@@ -272,12 +273,12 @@ impl Run<'_> {
             let mut lives = producers.clone().map(|it| fleet.life(Role::Producer, it));
             lives.all(|life| fleet.oracle.has_arrived(life))
         });
-        // Copies, and records that nobody sent, may still follow. They are judged, too.
+        // Copies and spurious records may still follow. They are judged, too.
         self.wait_for(|fleet| fleet.oracle.is_at_end());
         Ok(passed)
     }
 
-    /// Waits until a condition holds; returns whether it does. Gives up when no chunk moved for
+    /// Waits until a condition holds. Returns whether it does. Gives up when no chunk moved for
     /// `--patience` while every consumer had its broker and its part of the medium.
     fn wait_for(&mut self, mut holds: impl FnMut(&mut Fleet<'_>) -> bool) -> bool {
         let start = Instant::now();
@@ -296,7 +297,7 @@ impl Run<'_> {
         held
     }
 
-    /// Notes a fault that was over just now.
+    /// Records a fault that has just ended.
     fn injected(&mut self, fault: FaultChoice, detail: String, at: Duration) {
         let injected = Injected {
             fault: fault.name(),
@@ -316,7 +317,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// What was found, and whether the promise held. The names are part of the program's interface.
+    /// Returns the findings as JSON, and whether the promise held. The names are part of the
+    /// program's interface.
     fn document(self, fresh_record_passed: bool, order_promised: bool) -> (Value, bool) {
         let mut faults = BTreeMap::<_, u64>::new();
         for injected in &self.injected {
@@ -349,7 +351,7 @@ impl Run<'_> {
     }
 }
 
-/// The endpoint without its secrets; those that are set up here have none.
+/// Returns the endpoint without its secrets. The endpoints that are set up here have none.
 fn shown(to: &str) -> String {
     if to.contains("://") {
         endpoint::shown(to)

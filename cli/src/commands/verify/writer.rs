@@ -1,4 +1,4 @@
-//! A writer that tells what becomes of every chunk, before its owner learns of it.
+//! A writer that reports the fate of every chunk, before its owner learns it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,16 +15,16 @@ use baler_common::transport::{
 use super::messages::{Event, tell};
 use super::records::{Numbered, runs};
 
-/// Foreign bytes that are to be sent among the chunks; clones share them.
+/// Foreign bytes to send among the chunks. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct PoisonQueue {
     waiting: Arc<Mutex<VecDeque<Vec<u8>>>>,
-    /// How many are not confirmed yet, the waiting ones included.
+    /// The number of pieces that are not confirmed yet, including the waiting ones.
     open: Arc<AtomicU64>,
 }
 
 impl PoisonQueue {
-    /// Appends foreign bytes; they go with the next chunk.
+    /// Appends foreign bytes, which go with the next chunk.
     pub(super) fn push(&self, bytes: Vec<u8>) {
         self.open.fetch_add(1, Ordering::AcqRel);
         self.lock().push_back(bytes);
@@ -40,8 +40,8 @@ impl PoisonQueue {
     }
 }
 
-/// Tells the oracle of each chunk: before it is offered for the first time, and, when the medium has
-/// confirmed it, before the owner knows.
+/// Reports each chunk to the oracle: before its first offer, and after its confirmation before the
+/// owner learns it.
 ///
 /// It gives the chunks tickets of its own, so that foreign bytes can go among them.
 pub(super) struct RecordingWriter {
@@ -49,11 +49,11 @@ pub(super) struct RecordingWriter {
     records: Records,
 }
 
-/// What is known of the chunks that go through.
+/// The state of the chunks that pass through.
 struct Records {
     seed: u64,
     decoder: ChunkDecoder,
-    /// What the inner writer has, by its ticket.
+    /// The chunks and foreign bytes that the inner writer has, by its tickets.
     in_flight: HashMap<u64, InFlight>,
     next_ticket: u64,
     /// The owner's tickets of chunks that were offered and are neither confirmed nor refused.
@@ -68,7 +68,7 @@ enum InFlight {
 }
 
 impl RecordingWriter {
-    /// Tells of everything that goes through it to `inner`.
+    /// Creates a writer that reports everything it passes to `inner`.
     pub(super) fn new(inner: Box<dyn ChunkWriter>, seed: u64, poison: PoisonQueue) -> Self {
         let records = Records {
             seed,
@@ -83,7 +83,7 @@ impl RecordingWriter {
 }
 
 impl Records {
-    /// Tells which records a chunk has, the first time that it is offered.
+    /// Reports the records of a chunk at its first offer.
     fn announce(&mut self, chunk: &Chunk) {
         if !self.offered.insert(chunk.ticket) {
             return;
@@ -103,7 +103,7 @@ impl Records {
         self.next_ticket
     }
 
-    /// Sends the foreign bytes that wait, as far as the medium takes them.
+    /// Sends the waiting foreign bytes, as far as the medium accepts them.
     fn send_poison(&mut self, inner: &mut dyn ChunkWriter) -> Result<(), RejectReason> {
         loop {
             let Some(bytes) = self.poison.lock().pop_front() else {
@@ -137,7 +137,8 @@ impl Records {
         }
     }
 
-    /// Tells what became of a chunk, and names it as its owner does; nothing for foreign bytes.
+    /// Reports the outcome of a chunk. Returns it with the owner's ticket, or `None` for foreign
+    /// bytes.
     fn confirmed(&mut self, confirmation: DeliveryReport) -> Option<DeliveryReport> {
         let DeliveryReport { ticket, outcome } = confirmation;
         let is_lost = matches!(&outcome, Outcome::Refused(error) if !error.is_retryable());
@@ -172,8 +173,8 @@ impl Records {
         }
     }
 
-    /// What the inner writer has is in doubt: foreign bytes go again here, chunks come again from
-    /// their owner.
+    /// Forgets the chunks of the inner writer, whose fate is unknown. Foreign bytes are queued
+    /// again here; the owner sends its chunks again.
     fn forget(&mut self) {
         let in_flight = self.in_flight.drain().filter_map(|(_, sent)| match sent {
             InFlight::Poison(bytes) => Some(bytes),

@@ -15,7 +15,7 @@ fn deployed(path: &str) -> PathBuf {
         .join(path)
 }
 
-/// The names of metrics in an expression.
+/// Returns the names of metrics in an expression.
 fn names(expression: &str) -> BTreeSet<&str> {
     let words =
         expression.split(|character: char| !character.is_ascii_alphanumeric() && character != '_');
@@ -33,15 +33,15 @@ fn assert_exported(expression: &str) {
     }
 }
 
-/// Lag is added up over lanes, of which the largest figure counts: consumers of one queue all tell
-/// of it.
+/// Asserts that lag is summed over lanes, with the largest figure of each lane: all consumers of
+/// one queue report its lag.
 fn assert_lag_counts_once(expression: &str) {
     let counted = "max by (job, lane) (baler_lane_lag_chunks";
     let rest = expression.replace(counted, "");
     assert!(!rest.contains("lag_chunks"), "{expression}");
 }
 
-/// Every object of a document, at any depth.
+/// Collects every object of a document, at any depth.
 fn objects<'a>(value: &'a Value, found: &mut Vec<&'a serde_json::Map<String, Value>>) {
     match value {
         Value::Object(object) => {
@@ -77,7 +77,7 @@ fn dashboard_can_be_imported_and_shows_metrics_that_are_exported() {
             shown.extend(names(expression).into_iter().map(str::to_owned));
         }
     }
-    // What people look for first must be somewhere on it.
+    // The figures that users look for first must be on it.
     for name in [
         "baler_records_delivered_total",
         "baler_chunks_closed_total",

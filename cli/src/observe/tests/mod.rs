@@ -1,4 +1,4 @@
-//! What a server tells over HTTP: strict text, health, taps, and bounds.
+//! The answers of a server over HTTP: strict text, health, taps, and bounds.
 
 mod deployed;
 
@@ -45,7 +45,7 @@ fn serve(observed: &Arc<Observed>, taps: Taps) -> Server {
     Server::start(SocketAddr::from(([127, 0, 0, 1], 0)), service).unwrap()
 }
 
-/// Status, content type, body.
+/// Returns the status, the content type and the body of an answer.
 fn get(server: &Server, path: &str) -> (u16, String, String) {
     let config = ureq::Agent::config_builder().http_status_as_error(false);
     let agent = ureq::Agent::new_with_config(config.build());
@@ -59,7 +59,7 @@ fn get(server: &Server, path: &str) -> (u16, String, String) {
     (response.status().as_u16(), content_type, body)
 }
 
-/// The value of a series without labels.
+/// Returns the value of a series without labels.
 fn value(text: &str, name: &str) -> f64 {
     let line = text
         .lines()
@@ -142,7 +142,7 @@ fn exposition_is_strict_and_holds_only_metrics_of_the_list() {
         };
         assert_eq!(kind, metric.kind, "{}", metric.name);
     }
-    // What only some media tell is absent here; all else is there.
+    // Metrics that only some media report are absent here. All others are present.
     let absent = [
         "baler_reader_connected",
         "baler_lanes_assigned",
@@ -186,14 +186,15 @@ fn lag_of_a_lane_that_several_tell_of_counts_once() {
     observed.add(Box::new(Behind(&[("0", 5), ("1", 7)])));
     observed.add(Box::new(Behind(&[("2", 11)])));
     assert_eq!(value(&observed.metrics(), "baler_lag_chunks"), 23.0);
-    // Three consumers of a queue: each tells what waits there, and what it has itself.
+    // Three consumers of a queue: each reports the chunks that wait there, and the chunks that it
+    // holds.
     for behind in [&[("queue", 101)], &[("queue", 107)], &[("queue", 100)]] {
         observed.add(Box::new(Behind(behind)));
     }
     assert_eq!(value(&observed.metrics(), "baler_lag_chunks"), 130.0);
 }
 
-/// Lets Prometheus's own tool judge.
+/// Checks the text with Prometheus's own tool.
 fn promtool(text: &str) {
     let mut child = Command::new("promtool")
         .args(["check", "metrics"])
@@ -259,7 +260,7 @@ fn readiness_fails_while_the_medium_is_away_and_while_draining() {
         (200, "application/json"),
         "{body}"
     );
-    // A port that nobody listens on.
+    // A port on which no process listens.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()

@@ -22,7 +22,7 @@ fn losses_of_one_reason_are_told_together() {
     drop(state);
     watch.tell_lost(false);
     assert!(watch.lock().lost.is_empty());
-    // The next ones wait for their time, or the end.
+    // Further losses wait for their time, or for the end.
     watch.told(&lost(10));
     watch.tell_lost(false);
     assert_eq!(watch.lock().lost.len(), 1);

@@ -1,5 +1,5 @@
-//! Many senders of Kieker before a relay with a spool: what was accepted arrives, also when the broker
-//! is away; what a relay that is killed loses is what the README of the connector says.
+//! Many senders of Kieker before a relay with a spool. Accepted records arrive, even if the broker
+//! is away. A killed relay loses only the records that the README of the connector names.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
@@ -17,7 +17,7 @@ use crate::observability::{get, sum};
 use crate::relay::{RelayProcess, receive};
 use crate::support::{json_lines, wait_for};
 
-/// How many records have one id of a trace.
+/// The number of records with the same trace id.
 const TRACE_RECORDS: u64 = 10;
 
 /// A socket writer of Kieker, whose records are numbered.
@@ -29,8 +29,8 @@ struct KiekerSender {
 }
 
 impl KiekerSender {
-    /// Connects. In turn: a writer in Java, which counts UTF-16 units; one in C, which counts bytes;
-    /// and one in Python, whose ids begin at 1.
+    /// Connects as one of three writers in turn: a writer in Java, which counts UTF-16 units; one
+    /// in C, which counts bytes; and one in Python, whose ids begin at 1.
     fn connect(relay: &RelayProcess, number: usize) -> Self {
         let address = relay.uri.trim_start_matches("tcp://");
         let mut sender = Self {
@@ -55,7 +55,8 @@ impl KiekerSender {
         sender
     }
 
-    /// Sends records: their number is the time of entry, and of the trace the tens.
+    /// Sends records. A record's number is its time of entry. The number divided by `TRACE_RECORDS`
+    /// is its trace id.
     fn send(&mut self, records: u64) {
         let mut bytes = Vec::new();
         for number in self.records..self.records + records {
@@ -74,8 +75,8 @@ impl KiekerSender {
     }
 }
 
-/// Asserts that the lines are these many records of each sender, each once and in order, and that each
-/// trace has an id that no other has.
+/// Asserts that the lines are this number of records of each sender, each once and in order. Each
+/// trace has an id that no other trace has.
 fn assert_complete(text: &str, senders: usize, records: u64) {
     let mut numbers: BTreeMap<String, Vec<u64>> = BTreeMap::new();
     let mut ids: BTreeMap<(String, u64), i64> = BTreeMap::new();
@@ -104,7 +105,7 @@ fn assert_complete(text: &str, senders: usize, records: u64) {
     assert_eq!(unique.len(), ids.len(), "an id of two traces");
 }
 
-/// A relay from senders of Kieker, with a spool in this folder.
+/// Starts a relay from senders of Kieker, with a spool in this folder.
 fn start_relay(to: &str, folder: &Path, flags: &[&str]) -> RelayProcess {
     let spool = folder.join("spool");
     let mut all = vec!["--spool", spool.to_str().unwrap(), "--spool-after", "50ms"];
@@ -113,7 +114,7 @@ fn start_relay(to: &str, folder: &Path, flags: &[&str]) -> RelayProcess {
     RelayProcess::start(from, to, folder, &all)
 }
 
-/// 100 senders, before, while and after a broker is away for ten seconds.
+/// Runs 100 senders before, while and after a broker is away for ten seconds.
 fn nothing_is_lost_while_away(
     to: &str,
     from: &str,
@@ -174,7 +175,8 @@ fn nothing_of_100_senders_of_kieker_is_lost_while_kafka_is_away() {
     nothing_is_lost_while_away(&topic, &from, leave, come_back);
 }
 
-/// What is in the spool arrives. What the relay did not read is lost, though TCP took it.
+/// Records in the spool arrive. Records that the relay did not read are lost, even if TCP took
+/// them.
 #[test]
 fn a_killed_relay_of_senders_of_kieker_loses_what_it_had_not_spooled_and_nothing_else() {
     const SENDERS: usize = 20;

@@ -2,10 +2,10 @@
 //!
 //! README.md -> its blocks of shell -> bash, each in a folder of its own that looks like a clone
 //!
-//! The blocks run in a network of their own, so that `localhost` has nobody but the private brokers:
-//! RabbitMQ at port 5672, Kafka's mock at 9092, both those of other tests. On their PATH are the
-//! built `baler`, and a `cargo` that runs what is built instead of building it for release.
-//! A block below a comment of [`NOT_RUN`] and a reason is listed and not run.
+//! The blocks run in a network of their own, so that `localhost` has only the private brokers of
+//! other tests: RabbitMQ at port 5672, Kafka's mock at 9092. Their PATH has the built `baler`, and
+//! a `cargo` that runs the built programs instead of building them for release. A block below a
+//! comment of [`NOT_RUN`] and a reason is listed and not run.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ use baler_faults::RabbitMqNode;
 
 use crate::support::{command, wait_for, workspace};
 
-/// How the line above a block begins that is not run; the reason follows.
+/// The beginning of the line above a block that is not run; the reason follows.
 const NOT_RUN: &str = "<!-- Not run by the tests: ";
 
 /// How long a block may take, unoptimised and beside other tests.
@@ -56,7 +56,7 @@ struct Block {
     /// File and line.
     place: String,
     script: String,
-    /// Why it is not run.
+    /// The reason why it is not run.
     not_run: Option<String>,
 }
 
@@ -123,7 +123,7 @@ fn a_command_that_fails_is_found_and_nothing_stays_behind() {
     });
 }
 
-/// The blocks of all READMEs, in the order of their paths.
+/// Returns the blocks of all READMEs, in the order of their paths.
 fn blocks() -> Vec<Block> {
     let root = fs::canonicalize(workspace("")).unwrap();
     let mut readmes = Vec::new();
@@ -225,7 +225,7 @@ fn run_block(block: &Block) -> Result<(), String> {
             None => thread::park_timeout(Duration::from_millis(20)),
         }
     };
-    // What it left in the background goes with it.
+    // Processes that it left in the background end with it.
     let group = format!("-{}", bash.id());
     let kill = Command::new("kill")
         .args(["-s", "KILL", "--", &group])

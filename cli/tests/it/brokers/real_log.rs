@@ -17,14 +17,14 @@ use crate::support::{Background, command, json, json_lines, real_log, wait_for};
 #[cfg(feature = "kafka")]
 const KAFKA: &str = "partition_by=round_robin&create_topic=4,1";
 
-/// A queue or topic that nobody used before.
+/// Returns the name of a queue or topic that no test used before.
 fn fresh_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     format!("real-log-{}-{}", std::process::id(), now.as_nanos())
 }
 
-/// A consumer whose output nobody reads: it stops in the middle of its share, since a pipe holds
-/// 64 KiB and the log has 2 MiB of JSON.
+/// A consumer with an output that no process reads. It stops in the middle of its share, since a
+/// pipe holds 64 KiB and the log has 2 MiB of JSON.
 struct Doomed(Child);
 
 impl Doomed {
@@ -35,7 +35,7 @@ impl Doomed {
         Self(child.spawn().unwrap())
     }
 
-    /// Waits for its first record, kills it, and yields what it had written.
+    /// Waits for its first record, kills it, and returns its output.
     fn die(mut self) -> String {
         let mut pipe = BufReader::new(self.0.stdout.take().unwrap());
         let mut text = String::new();
@@ -63,7 +63,7 @@ fn consumer(uri: &str, output: &Path) -> Background {
     Background::start(&[args.as_slice(), &["--output", output]].concat())
 }
 
-/// Adds records by their identity; how many were there before.
+/// Adds records by their identity. Returns how many were there before.
 fn collect(records: &mut BTreeMap<(u64, u64), Value>, lines: Vec<Value>) -> usize {
     let mut copies = 0;
     for mut record in lines {
@@ -85,7 +85,7 @@ fn whole_lines(path: &Path) -> Vec<Value> {
     json_lines(whole)
 }
 
-/// The log to so many consumers, of which the first is killed midway.
+/// Sends the log to this number of consumers, and kills the first one midway.
 fn arrives_whole(uri: &str, consumers: usize) {
     let folder = tempfile::tempdir().unwrap();
     let doomed = Doomed::start(uri);

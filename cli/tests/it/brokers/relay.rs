@@ -1,5 +1,5 @@
-//! Relays between applications and brokers: nothing is lost, altered or out of order, whoever is
-//! away, killed or asked to end.
+//! Relays between applications and brokers: nothing is lost, altered or out of order if a process
+//! is away, killed or asked to end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -14,7 +14,7 @@ use crate::real_log::expected;
 use crate::relay::{RelayProcess, adds_up, generate, receive};
 use crate::support::{Background, file_uri, json as run_json, json_lines, real_log, wait_for};
 
-/// Where applications send to.
+/// The address to which applications send.
 const LOCAL: &str = "tcp://127.0.0.1:0";
 
 /// Sends the log, 20 records a chunk.
@@ -25,7 +25,7 @@ fn send_log(to: &str) {
     assert_eq!(run_json(&send)["delivered"], expected().len());
 }
 
-/// What is received from here is the log, in its order.
+/// Asserts that the records from here are the log, in its order.
 fn is_the_log(from: &str, folder: &Path) {
     let text = receive_count(from, folder, expected().len()).succeed_with_text();
     let mut records = json_lines(&text);
@@ -35,19 +35,19 @@ fn is_the_log(from: &str, folder: &Path) {
     assert!(records == expected(), "{from} has other records");
 }
 
-/// A receiver that ends after so many records.
+/// A receiver that ends after a number of records.
 pub(super) struct Counting {
     process: Background,
     output: std::path::PathBuf,
 }
 
 impl Counting {
-    /// Whether a record came.
+    /// Whether a record has arrived.
     pub(super) fn has_output(&self) -> bool {
         fs::metadata(&self.output).is_ok_and(|file| file.len() > 0)
     }
 
-    /// Waits for an end with code 0; what it wrote.
+    /// Waits for an end with code 0. Returns its output.
     pub(super) fn succeed_with_text(self) -> String {
         self.process.succeed();
         fs::read_to_string(self.output).unwrap()
@@ -70,7 +70,7 @@ pub(super) fn receive_count(from: &str, folder: &Path, records: usize) -> Counti
 /// Epoch and lane; sequence and index.
 type Lanes = BTreeMap<String, Vec<(u64, u64)>>;
 
-/// Who the records are, as they came.
+/// Returns the identities of the records, in order of arrival.
 fn identities(text: &str) -> Lanes {
     let mut lanes = Lanes::new();
     for line in json_lines(text) {
@@ -83,7 +83,7 @@ fn identities(text: &str) -> Lanes {
     lanes
 }
 
-/// Exactly these: so many records in chunks of 100, each once, in the order of its lane.
+/// Asserts this number of records in chunks of 100, each once, in the order of its lane.
 pub(super) fn is_exact(text: &str, records: u64) {
     let lanes = identities(text);
     let mut total = 0;
@@ -121,7 +121,7 @@ fn the_log_passes_from_tcp_through_rabbitmq_to_kafka_and_on_into_a_folder() {
     let (summary, code) = first.end();
     assert_eq!((code, &summary["identities_made"]), (0, &json!(0)));
     let chunks = summary["forwarded"].as_u64().unwrap();
-    // Its confirmations come after what the receiver has seen.
+    // Its confirmations come after the records that the receiver has seen.
     second.signal("TERM");
     let summary: Value = serde_json::from_str(&second.succeed()).unwrap();
     adds_up(&summary);
@@ -183,7 +183,7 @@ fn applications_finish_while_rabbitmq_is_down_and_everything_arrives_once_it_is_
         (&report["delivered"], &report["dropped"]),
         (&json!(20_000), &json!({}))
     );
-    // It stands in for the broker: of use, and not as it should be.
+    // The spool stands in for the broker: the relay is ready, but degraded.
     let metrics = wait_for("an address", || fs::read_to_string(&port).ok());
     let (status, body) = get(&metrics, "/readyz");
     let health: Value = serde_json::from_str(&body).unwrap();
@@ -250,7 +250,7 @@ fn nothing_is_lost_when_a_relay_to_rabbitmq_is_killed_in_mid_stream() {
         "not in mid-stream: {summary}"
     );
     assert_eq!((code, &summary["given_back"]), (0, &json!(0)), "{summary}");
-    // What is left are copies, if anything.
+    // Only copies may be left.
     receive(&queue, &path("rest"));
     let rest = fs::read_to_string(path("rest").join("records.jsonl")).unwrap();
     let known = identities(&text);

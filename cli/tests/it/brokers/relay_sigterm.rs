@@ -10,10 +10,11 @@ use crate::relay::{RelayProcess, adds_up};
 use crate::sigterm::{Broker, Other, STATES, generate_for_ever, terminate};
 use crate::support::wait_for;
 
-/// Where applications send to.
+/// The address to which applications send.
 const LOCAL: &str = "tcp://127.0.0.1:0";
 
-/// Figures that are the same at so many looks, each some milliseconds after the one before, stay.
+/// Figures that are the same at this number of looks, each some milliseconds after the one before,
+/// stay the same.
 const STUCK_LOOKS: u32 = 30;
 
 #[test]
@@ -33,7 +34,7 @@ fn a_relay_to_rabbitmq_ends_in_time_and_adds_up() {
     }
 }
 
-/// A relay to this queue, asked to end while the broker is in this state.
+/// Runs a relay to this queue, and asks it to end while the broker is in this state.
 fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool: bool) {
     let disk = folder.join("spool");
     let deadline = state.deadline_text();
@@ -58,8 +59,8 @@ fn ends(broker: &RabbitMqNode, state: Broker, queue: &str, folder: &Path, spool:
         wait_for("chunks", || (figure(sent) > 10.0).then_some(()));
         let frozen = broker.set(state);
         if state != Broker::Up {
-            // The load is on: what comes now cannot leave. What was confirmed before may still arrive,
-            // and then nothing would wait for a moment.
+            // The load is on, and new chunks cannot leave. Confirmations of earlier chunks may
+            // still arrive; for a moment, no chunk would then wait.
             let (mut confirmed, mut looks) = (f64::NAN, 0);
             wait_for("chunks to wait", || {
                 let before = std::mem::replace(&mut confirmed, figure(sent));

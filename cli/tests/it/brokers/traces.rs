@@ -34,7 +34,7 @@ impl Dice {
     }
 }
 
-/// The operations and depths of a trace, in order of entry: 1 to 40 levels.
+/// Returns the operations and depths of a trace, in order of entry: 1 to 40 levels.
 fn calls(number: u64) -> Vec<(u64, i32)> {
     let mut dice = Dice(number);
     // One in twenty goes straight down.
@@ -60,7 +60,8 @@ fn calls(number: u64) -> Vec<(u64, i32)> {
     calls
 }
 
-/// The trace before each eighth one calls it, in another process: its id has the same lane group.
+/// Returns the id of a trace. The trace before each eighth one calls it in another process, so both
+/// ids have the same lane group.
 fn id(number: u64) -> i64 {
     let id = match number % 8 {
         7 => (number - 1) ^ (1 << 24) ^ (1 << 40),
@@ -138,7 +139,7 @@ const MANY: Plan = Plan {
     idle: "60s",
 };
 
-/// A consumer with results of its own.
+/// Starts a consumer with results of its own.
 fn consumer(uri: &str, partial: &Path, plan: Plan) -> Background {
     let partial = partial.to_str().unwrap();
     let args = ["analyze", "--from", uri, "--follow", "--partial", partial];
@@ -151,7 +152,7 @@ fn consumer(uri: &str, partial: &Path, plan: Plan) -> Background {
     Background::start(&[&args[..], &times, &["--format", "json"]].concat())
 }
 
-/// Sends so many traces, kills the first consumer in the middle, and compares every tree.
+/// Sends this number of traces, kills the first consumer in the middle, and compares every tree.
 fn every_tree_is_exact(
     plan: Plan,
     consumers: &[String; CONSUMERS],
@@ -233,7 +234,7 @@ fn every_tree_is_exact(
     );
 }
 
-/// Compares a trace with the tree that is known; its depth.
+/// Compares a trace with the known tree. Returns its depth.
 fn compare(closed: &ClosedTrace, operations: &Operations) -> i32 {
     let trace = &closed.trace;
     let number = match u64::try_from(trace.id).unwrap() {

@@ -1,4 +1,4 @@
-//! Every kind of violation is told and counted, and nothing else is.
+//! Every kind of violation is reported and counted, and nothing else is.
 
 use super::*;
 
@@ -46,7 +46,7 @@ fn processed(first: u64, count: u64, redelivered: bool) -> Event {
     }
 }
 
-/// Ten chunks of ten records, offered and acknowledged.
+/// Returns an oracle with ten chunks of ten records, offered and acknowledged.
 fn sent() -> Oracle {
     let mut oracle = Oracle::default();
     for sequence in 0..10 {
@@ -71,7 +71,7 @@ fn deliver(oracle: &mut Oracle, number: u16, chunks: impl IntoIterator<Item = u6
     }
 }
 
-/// Only this may be wrong.
+/// Asserts that only this is wrong.
 fn assert_only(findings: &Findings, wrong: &str) {
     let counts = [
         ("missing", findings.missing),

@@ -20,48 +20,49 @@ const FAULTS: &[FaultChoice] = &[
     FaultChoice::Rebalance,
 ];
 
-/// Two of three brokers may be down at a time, or all.
+/// The number of brokers: three. Two of them, or all, may be down at a time.
 const BROKERS: NonZeroU16 = NonZeroU16::MIN.saturating_add(2);
 
 const PARTITIONS: u16 = 4;
 
 const GROUP: &str = "verify";
 
-/// All producers may share one partition, of which the mock keeps
-/// [`EmbeddedCluster::RETAINED_BYTES`]: so many records are far less.
+/// The maximum number of records in flight. All producers may share one partition, of which the
+/// mock keeps [`EmbeddedCluster::RETAINED_BYTES`]; this many records need far less.
 const WINDOW: u64 = 40_000;
 
-/// What makes a run quick, and the mock keep to Kafka's rules.
+/// Settings that make a run quick, and the mock follow Kafka's rules.
 const DEFAULTS: &[(&str, &str)] = &[
     ("group.id", GROUP),
-    // Longer than it takes to notice a half-open connection: when chunks time out, later ones that
-    // did not may arrive before them (see the connector).
+    // Longer than it takes to notice a half-open connection. If chunks time out, later chunks may
+    // arrive before them (see the connector).
     ("message.timeout.ms", "20000"),
-    // The mock does not check sequence numbers as a broker does: of several requests in
-    // flight it takes a later one although the first one failed, and order is lost.
+    // Unlike a broker, the mock does not check sequence numbers. With several requests in flight,
+    // it takes a later request after the first one failed, and order is lost.
     ("max.in.flight.requests.per.connection", "1"),
-    // How long an unanswered request to join is waited for.
+    // How long to wait for the answer to a join request.
     ("max.poll.interval.ms", "8000"),
     ("auto.commit.interval.ms", "200"),
 ];
 
-/// A cluster, and what clients are told of it.
+/// A cluster, and the proxies that clients connect to.
 struct Kafka {
     cluster: EmbeddedCluster,
-    /// Before producers, with every harm.
+    /// The proxy for producers, which does every harm.
     proxy: KafkaProxy,
-    /// Before consumers, only slow or still: a member whose connection ends while the group forms
-    /// makes the mock fail an assertion (`!member->resp` in rdkafka_mock_cgrp.c), which ends this
-    /// process.
+    /// The proxy for consumers, which is only slow or frozen. If a member's connection ends while
+    /// the group forms, the mock fails an assertion (`!member->resp` in rdkafka_mock_cgrp.c). That
+    /// would end this process.
     calm: KafkaProxy,
     topic: String,
     /// The brokers that are down.
     down: Vec<i32>,
-    /// Whose turn it is.
+    /// The broker whose turn it is.
     turn: i32,
 }
 
-/// The endpoint. `rest` is what follows the scheme: the topic, and settings of librdkafka.
+/// Sets up the endpoint. `rest` is the part after the scheme: the topic, and settings of
+/// librdkafka.
 pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
     let (topic, settings) = name_and_settings(rest, DEFAULTS);
     let cluster = EmbeddedCluster::with_brokers(BROKERS).map_err(broken)?;
@@ -98,7 +99,7 @@ impl Kafka {
         self.turn
     }
 
-    /// As brokers do with clients that exceed their quotas.
+    /// Delays clients as brokers do when clients exceed their quotas.
     fn hold_back(&self, time: Duration) {
         for proxy in [&self.proxy, &self.calm] {
             proxy.set_throttle(time);
@@ -134,7 +135,7 @@ impl Medium for Kafka {
 
     fn end(&mut self, kill: bool) -> Result<(), Failure> {
         if kill {
-            // All of them at once: partitions have no leader.
+            // All brokers go down at once, so that partitions have no leader.
             for broker in self.cluster.brokers() {
                 self.cluster.broker_down(broker).map_err(broken)?;
                 self.down.push(broker);

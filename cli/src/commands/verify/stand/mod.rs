@@ -20,25 +20,25 @@ use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::random::Random;
 
-/// How long it may take to connect to an endpoint of the user's.
+/// How long connecting to the user's endpoint may take.
 const REACH: Duration = Duration::from_secs(10);
 
 /// An endpoint under test.
 pub(super) struct Stand {
-    /// Where each producer sends to.
+    /// The URIs that producers send to.
     pub(super) producer_uris: Vec<String>,
-    /// Where each consumer reads from.
+    /// The URIs that consumers read from.
     pub(super) consumer_uris: Vec<String>,
-    /// The faults that it can have, besides those of processes.
+    /// The faults that it can have, besides faults of processes.
     pub(super) faults: Vec<FaultChoice>,
-    /// Whether several consumers get what they get in order. Those of one queue do not, since what
-    /// one of them had is given to another when its connection ends.
+    /// Whether each of several consumers gets its records in order. Consumers of one queue do not:
+    /// when a connection ends, its chunks go to another consumer.
     pub(super) orders_competitors: bool,
-    /// How many records may be on their way.
+    /// The maximum number of records in flight.
     pub(super) window: u64,
-    /// Where each producer has a folder of segments with its number.
+    /// The folder that has a numbered folder of segments for each producer.
     pub(super) folders: Option<Scratch>,
-    /// What can be broken.
+    /// The network and broker that can be broken, if any.
     pub(super) medium: Option<Box<dyn Medium>>,
 }
 
@@ -47,35 +47,35 @@ pub(super) trait Medium: Send {
     /// Harms the network that all connections go through.
     fn network(&self, harm: Harm);
 
-    /// Starts the broker, as it was left.
+    /// Starts the broker with the state that it had at its end.
     fn start(&mut self) -> Result<(), Failure>;
 
-    /// Ends the broker, in good order or not.
+    /// Ends the broker, cleanly or by a kill.
     fn end(&mut self, kill: bool) -> Result<(), Failure>;
 
-    /// Does what takes its time before a fault, so that the fault meets records on their way.
+    /// Makes slow preparations before a fault, so that the fault meets records in flight.
     fn prepare(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Begins a fault of this medium alone; says what was done.
+    /// Begins a fault that only this medium has. Returns a description of it.
     fn begin(&mut self, fault: FaultChoice, _random: &mut Random) -> Result<String, Failure> {
         Err(broken(format_args!("{} is not known here", fault.name())))
     }
 
-    /// Ends what was begun.
+    /// Ends a fault that was begun.
     fn heal(&mut self, _fault: FaultChoice) -> Result<(), Failure> {
         Ok(())
     }
 }
 
 impl Stand {
-    /// How many consumers it has, but for those that join for a while.
+    /// Returns the number of consumers, without consumers that join for a while.
     pub(super) fn consumers(&self) -> u16 {
         u16::try_from(self.consumer_uris.len()).unwrap_or(u16::MAX)
     }
 
-    /// Folders in the temporary folder: consumer i follows what producer i writes.
+    /// Sets up folders in the temporary folder: consumer i follows the folder of producer i.
     fn of_folders(args: &VerifyArgs) -> Result<Self, Failure> {
         let scratch = Scratch::new()?;
         let uris = |settings: &str| {
@@ -94,13 +94,13 @@ impl Stand {
         })
     }
 
-    /// An endpoint of the user's, whose broker is not ours to harm.
+    /// Returns the user's own endpoint, whose broker must not be harmed.
     fn of_user(args: &VerifyArgs) -> Result<Self, Failure> {
         let mut writer = endpoint::writer(&args.to)?.writer;
-        // One process alone can listen on an address, or follow a folder.
+        // Only one process can listen on an address, or follow a folder.
         let has_one_reader = args.to.starts_with("tcp") || args.to.starts_with("file:");
         if !has_one_reader {
-            // That nobody is there is no broken promise.
+            // An endpoint that does not answer is not a broken promise, so it is reported first.
             let reached = writer.reopen(Instant::now() + REACH);
             writer.close(Instant::now() + REACH);
             reached?;
@@ -121,21 +121,21 @@ impl Stand {
     }
 }
 
-/// What is done to a network.
+/// A harm to a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Harm {
-    /// Connections stand still for good, new ones work.
+    /// Connections stand still for good; new connections work.
     Abandon,
     /// Each connection is cut after this number of bytes.
     CutAfter(u64),
-    /// Nothing passes, or everything does again.
+    /// Nothing passes while it is true; `false` ends it.
     Frozen(bool),
-    /// Each piece is late, and each connection passes this number of bytes a second, until the end of
-    /// the run.
+    /// Each piece is late, and each connection passes this number of bytes a second; `None` ends
+    /// it.
     Slow(Option<u64>),
 }
 
-/// Faults of a broker and of the network before it, and those of one medium.
+/// Returns the faults of a broker and its network, and the given faults of one medium.
 #[cfg(feature = "faults")]
 fn faults_of_broker(of_medium: &[FaultChoice]) -> Vec<FaultChoice> {
     let of_all = [
@@ -150,7 +150,7 @@ fn faults_of_broker(of_medium: &[FaultChoice]) -> Vec<FaultChoice> {
     [&of_all, of_medium].concat()
 }
 
-/// How late each piece is on a slow network.
+/// The delay of each piece on a slow network.
 #[cfg(feature = "faults")]
 const LATE: Duration = Duration::from_millis(5);
 
@@ -179,11 +179,11 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a folder.
+    /// Creates a folder.
     ///
     /// # Errors
     ///
-    /// It cannot be made.
+    /// The folder cannot be created.
     pub(super) fn new() -> Result<Self, Failure> {
         static MADE: AtomicU32 = AtomicU32::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -197,7 +197,7 @@ impl Scratch {
         })
     }
 
-    /// Where it is.
+    /// Returns the path of the folder.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -213,7 +213,7 @@ impl Drop for Scratch {
 ///
 /// # Errors
 ///
-/// The URI is wrong, or what it needs is not there.
+/// The URI is wrong, or a program that the endpoint needs is missing.
 pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
     let (scheme, rest) = args.to.split_once(':').unwrap_or((&args.to, ""));
     match (scheme, rest) {
@@ -237,13 +237,13 @@ pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
     }
 }
 
-/// Something that faults are made with failed.
+/// Returns the failure of a tool that injects faults.
 pub(super) fn broken(error: impl fmt::Display) -> Failure {
     Failure::new(Code::Unavailable, error.to_string())
 }
 
-/// What follows the scheme of a stand's own URI: the name of a queue or topic, `verify` where there
-/// is none, and settings, those of `defaults` where they are not given.
+/// Splits the part of a stand's URI after the scheme into a name and settings. The name of the
+/// queue or topic is `verify` if it is missing. Missing settings come from `defaults`.
 #[cfg(all(feature = "faults", any(feature = "amqp", feature = "kafka")))]
 fn name_and_settings(rest: &str, defaults: &[(&str, &str)]) -> (String, String) {
     let (name, given) = rest.split_once('?').unwrap_or((rest, ""));

@@ -1,4 +1,4 @@
-//! `amqp+private:`: a RabbitMQ node of its own, behind a proxy.
+//! `amqp+private:`: a RabbitMQ node of its own, with a proxy before it.
 
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
@@ -17,13 +17,13 @@ const FAULTS: &[FaultChoice] = &[
     FaultChoice::Rebalance,
 ];
 
-/// What an absolute limit of memory is set back to.
+/// The absolute memory limit that is set after a fault.
 const MEMORY: &str = "512MB";
 
-/// How long the queue may take to be declared before a fault comes all the same.
+/// How long to wait for the declaration of the queue. After that, the fault comes anyway.
 const DECLARED_WITHIN: Duration = Duration::from_secs(15);
 
-/// What makes a run quick.
+/// Settings that make a run quick.
 const DEFAULTS: &[(&str, &str)] = &[
     ("heartbeat", "1s"),
     ("prefetch", "32"),
@@ -37,8 +37,8 @@ struct Rabbit {
     queue: String,
 }
 
-/// The endpoint, whose node is not started. `rest` is what follows the scheme: the queue, and
-/// settings of the endpoint.
+/// Sets up the endpoint without starting its node. `rest` is the part after the scheme: the queue,
+/// and settings of the endpoint.
 pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
     let (queue, settings) = name_and_settings(rest, DEFAULTS);
     let node = RabbitMqNode::prepare().map_err(broken)?;
@@ -57,11 +57,11 @@ pub(super) fn stand(args: &VerifyArgs, rest: &str) -> Result<Stand, Failure> {
 }
 
 impl Rabbit {
-    /// Waits until the queue serves, for a while: who uses it may not have come yet.
+    /// Waits for a limited time until the queue is running. Its clients may not have come yet.
     fn await_queue(&self) -> Result<(), Failure> {
         let until = Instant::now() + DECLARED_WITHIN;
         let serves = format!("{}\trunning", self.queue);
-        // Starting rabbitmqctl takes a second: a pause enough.
+        // Starting rabbitmqctl takes a second, so the loop needs no pause.
         while Instant::now() < until {
             let listing = ["list_queues", "--silent", "name", "state"];
             let queues = self.node.control(&listing).map_err(broken)?;
@@ -92,10 +92,11 @@ impl Medium for Rabbit {
 
     fn prepare(&mut self, fault: FaultChoice) -> Result<(), Failure> {
         if matches!(fault, FaultChoice::BrokerKill | FaultChoice::BrokerRestart) {
-            // A node that goes in the middle of the first declaration of a quorum queue may keep its
-            // name without its members: whatever is published to it is then refused for ever.
+            // If a node ends during the first declaration of a quorum queue, it may keep the
+            // queue's name without its members. It then refuses every message to the queue for
+            // ever.
             self.await_queue()?;
-            // A node that is killed forgets declarations that it has not yet written.
+            // A killed node forgets declarations that it has not written yet.
             self.node.sync_declarations().map_err(broken)?;
         }
         Ok(())

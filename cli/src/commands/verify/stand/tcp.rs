@@ -1,5 +1,5 @@
-//! `tcp:` on the loopback: producer i sends to consumer i, through a proxy, and through a relay
-//! where there has to be a broker.
+//! `tcp:` on the loopback: producer i sends to consumer i, through a proxy. Faults of a broker need
+//! a relay as well.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
@@ -12,10 +12,10 @@ use crate::args::{FaultChoice, VerifyArgs};
 use crate::commands::verify::fleet::{program, signal};
 use crate::exit::Failure;
 
-/// Settings of both ends: what does not answer is given up soon.
+/// Settings of both ends, which soon give up a peer that does not answer.
 const SETTINGS: &str = "heartbeat=500ms&connect_timeout=2s";
 
-/// What is between producers and consumers.
+/// The proxies and relays between producers and consumers.
 #[derive(Default)]
 struct Tcp {
     proxies: Vec<TcpProxy>,
@@ -27,11 +27,11 @@ struct Relay {
     listens_on: SocketAddr,
     sends_to: SocketAddr,
     process: Option<Child>,
-    /// Ends it when this process is killed.
+    /// Ends the relay when this process is killed.
     guard: ProcessGroupGuard,
 }
 
-/// Pairs of a producer and a consumer, each with a proxy in between.
+/// Sets up pairs of a producer and a consumer, each with a proxy in between.
 pub(super) fn stand(args: &VerifyArgs) -> Result<Stand, Failure> {
     use FaultChoice::{All, BrokerDownAtStart, BrokerKill, BrokerRestart};
 
@@ -73,7 +73,7 @@ fn uri(address: SocketAddr) -> String {
     format!("tcp://{address}?{SETTINGS}")
 }
 
-/// An address of the loopback that stays free while its consumer or relay is started again.
+/// Returns a loopback address that stays free while its consumer or relay restarts.
 fn free_address() -> Result<SocketAddr, Failure> {
     let port = free_port().map_err(broken)?;
     Ok((Ipv4Addr::LOCALHOST, port).into())
@@ -94,7 +94,7 @@ impl Medium for Tcp {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
             let process = relay.process.insert(command.spawn().map_err(broken)?);
-            // It leads a process group of its own.
+            // The relay leads a process group of its own.
             relay.guard.hold(process.id()).map_err(broken)?;
         }
         Ok(())
