@@ -85,7 +85,7 @@ impl Condition {
 
     /// Reports on standard error the records for which the expression could not be evaluated, if
     /// any.
-    pub(crate) fn tell_undecided(&self) {
+    pub(crate) fn report_undecided(&self) {
         if let (records, Some(reason)) = &*self.undecided() {
             output::say(format_args!(
                 "{} records were left out because --where cannot be said for them: {reason}",

@@ -134,20 +134,20 @@ impl Tap {
         loop {
             match self.ring.recv().await {
                 Ok(passing) => {
-                    self.tell_skipped(&mut frame, 0);
+                    self.report_skipped(&mut frame, 0);
                     frame.put_u8(CHUNK_FRAME);
                     frame.put_u64(u64::try_from(passing.bytes.len()).unwrap_or(u64::MAX));
                     frame.extend_from_slice(&passing.bytes);
                     return Some(frame.freeze());
                 }
-                Err(RecvError::Lagged(chunks)) => self.tell_skipped(&mut frame, chunks),
+                Err(RecvError::Lagged(chunks)) => self.report_skipped(&mut frame, chunks),
                 Err(RecvError::Closed) => return None,
             }
         }
     }
 
     /// Adds a frame with the number of skipped chunks, if there were any.
-    fn tell_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
+    fn report_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
         let by_all = self.hub.skipped();
         let news = by_all.saturating_sub(self.skipped_before);
         self.skipped_before = by_all;

@@ -80,7 +80,7 @@ impl MediumWatch {
 
     /// Logs the chunks that were lost since the last time, one line for each reason, if it is time
     /// or the end.
-    pub(super) fn tell_lost(&self, is_end: bool) {
+    pub(super) fn report_lost(&self, is_end: bool) {
         let mut state = self.lock();
         let told = state.lost_told;
         let is_due = is_end || told.is_none_or(|at| at.elapsed() >= TELLING_INTERVAL);

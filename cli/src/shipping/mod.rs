@@ -187,7 +187,7 @@ impl Shipper {
             drop(stop);
             watch.join().ok();
         }
-        self.medium.tell_lost(true);
+        self.medium.report_lost(true);
         let given_up = self.medium.why_given_up();
         let spool = self.spool.as_ref().map(SpoolWatch::status);
         Report::new(
@@ -231,7 +231,7 @@ impl Shipper {
             // After a signal, emitters get a quarter of the time to notice by themselves.
             let mut let_go_at = None;
             while stopped.recv_timeout(POLL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                medium.tell_lost(false);
+                medium.report_lost(false);
                 if let Err(failure) = patience.look(&controller.stats().outbox.waiting) {
                     medium.give_up(failure.message);
                 }

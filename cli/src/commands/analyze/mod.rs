@@ -101,7 +101,7 @@ fn read(
     };
     progress.clear();
     if let (Some(condition), false) = (&filters.condition, quiet) {
-        condition.tell_undecided();
+        condition.report_undecided();
     }
     Ok(read)
 }

@@ -154,7 +154,7 @@ fn finish(
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());
         if let Some(condition) = &settings.filters.condition {
-            condition.tell_undecided();
+            condition.report_undecided();
         }
     }
     result?;

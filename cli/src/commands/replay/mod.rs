@@ -124,7 +124,7 @@ fn send_filtered(
     let filtered = condition.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut source, "filtered", filtered);
     if let (Some(condition), false) = (&condition, quiet) {
-        condition.tell_undecided();
+        condition.report_undecided();
     }
     let sent = shipper.finish();
     let mut document = sent.document.clone();

@@ -68,7 +68,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let filtered = counting.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut figures.document, "filtered", filtered);
     if let (Some(counting), false) = (&counting, quiet) {
-        counting.tell_undecided();
+        counting.report_undecided();
     }
     let document = json!({ "source": figures.document });
     // A medium that was given up explains why the source stopped, not the other way round.

@@ -66,7 +66,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     if !quiet && !silent {
         counts.tell(&seen, &endpoint);
         if let Some(condition) = &filters.condition {
-            condition.tell_undecided();
+            condition.report_undecided();
         }
     }
     result?;

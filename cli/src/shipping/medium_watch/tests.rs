@@ -20,12 +20,12 @@ fn losses_of_one_reason_are_told_together() {
         (1, 441, 4_410)
     );
     drop(state);
-    watch.tell_lost(false);
+    watch.report_lost(false);
     assert!(watch.lock().lost.is_empty());
     // Further losses wait for their time, or for the end.
     watch.told(&lost(10));
-    watch.tell_lost(false);
+    watch.report_lost(false);
     assert_eq!(watch.lock().lost.len(), 1);
-    watch.tell_lost(true);
+    watch.report_lost(true);
     assert!(watch.lock().lost.is_empty());
 }
