@@ -52,8 +52,8 @@ pub struct FileWriterConfig {
     /// segment. Default 128 MiB, as in Vector's disk buffer: few files, and a scan after a crash
     /// takes a fraction of a second.
     pub segment_bytes: NonZeroU64,
-    /// The age at which a segment is finished before the next chunk is written. Default 1 hour: the
-    /// oldest record of a segment that is moved away or removed is then not older.
+    /// The age at which a segment is finished before the next chunk is written. Default 1 hour: a
+    /// segment that is moved away or removed then holds the chunks of at most one hour.
     pub segment_age: Duration,
     /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: it gives the
     /// strongest confirmation, and group commit makes it cheap enough.

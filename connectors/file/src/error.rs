@@ -19,7 +19,7 @@ pub(crate) fn io_error(operation: &'static str, path: &Path, error: io::Error) -
     TransportError::caused_by(operation, endpoint(path), class, error)
 }
 
-/// Returns whether the same call may succeed later.
+/// Returns the retry class: whether the same call may succeed later.
 ///
 /// A full disk or quota may be cleared, and a missing mount may come back. A forbidden path, or a
 /// path that is no folder, stays so until the configuration changes.

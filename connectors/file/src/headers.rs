@@ -45,7 +45,7 @@ impl SegmentHeader {
     ///
     /// # Errors
     ///
-    /// The header is damaged; [`SegmentError`] names the damage.
+    /// [`SegmentError`] names the reason.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<SEGMENT_HEADER_BYTES>(bytes, SEGMENT_MAGIC)?;
         let version = u16::from_le_bytes(take(&mut input)?);
@@ -115,7 +115,7 @@ impl FrameHeader {
     ///
     /// # Errors
     ///
-    /// The header is damaged; [`SegmentError`] names the damage.
+    /// [`SegmentError`] names the reason.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<FRAME_HEADER_BYTES>(bytes, FRAME_MARKER)?;
         let tag = u32::from_le_bytes(take(&mut input)?);

@@ -144,7 +144,7 @@ pub(crate) struct SegmentScanner {
     skips: bool,
     /// The largest chunk that is read into memory.
     limit_bytes: usize,
-    /// An offset, and a length of the file up to which no frame begins after it: not searched
+    /// An offset and a length of the file: no frame begins between them, so they are not searched
     /// again.
     searched: Option<(u64, u64)>,
 }

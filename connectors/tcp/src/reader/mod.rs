@@ -54,8 +54,8 @@ pub struct ReaderStats {
     /// Connections that ended without a farewell: cut, silent, refused, or closed for a broken
     /// protocol.
     pub connections_lost: u64,
-    /// Connections without the demanded token or certificate, or with chunks of another connection's
-    /// producer. The owner gets a damage report for each of them, which names the peer.
+    /// Connections without the demanded token or certificate, or with chunks of the producer of
+    /// another connection. The owner gets a damage report for each of them, which names the peer.
     pub connections_refused: u64,
     /// Connections that were closed at once because there were too many.
     pub connections_turned_away: u64,
