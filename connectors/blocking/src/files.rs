@@ -52,8 +52,8 @@ pub fn new_file(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of a
-/// file survive a crash of the machine.
+/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of
+/// a file survive a crash of the machine.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Named consumers: their positions, their backlog, and the removal of segments that all have settled.
+//! Named consumers: their positions, their backlog, and the removal of segments that all of them
+//! have settled.
 
 use std::fs;
 use std::io;

@@ -173,8 +173,8 @@ impl LogFolder {
             let Some(map) = map_of(&self.path) else {
                 return Ok(false);
             };
-            // The name of a file ends in a number from Kieker 1.13 on (`RotatingLogFile.java`). Before,
-            // it ends in the name of a thread. A file of this crate ends in `Baler`.
+            // The name of a file ends in a number from Kieker 1.13 on (`RotatingLogFile.java`), and
+            // in the name of a thread before. A file of this crate ends in `Baler`.
             let names = self.files.iter().map(|name| &**name);
             let names = names.chain(resumes.then_some(&*self.position.file));
             let has_escapes = names.into_iter().any(|name| !ends_in_number(name));

@@ -10,8 +10,8 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use lzma_rust2::XzReader;
 
-/// The memory that a file compressed with xz may ask for, in KiB. Preset 9, which Kieker uses, needs
-/// 65 MiB.
+/// The memory that a file compressed with xz may ask for, in KiB. Preset 9, which Kieker uses,
+/// needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 128 << 10;
 
 /// The bytes of a file.
