@@ -1,4 +1,4 @@
-//! What Kieker's own writers sent, against the records beside it.
+//! The bytes that Kieker's own writers sent, against the records beside them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
