@@ -31,7 +31,7 @@ struct LockedFile {
     _file: File,
 }
 
-/// How long to try: a process that checks a lock holds it for a moment.
+/// The time limit of attempts: a process that checks a lock holds it for a moment.
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A lock on a file, until this value is dropped or the process ends. A child of a fork does not

@@ -322,8 +322,8 @@ pub struct RelayReport {
 }
 
 impl Relay {
-    /// Takes no more chunks, waits for the confirmations of the chunks in flight until `by`, gives
-    /// the rest back to the source, and closes both connectors.
+    /// Takes no more chunks, and waits for the confirmations of the chunks in flight until `by`.
+    /// Gives the other chunks back to the source, and closes both connectors.
     ///
     /// It exceeds the deadline only as far as a connector exceeds its own.
     pub fn close(mut self, by: Instant) -> RelayReport {

@@ -20,7 +20,7 @@ pub struct ProtocolError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolErrorKind {
-    /// An acknowledgement counts more chunks than were sent, or fewer than the one before.
+    /// An acknowledgement counts more chunks than were sent, or fewer than the previous one.
     #[error("{found} chunks are acknowledged, between {low} and {high} are possible")]
     Acknowledgement {
         /// The number that the peer sent.

@@ -16,8 +16,8 @@
 //!   of it only if its last field is a string.
 //! - A string with a semicolon looks like two fields. The record is skipped and reported: it has a
 //!   field too many, or a field that is no number.
-//! - A line break with `$` after it looks like two records. Both are reported, unless the first is a
-//!   whole record.
+//! - A line break with `$` after it looks like two records. Both are reported, unless the first is
+//!   a whole record.
 //!
 //! Kieker's own reader loses records with line breaks. It takes a backslash and the semicolon after
 //! it as part of a string, but Kieker's writer never writes such a backslash on purpose. So a

@@ -184,7 +184,7 @@ impl ChunkReader for KiekerTcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A listener cannot know whether records are on their way.
+        // A listener cannot know whether records are in flight.
         (self.state.stats().connections == 0).then_some("sender")
     }
 

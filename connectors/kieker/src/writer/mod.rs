@@ -30,8 +30,8 @@ pub type KiekerLogWriter = ThreadWriter<KiekerLogWriterConfig>;
 
 /// Decodes a chunk, and refuses record types that the chunk's reader would not know.
 ///
-/// Kieker's readers give up the connection or the file at the first record of an unknown class,
-/// because they cannot find the start of the next record.
+/// Kieker's readers cannot find the end of a record of an unknown class. So they give up the
+/// connection or the file at the first such record.
 fn fitting(
     decoder: &mut ChunkDecoder,
     catalog: &Catalog,

@@ -26,7 +26,7 @@ pub(super) const LEAST_ROOM: usize = 4 << 10;
 /// The time in which a refused sender may read the reason.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Debug)]
 pub(super) enum End {
     /// The sender sent its last frame, or no byte at all.
@@ -162,7 +162,7 @@ pub(super) async fn greet(
 }
 
 /// Checks that the sender has the token, if one is demanded. `rest` holds the bytes after the
-/// sender's hello; the proof is taken off.
+/// sender's hello; the proof is removed from it.
 async fn admit(
     stream: &mut dyn Stream,
     config: &TcpConfig,

@@ -59,9 +59,9 @@ pub struct ReaderStats {
     pub connections_refused: u64,
     /// Connections that were closed at once because there were too many.
     pub connections_turned_away: u64,
-    /// Chunks that came, repetitions included.
+    /// Chunks that were received, repetitions included.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// Bytes of these chunks.
     pub bytes: u64,
     /// Connections that broke the protocol or were refused.
     pub damaged: u64,
@@ -169,7 +169,7 @@ impl ChunkReader for TcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A listener cannot know whether chunks are on their way.
+        // A listener cannot know whether chunks are in flight.
         (self.state.stats().connections == 0).then_some("sender")
     }
 

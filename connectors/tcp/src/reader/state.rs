@@ -46,7 +46,7 @@ struct State {
     stats: ReaderStats,
     /// Chunks that were received and not handed out.
     ready: VecDeque<Pending>,
-    /// Chunks that the owner gave back, by arrival; they come before those in `ready`.
+    /// Chunks that the owner gave back, by arrival; they come before the chunks in `ready`.
     again: BTreeMap<u64, Pending>,
     handed_out: HashMap<u64, Pending>,
     demand: usize,
