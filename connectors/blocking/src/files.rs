@@ -1,4 +1,4 @@
-//! Files that are replaced as a whole, durably, and whatever was planted beside them.
+//! Files that are replaced as a whole, durably, and without following planted links.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// Replaces a file at once and durably: a reader sees the old bytes or the new ones.
+/// Replaces a file atomically and durably: a reader sees the old bytes or the new bytes.
 ///
 /// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.
 /// - A device or a pipe (`/dev/stdout`) is written as it is, never replaced.
@@ -42,7 +42,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
 
-/// Makes a file anew, whatever had its name: no link that somebody planted there is followed.
+/// Creates a new file in place of any other with its name. Follows no link that was planted there.
 ///
 /// # Errors
 ///
@@ -52,8 +52,8 @@ pub fn new_file(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of a
-/// file survive a crash of the machine.
+/// Forces a folder's entries to stable storage. Only then does the creation, renaming or removal of
+/// a file survive a crash of the machine.
 ///
 /// # Errors
 ///
@@ -64,13 +64,13 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
         return Ok(());
     }
     match File::open(folder)?.sync_all() {
-        // Some network file systems cannot do it (CIFS).
+        // Some network file systems do not support this (CIFS).
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
         synced => synced,
     }
 }
 
-/// The result of a call on a file; nothing if there is no such file.
+/// Returns the result of a call on a file, or nothing if there is no such file.
 ///
 /// # Errors
 ///
@@ -83,13 +83,13 @@ pub fn if_found<T>(result: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub fn folder_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
     parent.unwrap_or_else(|| Path::new("."))
 }
 
-/// A file beside this one, whose name has this ending more.
+/// Returns the path of a file beside this one: the same name with this ending appended.
 pub fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
@@ -101,7 +101,7 @@ fn is_of_another_user(link: &Metadata) -> bool {
     ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())
 }
 
-/// Files have no owner that could be compared.
+/// Returns false: files have no owner to compare.
 #[cfg(not(unix))]
 fn is_of_another_user(_link: &Metadata) -> bool {
     false

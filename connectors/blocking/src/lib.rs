@@ -19,7 +19,7 @@ use baler_common::transport::{
 
 pub use lock::FileLock;
 
-/// A medium that is written by calls that block: its settings.
+/// The settings of a medium that is written by blocking calls.
 pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
     /// An open connection or folder.
     type Output: BlockingOutput;
@@ -30,13 +30,13 @@ pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
     /// The name of a writer's thread.
     const THREAD: &'static str;
 
-    /// What the medium can do.
+    /// Returns the capability of the medium.
     fn capability(&self) -> Capability;
 
-    /// The place in errors, without credentials.
+    /// Returns the endpoint for errors, without credentials.
     fn endpoint(&self) -> String;
 
-    /// Opens the medium, `by` at most if it can bound that.
+    /// Opens the medium, until `by` at most if it can bound that.
     ///
     /// # Errors
     ///
@@ -59,11 +59,11 @@ pub trait BlockingOutput {
     /// The medium is broken. Chunks without an outcome are in doubt.
     fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError>;
 
-    /// Ends it after the last chunk; not called when the output is given up.
+    /// Ends the output after the last chunk. Not called when the output is given up.
     ///
     /// # Errors
     ///
-    /// What was written may not have got there.
+    /// Written chunks may not have arrived.
     fn finish(self) -> Result<(), TransportError>
     where
         Self: Sized,
@@ -72,7 +72,7 @@ pub trait BlockingOutput {
     }
 }
 
-/// Takes the outcomes of chunks to the owner of a writer.
+/// Passes the outcomes of chunks to the owner of a writer.
 #[derive(Clone, Copy)]
 pub struct Answers<'a>(&'a WriterThread);
 
@@ -96,7 +96,7 @@ impl fmt::Debug for Answers<'_> {
     }
 }
 
-/// Ends a call of an output that waits for its medium, once its owner gives the output up.
+/// Ends a call of an output that waits for its medium, when its owner gives the output up.
 #[derive(Default)]
 pub struct Abandon(Mutex<AbandonState>);
 
@@ -107,7 +107,8 @@ struct AbandonState {
 }
 
 impl Abandon {
-    /// Sets what to call when the output is given up; calls it at once if that was before.
+    /// Sets the function to call when the output is given up. Calls it at once if that has
+    /// happened.
     pub fn set(&self, call: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         if state.is_abandoned {
@@ -153,7 +154,7 @@ pub struct ThreadWriter<M: BlockingMedium> {
 }
 
 impl<M: BlockingMedium> ThreadWriter<M> {
-    /// A writer; like every writer it starts closed.
+    /// Creates a writer. Like every writer it starts closed.
     pub fn new(medium: M) -> Self {
         Self {
             capability: medium.capability(),
@@ -164,12 +165,12 @@ impl<M: BlockingMedium> ThreadWriter<M> {
         }
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> M::Counts {
         read(&self.counts)
     }
 
-    /// A function that returns the counts while somebody else owns the writer.
+    /// Returns a function that returns the counts, for use while the writer has another owner.
     pub fn counts_handle(&self) -> impl Fn() -> M::Counts + Send + Sync + use<M> {
         let counts = Arc::clone(&self.counts);
         move || read(&counts)
@@ -187,7 +188,7 @@ impl<M: BlockingMedium> ThreadWriter<M> {
         self.error(operation, class, "no answer in time")
     }
 
-    /// Why nothing can be written.
+    /// Returns the error if nothing can be written.
     fn broken(&self, phase: &Phase) -> Option<TransportError> {
         match phase {
             Phase::Open => None,
@@ -244,7 +245,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        // A thread that is still opening since an earlier call is waited for, not doubled.
+        // Wait for a thread that is still opening since an earlier call; do not start a second one.
         let earlier = self.thread.take_if(|thread| !thread.is_opening());
         if let Some(earlier) = earlier {
             earlier.stop(StopRequest::Abandon);
@@ -274,7 +275,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
         };
         thread.stop(StopRequest::Flush);
         if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
-            // A thread that hangs in its medium ends when that comes back.
+            // A thread that hangs in its medium ends when the medium answers.
             thread.stop(StopRequest::Abandon);
         }
         let mut state = thread.lock();
@@ -310,9 +311,9 @@ impl<M: BlockingMedium> fmt::Debug for ThreadWriter<M> {
 /// One life of the thread: from the opening of the medium to the first error or the end.
 struct WriterThread {
     state: Mutex<ThreadState>,
-    /// The thread has something to do.
+    /// Notified when there is work for the thread.
     work: Condvar,
-    /// The phase changed.
+    /// Notified when the phase changed.
     changed: Condvar,
     notify: Arc<NotifyCell>,
     abandon: Abandon,
@@ -321,11 +322,11 @@ struct WriterThread {
 #[derive(Default)]
 struct ThreadState {
     phase: Phase,
-    /// Offered and not yet taken by the thread.
+    /// Chunks that were offered and not yet taken by the thread.
     queue: VecDeque<Chunk>,
-    /// Offered and not yet confirmed, `queue` included.
+    /// Chunks that were offered and not yet confirmed, `queue` included.
     window: Window,
-    /// What the owner has not fetched.
+    /// Reports that the owner has not fetched.
     confirmed: Vec<DeliveryReport>,
     stop: StopRequest,
 }
@@ -335,7 +336,7 @@ enum Phase {
     #[default]
     Opening,
     Open,
-    /// The thread has ended, with this error if it did not end by request.
+    /// The thread has ended; with an error unless it ended by request.
     Ended(Option<TransportError>),
 }
 
@@ -382,7 +383,7 @@ impl WriterThread {
     }
 
     fn lock(&self) -> MutexGuard<'_, ThreadState> {
-        // Nothing that holds the lock can leave the state half changed.
+        // No code that holds the lock can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -398,7 +399,7 @@ impl WriterThread {
         self.work.notify_one();
     }
 
-    /// Waits until `wanted` accepts the phase, `by` at most; returns whether it does.
+    /// Waits until `wanted` accepts the phase, until `by` at most. Returns whether it does.
     fn wait(&self, by: Instant, wanted: impl Fn(&Phase) -> bool) -> bool {
         let left = by.saturating_duration_since(Instant::now());
         let (state, _) = self
@@ -427,7 +428,7 @@ impl WriterThread {
         output.finish()
     }
 
-    /// Waits for chunks to write; returns nothing when the thread is to end.
+    /// Waits for chunks to write. Returns nothing when the thread must end.
     fn next_chunks(&self) -> Option<Vec<Chunk>> {
         let waits =
             |state: &mut ThreadState| state.stop == StopRequest::No && state.queue.is_empty();

@@ -1,14 +1,14 @@
-//! Locks on files: each is held by one process, and not by the children that it forks.
+//! Locks on files. A process holds them, but the children that it forks do not.
 //!
-//! A forked child inherits its parent's open files, and with them their locks (`flock`). These would
-//! outlive the parent. So all locked files of a process are in one list, which the child empties
-//! before `fork` returns there.
+//! A forked child inherits its parent's open files, and with them their locks (`flock`). These
+//! locks would outlive the parent. So one list contains all locked files of a process, and the
+//! child empties this list before `fork` returns there.
 //!
-//! Other locks do not serve. Close-on-exec has no effect without `exec`. A lock of an open file
-//! description (`F_OFD_SETLK`) is inherited like `flock`. A lock of the process (`F_SETLK`) is not,
-//! but it ends as soon as any code of the process closes any descriptor of the file, and it does not
-//! keep two writers of one process apart. A comparison of process numbers cannot end the lock of a
-//! dead process.
+//! Other mechanisms do not help. Close-on-exec has no effect without `exec`. A lock of an open file
+//! description (`F_OFD_SETLK`) is inherited like `flock`. A lock of the process (`F_SETLK`) is not
+//! inherited, but it ends as soon as the process closes any descriptor of the file. It also does
+//! not exclude a second writer in the same process. A comparison of process numbers cannot end the
+//! lock of a dead process.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -22,8 +22,8 @@ use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
 
-/// The locked files of this process. Whoever opens one holds the list meanwhile, and so does a thread
-/// that forks.
+/// The locked files of this process. A thread that opens a lock file holds this list meanwhile, and
+/// so does a thread that forks.
 static LOCKED: Mutex<Vec<LockedFile>> = Mutex::new(Vec::new());
 
 struct LockedFile {
@@ -31,11 +31,11 @@ struct LockedFile {
     _file: File,
 }
 
-/// How long to try: a process that looks whether a file is locked holds the lock for a moment.
+/// The time limit of attempts: a process that checks a lock holds it for a moment.
 const PATIENCE: Duration = Duration::from_millis(100);
 
-/// A lock on a file, for as long as this value or the process lives. A child of a fork does not hold
-/// it.
+/// A lock on a file, until this value is dropped or the process ends. A child of a fork does not
+/// hold it.
 #[derive(Debug)]
 pub struct FileLock {
     number: u64,
@@ -46,8 +46,8 @@ impl FileLock {
     ///
     /// # Errors
     ///
-    /// [`io::ErrorKind::WouldBlock`] names the process that has the lock. A link, a device and a file
-    /// that holds anything but a process number are refused: somebody else made them.
+    /// [`io::ErrorKind::WouldBlock`] names the process that has the lock. A link, a device, or a
+    /// file with anything but a process number is refused: another program made it.
     pub fn acquire(path: &Path) -> io::Result<Self> {
         static NUMBERS: AtomicU64 = AtomicU64::new(0);
         watch_forks();
@@ -57,7 +57,8 @@ impl FileLock {
             let (mut file, holder) = open(path, true)?;
             match FileExt::try_lock(&file) {
                 Ok(()) => {
-                    // Only people read the process number: a full disk must not prevent the lock.
+                    // Only people read the process number, so a full disk must not prevent the
+                    // lock.
                     let process = std::process::id().to_string();
                     let written = file.set_len(0).and_then(|()| file.rewind());
                     drop(written.and_then(|()| file.write_all(process.as_bytes())));
@@ -82,7 +83,7 @@ impl FileLock {
         }
     }
 
-    /// Whether anybody has locked this file.
+    /// Whether this file is locked, by this or another process.
     pub fn is_held(path: &Path) -> bool {
         let _no_fork = hold_locked();
         let Ok((file, _)) = open(path, false) else {
@@ -95,8 +96,8 @@ impl FileLock {
     }
 }
 
-/// Opens a file that is locked, and reads the process number in it. Nothing is followed, awaited or
-/// overwritten that somebody else put there.
+/// Opens a lock file, and reads the process number in it. Does not follow, wait for or overwrite a
+/// file that another program put there.
 fn open(path: &Path, create: bool) -> io::Result<(File, String)> {
     let mut options = OpenOptions::new();
     options
@@ -165,7 +166,7 @@ mod forks {
         ONCE.call_once(|| {
             // SAFETY: the handlers neither panic nor unwind, and stay as long as the program.
             let result = unsafe { pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
-            // It fails only without memory; a child then keeps its parent's locks.
+            // The call fails only without memory; a child then keeps its parent's locks.
             debug_assert_eq!(result, 0);
         });
     }
@@ -180,8 +181,8 @@ mod forks {
         drop(HELD.try_with(Cell::take));
     }
 
-    /// Closes the files, which ends no lock of the parent's. The list keeps its memory: not every
-    /// allocator can free some here.
+    /// Closes the files, which does not end the parent's locks. The list keeps its memory, because
+    /// not every allocator can free memory here.
     extern "C" fn in_child() {
         if let Ok(Some(mut locked)) = HELD.try_with(Cell::take) {
             locked.clear();
@@ -192,7 +193,7 @@ mod forks {
 #[cfg(unix)]
 use forks::watch_forks;
 
-/// There is no fork.
+/// Does nothing: there is no fork.
 #[cfg(not(unix))]
 fn watch_forks() {}
 

@@ -1,4 +1,4 @@
-//! Record types beside Kieker's own, from files: what readers and writers of Kieker's formats share.
+//! Record types beside Kieker's own, read from files for readers and writers of Kieker's formats.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,24 +9,24 @@ use baler_common::record::Catalog;
 use baler_common::record::irl::{self, IrlSource};
 use baler_common::transport::Failure;
 
-/// The most files of a folder.
+/// The most `.irl` files of a folder.
 const MAX_FILES: usize = 1_000;
 
-/// Kieker's types if `schema` is not set, and otherwise those of [`read_schema`].
+/// Returns Kieker's types if `schema` is not set, and otherwise the types of [`read_schema`].
 ///
 /// # Errors
 ///
-/// A file cannot be read or is wrong. Somebody must change it.
+/// A file cannot be read, or its content is wrong and must be changed.
 pub fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
     schema.map_or_else(|| Ok(Catalog::shared_kieker()), read_schema)
 }
 
-/// Reads Kieker's types, and those of an `.irl` file or of all such files of a folder and its
-/// folders. A decoder with this catalog decodes chunks of Kieker's container with these types.
+/// Reads Kieker's types, and the types of an `.irl` file or of all `.irl` files of a folder and its
+/// sub-folders. A decoder with this catalog decodes these types in chunks of Kieker's container.
 ///
 /// # Errors
 ///
-/// A file cannot be read or is wrong. Somebody must change it.
+/// A file cannot be read, or its content is wrong and must be changed.
 pub fn read_schema(schema: &Path) -> Result<Arc<Catalog>, Failure> {
     read(schema).map(Arc::new).map_err(|message| {
         let message = format!("{}: {message}", schema.display());
@@ -60,7 +60,7 @@ fn read(schema: &Path) -> Result<Catalog, String> {
     Ok(catalog)
 }
 
-/// Finds the `.irl` files of a folder and of those in it. Links are not followed.
+/// Finds the `.irl` files of a folder and its sub-folders. Does not follow links.
 fn find(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), String> {
     let failed = |error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(failed)? {

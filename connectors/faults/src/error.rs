@@ -1,9 +1,9 @@
-//! What can go wrong with making things go wrong, and waiting for what must happen.
+//! Errors of faults, and a function that waits for an expected event.
 
 use std::io;
 use std::time::{Duration, Instant};
 
-/// A fault, or what it is done to, could not be set up.
+/// A fault, or its target, could not be set up.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FaultError {
@@ -13,12 +13,12 @@ pub enum FaultError {
          apt-get install -y --no-install-recommends rabbitmq-server"
     )]
     NotInstalled,
-    /// The operating system refused something.
+    /// The operating system refused a call.
     #[error("cannot {what}: {source}")]
     Io {
-        /// What was to be done.
+        /// The action that failed.
         what: Box<str>,
-        /// Why it was not.
+        /// The reason why it failed.
         source: io::Error,
     },
     /// A broker, a command or a certificate did not do what it should, or not in time.
@@ -27,7 +27,7 @@ pub enum FaultError {
 }
 
 impl FaultError {
-    /// Names what was to be done when the operating system refused it.
+    /// Returns a function that wraps an error of the operating system, with the action that failed.
     pub(crate) fn io(what: impl Into<Box<str>>) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::Io {
             what: what.into(),
@@ -36,7 +36,7 @@ impl FaultError {
     }
 }
 
-/// Calls `step` until it yields a value, for `limit` at most.
+/// Calls `step` until it returns a value, for `limit` at most.
 pub(crate) fn within<T>(
     limit: Duration,
     what: &str,

@@ -6,20 +6,20 @@ use std::net::{Ipv4Addr, TcpListener};
 
 use crate::FaultError;
 
-/// Below are ports of services that everybody knows.
+/// The lowest port. Lower ports belong to well-known services.
 const FIRST_PORT: u16 = 10_000;
 
-/// Where the ports begin that the system gives away, by default.
+/// The first port that the system assigns, by default.
 const USUAL_END: u16 = 32_768;
 
-/// How many are tried: those of other nodes, and of the few services up there, are taken.
+/// The number of attempts: ports of other nodes, and of the few services in this range, are taken.
 const PORT_TRIES: usize = 1_000;
 
-/// A port that is free now and that nobody gets who does not ask for it.
+/// Returns a port that is free now and that the system assigns to no program by itself.
 ///
-/// A server that is killed and started again needs its port again. If that were one of those that
-/// the system gives to any program, another program could get it meanwhile, and the server's clients
-/// would talk to that program.
+/// A server that is killed and started again needs the same port. If the system could assign this
+/// port, another program could get it meanwhile. The server's clients would then talk to that
+/// program.
 ///
 /// # Errors
 ///
@@ -27,7 +27,7 @@ const PORT_TRIES: usize = 1_000;
 pub fn free_port() -> Result<u16, FaultError> {
     let ports = first_given_away().saturating_sub(FIRST_PORT);
     for number in 0..PORT_TRIES {
-        // Other processes ask at the same time: each looks elsewhere.
+        // Other processes search at the same time, so each one tries other ports.
         let random = RandomState::new().hash_one(number);
         let Some(at) = random.checked_rem(ports.into()) else {
             break;
@@ -37,14 +37,14 @@ pub fn free_port() -> Result<u16, FaultError> {
             return Ok(port);
         }
     }
-    // A system that gives all of them away.
+    // The system assigns all of these ports, or all of them are taken.
     TcpListener::bind((Ipv4Addr::LOCALHOST, 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())
         .map_err(FaultError::io("find a free port"))
 }
 
-/// The first port that the system gives away.
+/// Returns the first port that the system assigns.
 fn first_given_away() -> u16 {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let first = range.ok().and_then(|range| {

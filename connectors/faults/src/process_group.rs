@@ -1,13 +1,13 @@
-//! What a process started ends with it, even if it is killed.
+//! Ends the processes that a process has started, even if it is killed.
 
 use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// Reads process groups, of which the last one counts, until `done` or the end of its input. The
-/// end comes with the owner's, which has the only other end of the pipe: then it ends the group,
-/// runs a command (`$1`) and removes a folder (`$2`).
+/// Reads process groups until `done` or the end of its input; the last group counts. The input ends
+/// when the owner ends, because only the owner has the other end of the pipe. Then the script ends
+/// the group, runs a command (`$1`) and removes a folder (`$2`).
 const WATCH: &str = r#"
 while read -r line; do
     [ "$line" != done ] || exit 0
@@ -24,10 +24,10 @@ for try in 1 2 3 4 5; do
 done
 "#;
 
-/// Ends a process group and removes a folder when this process ends without having done so itself:
-/// no destructor runs when it is killed.
+/// Ends a process group and removes a folder when this process ends without having done so itself.
+/// No destructor runs in a process that is killed.
 ///
-/// A shell does it, which waits for the end of a pipe. Dropping the guard releases both.
+/// A shell does this when a pipe ends. Dropping the guard releases both.
 #[derive(Debug)]
 pub struct ProcessGroupGuard {
     shell: Child,
@@ -43,7 +43,7 @@ impl ProcessGroupGuard {
         Self::with_command(folder, "")
     }
 
-    /// Runs a shell's command at the end as well, before the folder is removed.
+    /// Also runs a shell command at the end, before the folder is removed.
     pub(crate) fn with_command(folder: Option<&Path>, command: &str) -> io::Result<Self> {
         let shell = Command::new("sh")
             .args(["-c", WATCH, "guard", command])
@@ -51,13 +51,13 @@ impl ProcessGroupGuard {
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
-            // An interrupt of the owner is not for it.
+            // An interrupt of the owner must not reach the shell.
             .process_group(0)
             .spawn()?;
         Ok(Self { shell })
     }
 
-    /// Holds a process group, which its first process gave its id, in place of the one before.
+    /// Holds a process group instead of the previous one. Its id is the id of its first process.
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl ProcessGroupGuard {
         self.say(&group.to_string())
     }
 
-    /// Releases the process group: it has ended, and its id may become another's.
+    /// Releases the process group, which has ended: its id may go to another group.
     ///
     /// # Errors
     ///

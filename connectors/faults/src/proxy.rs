@@ -6,8 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Stands between two ends of TCP connections: listens on a port of the loopback and forwards both
-/// ways, until a switch makes it misbehave. Every switch concerns all its connections.
+/// Stands between two ends of TCP connections. It listens on a port of the loopback and forwards
+/// both ways, until a switch makes it misbehave. Every switch applies to all its connections.
 ///
 /// After an idea of toxiproxy. Its threads end with their connections and with the proxy.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ struct Switches {
     frozen: bool,
     delay: Duration,
     bytes_per_second: Option<u64>,
-    /// How many more bytes go from the connecting to the listening side before the cut.
+    /// The number of bytes that still go from the connecting to the listening side before the cut.
     cut_after: Option<u64>,
     streams: Vec<TcpStream>,
     /// Connections of an earlier generation stand still for good.
@@ -38,7 +38,7 @@ struct Switches {
     connections: usize,
 }
 
-/// Which way bytes go.
+/// The direction of bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     ToTarget,
@@ -46,11 +46,11 @@ enum Way {
 }
 
 impl TcpProxy {
-    /// A proxy without a target: connections are closed as soon as they are made.
+    /// Starts a proxy without a target: connections are closed as soon as they are made.
     ///
     /// # Errors
     ///
-    /// No port of the loopback can be listened on.
+    /// No port of the loopback can be opened.
     pub fn start() -> io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -60,17 +60,17 @@ impl TcpProxy {
         Ok(Self { address, shared })
     }
 
-    /// Where to connect to.
+    /// Returns the address to which clients connect.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where new connections go from now on; without a target they are closed at once.
+    /// Sets the target of new connections; without a target they are closed at once.
     pub fn set_target(&self, target: Option<SocketAddr>) {
         self.shared.update(|switches| switches.target = target);
     }
 
-    /// Resets every connection.
+    /// Ends every connection in both directions.
     pub fn cut(&self) {
         self.shared.update(Switches::cut);
     }
@@ -81,13 +81,14 @@ impl TcpProxy {
             .update(|switches| switches.cut_after = Some(bytes));
     }
 
-    /// While frozen, nothing is forwarded either way and nothing breaks: a half-open connection.
+    /// Sets whether the proxy is frozen: nothing is forwarded either way and nothing breaks, as
+    /// with a half-open connection.
     pub fn set_frozen(&self, frozen: bool) {
         self.shared.update(|switches| switches.frozen = frozen);
     }
 
-    /// Lets the connections of now stand still for good without an end, while new ones work: what a
-    /// peer sees whose other side lost its power.
+    /// Lets the current connections stand still for good without an end, while new ones work. A
+    /// peer sees the same when the other side loses its power.
     pub fn abandon(&self) {
         self.shared.update(|switches| {
             switches.generation = switches.generation.saturating_add(1);
@@ -107,7 +108,7 @@ impl TcpProxy {
             .update(|switches| switches.bytes_per_second = rate);
     }
 
-    /// How many connections were forwarded so far.
+    /// Returns the number of connections that were forwarded so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections
     }
@@ -120,7 +121,7 @@ impl Drop for TcpProxy {
             switches.cut();
             shut(&mut switches.abandoned);
         });
-        // Wakes the thread that accepts; if this fails it is not waiting.
+        // Wakes the thread that accepts. If this fails, the thread is not waiting.
         drop(TcpStream::connect(self.address));
     }
 }
@@ -135,8 +136,8 @@ impl ProxyState {
         self.changed.notify_all();
     }
 
-    /// Waits while the proxy is frozen; yields how many of `bytes` may be forwarded and how long
-    /// that should take.
+    /// Waits while the proxy is frozen. Returns how many of `bytes` may be forwarded, and the pause
+    /// before.
     fn admit(&self, generation: usize, way: Way, bytes: usize) -> Admitted {
         let mut switches = self
             .changed
@@ -177,7 +178,7 @@ fn shut(streams: &mut Vec<TcpStream>) {
     }
 }
 
-/// What is to be done with a piece.
+/// The decision about a piece.
 enum Admitted {
     /// Forward this number of bytes after a pause.
     Forward(usize, Duration),
@@ -200,7 +201,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ProxyState>) {
         let Some(server) = target.and_then(|target| TcpStream::connect(target).ok()) else {
             continue;
         };
-        // A connection that cannot be set up is dropped, as a cut one.
+        // A connection that cannot be set up is dropped, like a cut connection.
         connect(client, server, shared).ok();
     }
 }
@@ -257,7 +258,7 @@ fn forward(
         }
     }
     if shared.lock().generation != generation {
-        // The other end never learns of it.
+        // The other end must not notice it.
         return;
     }
     // The other direction ends with this one; it may have ended already.

@@ -1,4 +1,4 @@
-//! Private RabbitMQ nodes, and what an administrator does to them.
+//! Private RabbitMQ nodes, and the actions of their administrator.
 
 mod cluster;
 mod shared;
@@ -17,38 +17,38 @@ use std::time::Duration;
 use super::error::within;
 use super::{FaultError, ProcessGroupGuard, free_port};
 
-/// A RabbitMQ node of its own, with its own folder, ports and Erlang cookie, on the loopback alone.
+/// A private RabbitMQ node on the loopback, with its own folder, ports and Erlang cookie.
 ///
 /// Debian's package `rabbitmq-server` must be installed. The node ends with this value, and with
-/// this process if that is killed.
+/// this process if the process is killed.
 #[derive(Debug)]
 pub struct RabbitMqNode {
     folder: PathBuf,
-    /// Where Erlang's cookie is, which the nodes of a cluster share.
+    /// The folder of Erlang's cookie, which the nodes of a cluster share.
     home: PathBuf,
     port: u16,
     /// Erlang's port mapper, which outlives the node.
     epmd_port: u16,
     dist_port: u16,
-    /// Somebody else ends it.
+    /// Whether another process ends the node.
     shared: bool,
-    /// Ends it when this process is killed, unless it is shared.
+    /// Ends the node when this process is killed, unless the node is shared.
     guard: Option<ProcessGroupGuard>,
 }
 
-/// How long a node may take to start: 3 to 10 s on an idle machine.
+/// The time limit of a start, which takes 3 to 10 s on an idle machine.
 const START: Duration = Duration::from_secs(120);
 
-/// How long a node may take to stop.
+/// The time limit of a stop.
 const STOP: Duration = Duration::from_secs(60);
 
-/// The largest message that a node takes, in bytes.
+/// The largest message that a node accepts, in bytes.
 pub const RABBITMQ_MAX_MESSAGE_BYTES: usize = 200_000;
 
 static STARTED: AtomicU32 = AtomicU32::new(0);
 
 impl RabbitMqNode {
-    /// Starts a node and waits until it takes connections.
+    /// Starts a node and waits until it accepts connections.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl RabbitMqNode {
         Ok(node)
     }
 
-    /// A node that is not started yet: [`RabbitMqNode::restart`] starts it.
+    /// Prepares a node, which [`RabbitMqNode::restart`] starts.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl RabbitMqNode {
         Self::prepare_with("")
     }
 
-    /// A node with further lines in its `rabbitmq.conf`, not started yet.
+    /// Prepares a node with further lines in its `rabbitmq.conf`.
     ///
     /// # Errors
     ///
@@ -88,7 +88,7 @@ impl RabbitMqNode {
         epmd_port: u16,
         settings: &str,
     ) -> Result<Self, FaultError> {
-        // Said at once, not after the first start fails.
+        // Report this at once, not after the first start fails.
         installed()?;
         let node = Self {
             folder: folder.into(),
@@ -121,7 +121,7 @@ impl RabbitMqNode {
         Ok(node)
     }
 
-    /// The node, to end with this process.
+    /// Returns the node with a guard that ends it with this process.
     fn guarded(mut self) -> Result<Self, FaultError> {
         let epmd = format!("ERL_EPMD_PORT={} epmd -kill", self.epmd_port);
         let guard = ProcessGroupGuard::with_command(Some(&self.folder), &epmd);
@@ -129,26 +129,26 @@ impl RabbitMqNode {
         Ok(self)
     }
 
-    /// `amqp://127.0.0.1:port` and what follows it in a URI.
+    /// Returns `amqp://127.0.0.1:port`, followed by the rest of the URI.
     pub fn uri(&self, rest: &str) -> String {
         format!("amqp://127.0.0.1:{}{rest}", self.port)
     }
 
-    /// Where it takes connections.
+    /// Returns the address at which the node accepts connections.
     pub fn address(&self) -> SocketAddr {
         (Ipv4Addr::LOCALHOST, self.port).into()
     }
 
-    /// The node's name among Erlang's.
+    /// Returns the Erlang name of the node.
     pub(crate) fn name(&self) -> String {
         format!("baler{}@localhost", self.port)
     }
 
-    /// Starts the node again, with what it kept on disk.
+    /// Starts the node again, with the data that it kept on disk.
     ///
     /// # Errors
     ///
-    /// It does not start.
+    /// The node does not start.
     pub fn restart(&self) -> Result<(), FaultError> {
         let log = fs::File::create(self.folder.join("output"));
         let log = log.map_err(FaultError::io("make the node's log"))?;
@@ -159,7 +159,7 @@ impl RabbitMqNode {
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors)
-            // An interrupt of the owner reaches the owner alone, which ends the node.
+            // An interrupt of the owner must reach only the owner, which ends the node.
             .process_group(0);
         let script = command.spawn();
         let mut script = script.map_err(FaultError::io("run RabbitMQ's script"))?;
@@ -176,15 +176,15 @@ impl RabbitMqNode {
             }
             Ok(self.listens().then_some(()))
         })?;
-        // It ends with the node; until then somebody must wait for it, or it stays as a zombie.
+        // The script ends with the node. Without this wait it would stay as a zombie.
         std::thread::spawn(move || script.wait());
         Ok(())
     }
 
     fn listens(&self) -> bool {
         let connected = TcpStream::connect_timeout(&self.address(), Duration::from_millis(200));
-        // Where nobody listens on the loopback, a connection may get the very port it asks for and
-        // then be with itself: the node would count as started long before it is.
+        // If no server listens, a connection on the loopback may get the same port that it asks
+        // for, and connect to itself. The node would then count as started long before it is.
         connected.is_ok_and(|stream| stream.local_addr().ok() != stream.peer_addr().ok())
     }
 
@@ -192,7 +192,7 @@ impl RabbitMqNode {
     ///
     /// # Errors
     ///
-    /// It does not stop.
+    /// The node does not stop.
     pub fn stop(&self) -> Result<(), FaultError> {
         self.signal("TERM")
     }
@@ -201,7 +201,7 @@ impl RabbitMqNode {
     ///
     /// # Errors
     ///
-    /// It does not end.
+    /// The node does not end.
     pub fn kill(&self) -> Result<(), FaultError> {
         self.signal("KILL")
     }
@@ -211,8 +211,8 @@ impl RabbitMqNode {
         run(Command::new("kill").args(["-s", signal, &pid]));
         let process = Path::new("/proc").join(&pid);
         within(STOP, "RabbitMQ ends", || {
-            // One that was killed may wait, as a zombie, for the script. It is one as soon as its
-            // first thread has ended; its port is closed with the last one.
+            // A killed node may wait, as a zombie, for the script. It is a zombie when its first
+            // thread has ended; its port is closed with the last thread.
             let status = fs::read_to_string(process.join("stat")).unwrap_or_default();
             let ended = status.is_empty() || status.contains(") Z ");
             Ok((ended && !self.listens()).then_some(()))
@@ -224,13 +224,14 @@ impl RabbitMqNode {
         Ok(())
     }
 
-    /// The process of the node, while it runs.
+    /// Returns the process id of the node, while it runs.
     pub fn pid(&self) -> Option<String> {
         let pid = fs::read_to_string(self.folder.join("pid")).ok()?;
         Some(pid.trim().to_owned())
     }
 
-    /// One of RabbitMQ's scripts, with the paths of this node in its environment.
+    /// Returns a command for one of RabbitMQ's scripts, with the paths of this node in its
+    /// environment.
     fn command(&self, script: &str) -> Result<Command, FaultError> {
         let mut command = Command::new(installed()?.join("sbin").join(script));
         let inner = |name: &str| self.folder.join(name);
@@ -244,10 +245,10 @@ impl RabbitMqNode {
         set("RABBITMQ_DIST_PORT", &self.dist_port.to_string());
         set("ERL_EPMD_PORT", &self.epmd_port.to_string());
         set("ERL_EPMD_ADDRESS", &"127.0.0.1");
-        // Else it refuses to end while it believes that the node, just killed, still lives.
+        // Otherwise epmd refuses to end while it believes that the killed node still lives.
         set("ERL_EPMD_RELAXED_COMMAND_CHECK", &"1");
-        // Else the distribution's port listens everywhere. One scheduler that does not spin leaves
-        // the processors to its clients.
+        // Otherwise the port of the distribution listens on all addresses. One scheduler that does
+        // not spin leaves the processors to its clients.
         set(
             "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
             &"-kernel inet_dist_use_interface {127,0,0,1} +S 1:1 +sbwt none",
@@ -265,7 +266,7 @@ impl RabbitMqNode {
 
     /// Ends the node and its port mapper, and removes its folder.
     fn end(&self) {
-        // Nobody could handle the error; a process that is left shows in the list of processes.
+        // No caller could handle the error. A process that is left shows in the list of processes.
         self.kill().ok();
         run(Command::new("epmd")
             .arg("-kill")
@@ -291,7 +292,8 @@ fn run(command: &mut Command) {
         .ok();
 }
 
-/// Where RabbitMQ is. The script in `/usr/sbin` changes folder and user, so it is no help.
+/// Returns the folder of RabbitMQ. The script in `/usr/sbin` is no help, because it changes folder
+/// and user.
 fn installed() -> Result<PathBuf, FaultError> {
     let found = fs::read_dir("/usr/lib/rabbitmq/lib")
         .ok()
@@ -302,22 +304,22 @@ fn installed() -> Result<PathBuf, FaultError> {
     found.ok_or(FaultError::NotInstalled)
 }
 
-/// A folder that no other node has.
+/// Returns a folder that no other node has.
 fn fresh_folder() -> PathBuf {
     let number = STARTED.fetch_add(1, Ordering::Relaxed);
     let name = format!("baler-rabbitmq-{}-{number}", std::process::id());
     std::env::temp_dir().join(name)
 }
 
-/// What `rabbitmqctl` says of a node that takes connections and has not started yet.
+/// The message of `rabbitmqctl` for a node that accepts connections and has not started yet.
 const STARTING: &str = "requires the 'rabbit' app to be running";
 
 impl RabbitMqNode {
-    /// Runs `rabbitmqctl` and yields what it says. A node that is starting is waited for.
+    /// Runs `rabbitmqctl` and returns its output. Waits for a node that is starting.
     ///
     /// # Errors
     ///
-    /// It fails.
+    /// The command fails.
     pub fn control(&self, arguments: &[&str]) -> Result<String, FaultError> {
         within(START, "RabbitMQ has started", || {
             let mut command = self.command("rabbitmqctl")?;
@@ -337,9 +339,9 @@ impl RabbitMqNode {
         })
     }
 
-    /// Forces to disk what was declared. A node keeps declarations in memory for a moment (Mnesia's
-    /// log, Ra's directory of quorum queues), and one that is killed in it forgets the queue with
-    /// everything confirmed in it: who kills it must call this after its queues are declared.
+    /// Forces declarations to disk. A node keeps them in memory for a moment (Mnesia's log, Ra's
+    /// directory of quorum queues). A node that is killed in this moment forgets the queue and all
+    /// confirmed messages in it. Call this after queues are declared and before the node is killed.
     ///
     /// # Errors
     ///
@@ -359,8 +361,8 @@ impl RabbitMqNode {
             .map(drop)
     }
 
-    /// Lets the node believe that it is short of memory, or not any more. While it is, it reads
-    /// nothing from connections that publish, and notifies them (`connection.blocked`).
+    /// Sets whether the node believes that it is short of memory. While it does, it reads nothing
+    /// from connections that publish, and notifies them (`connection.blocked`).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! The folder: the names of its files, and how it is listed and made.
+//! The folder of segments: the names of its files, and functions that list and make it.
 
 use std::fs;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::{Path, PathBuf};
 
 use baler_blocking::files::{folder_of, if_found, sync_folder};
 
-/// The sub-folder to which damaged bytes are moved.
+/// The sub-folder for damaged bytes that were moved aside.
 pub const DAMAGED_FOLDER: &str = "damaged";
 /// The sub-folder with the positions of named consumers.
 pub const CONSUMERS_FOLDER: &str = "consumers";
-/// The file that a writer locks as long as it is open.
+/// The file that a writer locks while it is open.
 pub const LOCK_FILE: &str = "writer.lock";
 
 const PREFIX: &str = "chunks-";
 const SUFFIX: &str = ".seg";
 
-/// The name of the segment whose first chunk has this number.
+/// Returns the name of the segment whose first chunk has this number.
 pub fn segment_name(first_chunk: u64) -> String {
     format!("{PREFIX}{first_chunk:020}{SUFFIX}")
 }
 
-/// The number in a segment's name, if the name is one.
+/// Returns the number in a segment's name; none if the name is no segment's.
 pub fn parse_segment_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let canonical = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -35,7 +35,7 @@ pub(crate) struct SegmentEntry {
     pub(crate) bytes: u64,
 }
 
-/// The folder's segments, oldest first. Other files are none of our business.
+/// Lists the folder's segments, oldest first. Ignores other files.
 pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -44,7 +44,7 @@ pub(crate) fn list_segments(folder: &Path) -> io::Result<Vec<SegmentEntry>> {
         let Some(first_chunk) = name.to_str().and_then(parse_segment_name) else {
             continue;
         };
-        // It may have been removed between the two calls.
+        // Another process may have removed it between the two calls.
         let metadata = if_found(entry.metadata())?;
         if let Some(metadata) = metadata.filter(|it| it.is_file()) {
             let bytes = metadata.len();
@@ -64,7 +64,7 @@ pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     sync_folder(folder_of(folder))
 }
 
-/// A path in the folder of damaged bytes that is not taken yet.
+/// Returns a free path in the folder of damaged bytes.
 pub(crate) fn damaged_path(folder: &Path, name: &str) -> io::Result<PathBuf> {
     let damaged = folder.join(DAMAGED_FOLDER);
     make_folder(&damaged)?;

@@ -9,15 +9,15 @@ use baler_common::transport::uri::{Uri, UriError, set};
 
 use crate::consumers::{ConsumerName, Position};
 
-/// When chunks are forced to stable storage, and with that: when they are confirmed.
+/// When chunks are forced to stable storage. This decides when they are confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SyncPolicy {
-    /// Before each confirmation; all chunks that wait at that moment share one call (group
-    /// commit). A confirmed chunk survives a crash of the machine.
+    /// Before each confirmation. All chunks that wait at that moment share one call (group commit).
+    /// A confirmed chunk survives a crash of the machine.
     #[default]
     Chunk,
-    /// Never. A chunk is confirmed when the operating system has it: it survives a crash of the
-    /// process, not of the machine.
+    /// Never. A chunk is confirmed when the operating system has it. It survives a crash of the
+    /// process, not a crash of the machine.
     None,
 }
 
@@ -26,18 +26,18 @@ pub enum SyncPolicy {
 pub enum FullPolicy {
     /// The oldest segment is removed and counted, whether it was read or not.
     DropOldest,
-    /// The writer breaks with a retryable error until somebody makes room. Nothing is lost here.
+    /// The writer breaks with a retryable error until there is room again. Nothing is lost here.
     #[default]
     Refuse,
 }
 
-/// The treatment of segments that every registered consumer has settled to their end.
+/// The treatment of segments that all registered consumers have settled to the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Keep {
-    /// They stay until somebody removes them.
+    /// They stay until a person or another program removes them.
     #[default]
     All,
-    /// A reader with a consumer's name removes them once the writer has left them; see
+    /// A reader with a consumer's name removes them once the writer has finished them; see
     /// [`remove_consumed`](crate::remove_consumed).
     Consumed,
 }
@@ -48,30 +48,31 @@ pub enum Keep {
 pub struct FileWriterConfig {
     /// The folder. It is made if it is missing.
     pub folder: PathBuf,
-    /// A segment that would become larger is finished first. Default 128 MiB, as Vector's disk
-    /// buffer: few files, and a scan after a crash takes a fraction of a second.
+    /// The size at which a segment is finished: a chunk that would exceed it begins the next
+    /// segment. Default 128 MiB, as in Vector's disk buffer: few files, and a scan after a crash
+    /// takes a fraction of a second.
     pub segment_bytes: NonZeroU64,
-    /// A segment older than this is finished before the next chunk is written. Default 1 hour:
-    /// segments that are moved away or removed are then at most that stale.
+    /// The age at which a segment is finished before the next chunk is written. Default 1 hour: a
+    /// segment that is moved away or removed then holds the chunks of at most one hour.
     pub segment_age: Duration,
-    /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: a confirmation
-    /// is worth the most, and group commit makes it cheap enough.
+    /// When chunks are forced to stable storage. Default [`SyncPolicy::Chunk`]: it gives the
+    /// strongest confirmation, and group commit makes it cheap enough.
     pub sync: SyncPolicy,
-    /// The most that all segments may have in bytes. Default none: the disk is the limit.
+    /// The most bytes of all segments together. Default none: the disk is the limit.
     pub max_total_bytes: Option<NonZeroU64>,
     /// The reaction at this limit. Default [`FullPolicy::Refuse`].
     pub full: FullPolicy,
-    /// The largest chunk. Default 16 MiB, as all media of Baler that have no limit of their own.
+    /// The largest chunk. Default 16 MiB, as for all media of Baler without a limit of their own.
     pub max_chunk_bytes: NonZeroUsize,
-    /// How many chunks may be offered and not yet confirmed. Default 256: forcing data to disk
+    /// The most chunks that may be offered and not yet confirmed. Default 256: forcing data to disk
     /// costs the same for one chunk as for all that wait, and `window_bytes` bounds the memory.
     pub window_chunks: NonZeroUsize,
-    /// How many bytes may be offered and not yet confirmed. Default 64 MiB.
+    /// The most bytes that may be offered and not yet confirmed. Default 64 MiB.
     pub window_bytes: NonZeroUsize,
 }
 
 impl FileWriterConfig {
-    /// The defaults, for this folder.
+    /// Returns the defaults for this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -86,7 +87,7 @@ impl FileWriterConfig {
         }
     }
 
-    /// The settings in `file:///folder?...`; README.md lists them.
+    /// Reads the settings from `file:///folder?...`; README.md lists them.
     ///
     /// # Errors
     ///
@@ -121,7 +122,7 @@ fn path(uri: &Uri) -> Result<PathBuf, UriError> {
     }
 }
 
-/// Where a reader begins.
+/// The place where a reader begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Start {
     /// At the oldest chunk.
@@ -156,7 +157,7 @@ impl FromStr for Start {
     }
 }
 
-/// The text names no place to begin at.
+/// The text names no place at which a reader can begin.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not {expected}", expected = Start::EXPECTED)]
 pub struct ParseStartError(Box<str>);
@@ -167,27 +168,27 @@ pub struct ParseStartError(Box<str>);
 pub struct FileReaderConfig {
     /// A folder, a single segment, or a plain file of chunks.
     pub path: PathBuf,
-    /// Where to begin. Default: at the oldest chunk. A consumer that has a position begins there.
+    /// Where to begin. Default: at the oldest chunk. A consumer with a position begins there.
     pub from: Start,
-    /// Whether to wait for more at the end. Default no: the reader ends.
+    /// Whether to wait for more chunks at the end. Default no: the reader ends.
     pub follow: bool,
     /// The name under which the folder remembers the settled position. Default none.
     pub consumer: Option<ConsumerName>,
-    /// How long a consumer's position may lag behind the settlements; after a crash that much
-    /// comes again. Default 1 second: a write costs two calls of fsync. 0 writes at each settlement.
-    /// Closing writes it in any case.
+    /// How long a consumer's position may lag behind the settlements. After a crash the chunks of
+    /// that time come again. Default 1 second, because a write costs two calls of fsync. 0 writes
+    /// at each settlement. Closing always writes the position.
     pub commit_interval: Duration,
-    /// The treatment of segments that all consumers have settled: a reader with a consumer's name
-    /// looks when its position passes into another segment, and when it closes. Default
+    /// The treatment of segments that all consumers have settled. A reader with a consumer's name
+    /// checks them when its position passes into another segment, and when it closes. Default
     /// [`Keep::All`].
     pub keep: Keep,
-    /// The largest chunk that is handed out; a larger one is damage. Default 64 MiB, as the
+    /// The largest chunk that is handed out; a larger one counts as damage. Default 64 MiB, as the
     /// decoder's limit.
     pub max_chunk_bytes: NonZeroUsize,
 }
 
 impl FileReaderConfig {
-    /// The defaults, for this path.
+    /// Returns the defaults for this path.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -200,7 +201,7 @@ impl FileReaderConfig {
         }
     }
 
-    /// The settings in `file:///path?...`; README.md lists them.
+    /// Reads the settings from `file:///path?...`; README.md lists them.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Named consumers: their positions, their backlog, and the removal of segments that all have settled.
+//! Named consumers: their positions, their backlog, and the removal of segments that all of them
+//! have settled.
 
 use std::fs;
 use std::io;
@@ -21,25 +22,25 @@ use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
 pub struct Position {
     /// The number of the segment's first chunk.
     pub segment: u64,
-    /// How many bytes into the segment.
+    /// The number of bytes before it in the segment.
     pub offset: u64,
 }
 
-/// A consumer's name: 1 to 100 of `a-z A-Z 0-9 . _ -`, not beginning with a dot. It is a file's
-/// name.
+/// A consumer's name, which is also a file's name: 1 to 100 of `a-z A-Z 0-9 . _ -`, without a dot
+/// at the start.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct ConsumerName(Box<str>);
 
 impl ConsumerName {
     pub(crate) const EXPECTED: &'static str = "1 to 100 letters, digits, '.', '_' or '-'";
 
-    /// The name.
+    /// Returns the name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// The text is no consumer's name.
+/// The text is not a valid consumer's name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no consumer's name; use {expected}", expected = ConsumerName::EXPECTED)]
 pub struct ConsumerNameError(Box<str>);
@@ -58,12 +59,12 @@ impl FromStr for ConsumerName {
     }
 }
 
-/// Up to where everything is settled.
+/// The position up to which everything is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Watermark {
     /// Everything before it is settled.
     pub(crate) position: Position,
-    /// The number after the highest that was settled or skipped before the position.
+    /// The number after the highest chunk that was settled or skipped before the position.
     pub(crate) next_chunk: u64,
 }
 
@@ -93,27 +94,27 @@ impl Watermark {
             },
             next_chunk: number("next_chunk")?,
         };
-        // The form is fixed, so that the checksum is too.
+        // Encoding again checks the form and the checksum.
         (watermark.encode() == text).then_some(watermark)
     }
 }
 
-/// A named consumer, locked by this reader.
+/// A named consumer that this reader has locked.
 #[derive(Debug)]
 pub(crate) struct Consumer {
     path: PathBuf,
     stored: Option<Watermark>,
-    /// The stored position, if it could not be read.
+    /// The bytes of the stored position, if they could not be decoded.
     pub(crate) damaged: Option<Vec<u8>>,
     _lock: FileLock,
 }
 
 impl Consumer {
-    /// Locks the consumer and reads its position. A position that cannot be read is moved to
-    /// `damaged/`: the consumer then begins at the start, which repeats chunks and loses none.
+    /// Locks the consumer and reads its position. Moves a position that cannot be read to
+    /// `damaged/`. The consumer then begins at the start, which repeats chunks and loses none.
     pub(crate) fn open(folder: &Path, name: &ConsumerName) -> Result<Self, TransportError> {
         let consumers = folder.join(CONSUMERS_FOLDER);
-        // A name may have dots: extensions are appended.
+        // A name may contain dots, so extensions are appended.
         let path = consumers.join(format!("{}.json", name.as_str()));
         let fail = |error| io_error("open consumer", &path, error);
         make_folder(&consumers).map_err(fail)?;
@@ -135,7 +136,7 @@ impl Consumer {
         })
     }
 
-    /// The position on disk.
+    /// Returns the position on disk.
     pub(crate) const fn stored(&self) -> Option<Watermark> {
         self.stored
     }
@@ -151,19 +152,20 @@ impl Consumer {
     }
 }
 
-/// The watermark in this file; the start if it cannot be read, since its consumer then starts over.
+/// Reads the watermark in this file. Returns the start if it cannot be read, because its consumer
+/// then begins at the start.
 fn read_watermark(path: &Path) -> Watermark {
     let text = fs::read_to_string(path).unwrap_or_default();
     Watermark::decode(&text).unwrap_or_default()
 }
 
-/// The watermarks of all consumers of the folder. A consumer may be there twice.
+/// Returns the watermarks of all consumers of the folder. A consumer may appear twice.
 pub(crate) fn watermarks(folder: &Path) -> io::Result<Vec<Watermark>> {
     let entries = if_found(fs::read_dir(folder.join(CONSUMERS_FOLDER)))?;
     let mut watermarks = Vec::new();
     for entry in entries.into_iter().flatten() {
         let path = entry?.path();
-        // A consumer that has settled nothing yet has only its lock.
+        // A consumer that has settled nothing yet has only a lock file.
         if path
             .extension()
             .is_some_and(|it| it == "json" || it == "lock")
@@ -174,11 +176,11 @@ pub(crate) fn watermarks(folder: &Path) -> io::Result<Vec<Watermark>> {
     Ok(watermarks)
 }
 
-/// Removes the segments that every registered consumer has settled to their end and that no writer
-/// has open; returns how many. Without a registered consumer nothing is removed.
+/// Removes the segments that all registered consumers have settled to the end and that no writer
+/// has open. Returns the number of removed segments. Removes nothing without a registered consumer.
 ///
-/// A consumer is registered as soon as a reader was opened with its name, and until its files are
-/// removed from `consumers/`. The newest segment goes only while no writer has the folder open.
+/// A consumer is registered when a reader is opened with its name, until its files are removed from
+/// `consumers/`. The newest segment is removed only while no writer has the folder open.
 ///
 /// # Errors
 ///
@@ -204,8 +206,8 @@ pub fn remove_consumed(folder: &Path) -> io::Result<u64> {
     Ok(removed)
 }
 
-/// Removes the segments before this position; the newest one only if `newest_too` is set. Returns how
-/// many.
+/// Removes the segments before this position; the newest segment only if `newest_too` is set.
+/// Returns the number of removed segments.
 fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Result<u64> {
     let mut segments = list_segments(folder)?;
     if !newest_too {
@@ -231,11 +233,11 @@ fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Res
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backlog {
-    /// How many.
+    /// The number of chunks.
     pub chunks: u64,
-    /// Records in them, as their frames say.
+    /// The records in these chunks, as the frames state them.
     pub records: u64,
-    /// Their bytes, without the frames.
+    /// The bytes of these chunks, without the frames.
     pub bytes: u64,
 }
 

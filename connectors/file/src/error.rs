@@ -1,4 +1,4 @@
-//! The operating system's errors as errors of a medium, with their retry class.
+//! Errors of the operating system as errors of a medium, with their retry class.
 
 use std::io;
 use std::path::Path;
@@ -7,7 +7,7 @@ use baler_common::transport::{RetryClass, TransportError};
 #[cfg(unix)]
 use rustix::io::Errno;
 
-/// The path as an endpoint's name: `file:///folder`.
+/// Returns the path as an endpoint's name: `file:///folder`.
 pub(crate) fn endpoint(path: &Path) -> Box<str> {
     let separator = if path.is_absolute() { "//" } else { "" };
     format!("file:{separator}{}", path.display()).into()
@@ -19,10 +19,10 @@ pub(crate) fn io_error(operation: &'static str, path: &Path, error: io::Error) -
     TransportError::caused_by(operation, endpoint(path), class, error)
 }
 
-/// Whether the same call may succeed later.
+/// Returns the retry class: whether the same call may succeed later.
 ///
-/// A full disk or quota may be cleared, and a missing mount may come back. A forbidden path, or one
-/// that is no folder, stays so until somebody changes the configuration.
+/// A full disk or quota may be cleared, and a missing mount may come back. A forbidden path, or a
+/// path that is no folder, stays so until the configuration changes.
 fn retry_class(error: &io::Error) -> RetryClass {
     match error.kind() {
         io::ErrorKind::PermissionDenied
@@ -31,7 +31,7 @@ fn retry_class(error: &io::Error) -> RetryClass {
         | io::ErrorKind::IsADirectory
         | io::ErrorKind::InvalidInput
         | io::ErrorKind::Unsupported => RetryClass::Final,
-        // Its kind has no name before Rust 1.87.
+        // The kind of this error has no name before Rust 1.87.
         #[cfg(unix)]
         _ if Errno::from_io_error(error) == Some(Errno::NAMETOOLONG) => RetryClass::Final,
         _ => RetryClass::Retry,

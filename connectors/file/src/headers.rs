@@ -1,18 +1,18 @@
 //! The headers of a segment and of its frames: identity and type of each chunk on the medium.
 //!
-//! README.md, "Layout", describes every byte. No file is touched here.
+//! README.md, "Layout", describes every byte. This module does no I/O.
 
 use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
 /// The first bytes of a segment file.
 pub const SEGMENT_MAGIC: [u8; 4] = *b"BSEG";
-/// The version that this crate writes and reads.
+/// The version of segments that this crate writes and reads.
 pub const SEGMENT_VERSION: u16 = 1;
-/// How long a segment's header is.
+/// The length of a segment's header.
 pub const SEGMENT_HEADER_BYTES: usize = 32;
 /// The first bytes of a frame. A reader looks for them after damage.
 pub const FRAME_MARKER: [u8; 4] = [0xC5, b'F', b'R', 0x9A];
-/// How long a frame's header is; the chunk follows.
+/// The length of a frame's header; the chunk follows.
 pub const FRAME_HEADER_BYTES: usize = 76;
 
 /// The header of a segment.
@@ -20,15 +20,15 @@ pub const FRAME_HEADER_BYTES: usize = 76;
 pub struct SegmentHeader {
     /// The number of the first chunk, as in the file's name.
     pub first_chunk: u64,
-    /// When the segment was made, in nanoseconds since the Unix epoch.
+    /// The time when the segment was made, in nanoseconds since the Unix epoch.
     pub created_unix_ns: u64,
-    /// A random number that each frame repeats, so that bytes *inside* a chunk are never mistaken
-    /// for a frame.
+    /// A random number that each frame repeats. It ensures that bytes *inside* a chunk are never
+    /// mistaken for a frame.
     pub tag: u32,
 }
 
 impl SegmentHeader {
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let fields: [&[u8]; 6] = [
             &SEGMENT_MAGIC,
@@ -45,7 +45,7 @@ impl SegmentHeader {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] names the damage.
+    /// [`SegmentError`] names the reason.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<SEGMENT_HEADER_BYTES>(bytes, SEGMENT_MAGIC)?;
         let version = u16::from_le_bytes(take(&mut input)?);
@@ -72,13 +72,13 @@ pub struct FrameHeader {
     pub length: u32,
     /// The CRC32C of the chunk.
     pub chunk_crc32c: u32,
-    /// Container, records and identity of the chunk; absent when this version does not know the
+    /// Container, records and identity of the chunk; none if this version does not know the
     /// container.
     pub meta: Option<ChunkMeta>,
 }
 
 impl FrameHeader {
-    /// The header of a frame with this chunk.
+    /// Creates the header of a frame with this chunk.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl FrameHeader {
         })
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     pub fn encode(&self) -> Vec<u8> {
         let container = self.meta.map_or(0, |meta| container_code(meta.container));
         let records = self.meta.map_or(0, |meta| meta.records);
@@ -115,7 +115,7 @@ impl FrameHeader {
     ///
     /// # Errors
     ///
-    /// [`SegmentError`] names the damage.
+    /// [`SegmentError`] names the reason.
     pub fn decode(bytes: &[u8]) -> Result<Self, SegmentError> {
         let mut input = checked::<FRAME_HEADER_BYTES>(bytes, FRAME_MARKER)?;
         let tag = u32::from_le_bytes(take(&mut input)?);
@@ -144,13 +144,13 @@ impl FrameHeader {
         crc32c::crc32c(chunk) == self.chunk_crc32c
     }
 
-    /// How long the frame is, chunk included.
+    /// Returns the length of the frame, chunk included.
     pub fn frame_bytes(&self) -> u64 {
         u64::from(self.length).saturating_add(FRAME_HEADER_BYTES as u64)
     }
 }
 
-/// Why a header or a frame is damaged.
+/// The damage of a header or a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
@@ -160,24 +160,24 @@ pub enum SegmentError {
     /// The chunk's checksum does not match.
     #[error("the checksum of the chunk does not match")]
     ChunkChecksum,
-    /// The magic or the marker is missing.
+    /// The marker at the start of a segment or frame is missing.
     #[error("the marker is missing")]
     Marker,
-    /// The bytes are too few.
+    /// The header or frame is cut short.
     #[error("cut short: {needed} bytes needed, {left} left")]
     Short {
-        /// How many bytes were needed.
+        /// The number of bytes that are needed.
         needed: u64,
-        /// How many are there.
+        /// The number of bytes that are left.
         left: u64,
     },
-    /// The frame belongs to another segment, or its number was passed already.
+    /// The frame belongs to another segment, or its number was already passed.
     #[error("a frame of another segment or time")]
     Foreign,
-    /// The chunk does not fit the length field of a frame.
+    /// The length of the chunk does not fit the length field of a frame.
     #[error("a chunk of {0} bytes does not fit a frame")]
     Length(usize),
-    /// The chunk is larger than the reader takes.
+    /// The chunk is larger than the reader's limit.
     #[error("a chunk of {length} bytes is above the limit of {limit}")]
     Limit {
         /// The chunk's length.
@@ -185,7 +185,7 @@ pub enum SegmentError {
         /// The reader's limit.
         limit: usize,
     },
-    /// The segment is of another version.
+    /// The segment has another version.
     #[error("version {0} is unknown to this reader")]
     Version(u16),
 }
@@ -207,7 +207,7 @@ const fn container_of(code: u8) -> Option<ContainerKind> {
     }
 }
 
-/// Checks marker and checksum of a header of `N` bytes; returns the bytes between them.
+/// Checks marker and checksum of a header of `N` bytes. Returns the bytes between them.
 fn checked<const N: usize>(bytes: &[u8], marker: [u8; 4]) -> Result<&[u8], SegmentError> {
     if !bytes.starts_with(&marker) {
         // A header that is cut within its marker is short, not foreign.

@@ -36,7 +36,7 @@ pub const MEDIUM: Medium = Medium {
     },
     browser: Some(|uri, browse| {
         let mut config = FileReaderConfig::from_uri(uri)?;
-        // Reading alone leaves no trace; a named consumer's position would move.
+        // A browser leaves no trace; a named consumer's position would move.
         config.consumer = None;
         config.follow = browse != Browse::UntilNow;
         match browse {

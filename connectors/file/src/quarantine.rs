@@ -1,4 +1,4 @@
-//! A quarantine in a folder, two files a chunk; and the folder as a source of chunks, to send them on.
+//! A quarantine in a folder, with two files for each chunk; and a reader that sends its chunks on.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
@@ -17,9 +17,8 @@ use serde::{Deserialize, Serialize};
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
 ///
-/// Files are written under another name, forced to disk and renamed, so that a file that is there
-/// is complete.
-/// Any number of processes may use a folder.
+/// Each file is written under another name, forced to disk and renamed, so that a visible file is
+/// complete. Any number of processes may use a folder.
 #[derive(Debug)]
 pub struct QuarantineFolder {
     folder: PathBuf,
@@ -28,7 +27,7 @@ pub struct QuarantineFolder {
     max_chunks: u64,
 }
 
-/// What stands beside a chunk.
+/// The description of a chunk in its `.json` file.
 #[derive(Serialize, Deserialize)]
 struct Description {
     reason: String,
@@ -44,7 +43,7 @@ struct Description {
     records: Option<u32>,
 }
 
-/// What the folder holds.
+/// The contents of the folder.
 #[derive(Debug, Clone, Copy, Default)]
 struct Contents {
     bytes: u64,
@@ -52,7 +51,7 @@ struct Contents {
 }
 
 impl QuarantineFolder {
-    /// Keeps chunks in this folder, which is made when the first one comes.
+    /// Keeps chunks in this folder, which is made when the first chunk comes.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -62,7 +61,7 @@ impl QuarantineFolder {
         }
     }
 
-    /// Refuses a chunk with which the folder's files would have more bytes than this.
+    /// Limits the bytes of the folder's files: a chunk that would exceed the limit is refused.
     ///
     /// Earlier chunks stay. The refusal is an error, so that nothing is lost silently.
     #[must_use]
@@ -71,16 +70,16 @@ impl QuarantineFolder {
         self
     }
 
-    /// Refuses a chunk with which the folder would have more chunks than this, in the same way.
+    /// Limits the number of chunks in the folder, in the same way.
     #[must_use]
     pub const fn with_most_chunks(mut self, max_chunks: u64) -> Self {
         self.max_chunks = max_chunks;
         self
     }
 
-    /// Counts what the folder holds, if there is a limit.
+    /// Counts the contents of the folder, if there is a limit.
     ///
-    /// Other processes may use the folder, so it is counted for each group; poison is rare.
+    /// Other processes may use the folder, so it is counted again for each group; poison is rare.
     fn contents(&self) -> io::Result<Contents> {
         let mut contents = Contents::default();
         if self.max_bytes == u64::MAX && self.max_chunks == u64::MAX {
@@ -91,14 +90,14 @@ impl QuarantineFolder {
             if entry.path().extension().is_some_and(|it| it == "chunk") {
                 contents.chunks = contents.chunks.saturating_add(1);
             }
-            // It may have been renamed or removed between the two calls.
+            // Another process may have renamed or removed it between the two calls.
             let bytes = if_found(entry.metadata())?.map_or(0, |it| it.len());
             contents.bytes = contents.bytes.saturating_add(bytes);
         }
         Ok(contents)
     }
 
-    /// Adds a chunk of `more_bytes` to the contents, if it fits.
+    /// Adds a chunk of `more_bytes` to the contents. Returns an error if it does not fit.
     fn charge(&self, contents: &mut Contents, more_bytes: usize) -> io::Result<()> {
         let after = Contents {
             bytes: contents.bytes.saturating_add(more_bytes as u64),
@@ -162,7 +161,7 @@ impl QuarantineFolder {
             let mut json = new_file(&part("json"))?;
             json.write_all(&text)?;
             json.sync_all()?;
-            // The description first: a `.chunk` always has its `.json`.
+            // Rename the description first: a `.chunk` always has its `.json`.
             fs::rename(part("json"), stem.with_extension("json"))?;
             fs::rename(part("chunk"), stem.with_extension("chunk"))
         };
@@ -192,7 +191,7 @@ impl Quarantine for QuarantineFolder {
     fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
         match self.keep_all(group) {
             Ok(results) => results,
-            // An error of the folder is an error of each chunk.
+            // An error of the folder counts as an error of each chunk.
             Err(error) => group
                 .iter()
                 .map(|_| Err(io::Error::new(error.kind(), error.to_string())))
@@ -201,7 +200,8 @@ impl Quarantine for QuarantineFolder {
     }
 }
 
-/// Reads the chunks of a [`QuarantineFolder`](super::QuarantineFolder) by name; never blocks.
+/// Reads the chunks of a [`QuarantineFolder`](super::QuarantineFolder) in the order of their names.
+/// Never blocks.
 #[derive(Debug)]
 pub struct QuarantineReader {
     capability: ReaderCapability,
@@ -209,13 +209,13 @@ pub struct QuarantineReader {
     handed_out: HashMap<Token, PathBuf>,
     demand: usize,
     next_token: u64,
-    /// Whether a chunk that is acknowledged is removed.
+    /// Whether acknowledged chunks are removed.
     remove: bool,
 }
 
 impl QuarantineReader {
-    /// Reads the chunks that are in this folder now. With `remove`, a chunk that is acknowledged is
-    /// removed from it.
+    /// Reads the chunks that are in this folder now. With `remove`, it removes each acknowledged
+    /// chunk from the folder.
     ///
     /// # Errors
     ///
@@ -281,7 +281,7 @@ impl QuarantineReader {
     }
 }
 
-/// What travels beside a chunk whose identity was kept.
+/// Returns the metadata of a chunk whose identity was kept.
 fn meta(description: &Description) -> Option<ChunkMeta> {
     let named = description.container.as_deref();
     let container = named.and_then(ContainerKind::from_name);
@@ -322,7 +322,7 @@ impl ChunkReader for QuarantineReader {
             return Ok(Settled::Stale);
         };
         if verdict == Verdict::Ack && self.remove {
-            // The chunk first: a description without one is litter, a chunk without one is not.
+            // Remove the chunk first: a chunk without its description must not stay.
             let removed = fs::remove_file(&path);
             fs::remove_file(path.with_extension("json")).ok();
             removed.map_err(|error| {

@@ -1,4 +1,4 @@
-//! How fast logs and a TCP stream are read, beside a plain scan of the same bytes:
+//! Measures how fast logs and a TCP stream are read, beside a plain scan of the same bytes:
 //! `cargo run --release -p baler-connector-kieker --example read_speed -- 4000000`.
 //!
 //! The records are executions of 200 operations on 4 hosts, one file in the page cache or one
@@ -146,7 +146,7 @@ fn thread_cpu_ns(schedstat: impl AsRef<Path>) -> Outcome<u64> {
     Ok(text.split(' ').next().unwrap_or_default().parse()?)
 }
 
-/// What a sender registers before the records of [`binary`].
+/// Returns the registrations that a sender sends before the records of [`binary`].
 fn registrations() -> Outcome<Vec<u8>> {
     let mut bytes = Vec::new();
     for (id, text) in (0_u32..).zip(strings()) {

@@ -1,4 +1,4 @@
-//! Where to listen, and how much may wait.
+//! The settings of a reader of streams: ports, limits and record types.
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -14,15 +14,15 @@ use crate::SCHEME;
 #[non_exhaustive]
 pub struct KiekerTcpConfig {
     pub(crate) host: Host,
-    /// The second port of senders with two sockets (`DualSocketTcpWriter`, `TCPWriter`), over which
-    /// strings come. Default none: every sender has one socket.
+    /// The second port, for the strings of senders with two sockets (`DualSocketTcpWriter`,
+    /// `TCPWriter`). Default none: every sender has one socket.
     pub registry_port: Option<u16>,
-    /// How many bytes of chunks may wait for the owner or for a verdict. Default 64 MiB. When they
-    /// are reached, nothing more is read and TCP holds the senders back.
+    /// The most bytes of chunks that wait for the owner or for a verdict. Default 64 MiB. At this
+    /// limit nothing more is read, and TCP holds the senders back.
     pub memory_bytes: NonZeroUsize,
-    /// How many senders are taken at a time; more are turned away. Default 4,096.
+    /// The most senders that are served at a time; more are turned away. Default 4,096.
     pub max_connections: NonZeroUsize,
-    /// How long a record may wait for others in its chunk. Default 100 ms.
+    /// How long a record may wait for other records of its chunk. Default 100 ms.
     pub max_age: Duration,
     /// Whether the ids of traces are made unique across connections. Default: no.
     pub unique_trace_ids: bool,
@@ -31,7 +31,7 @@ pub struct KiekerTcpConfig {
 }
 
 impl KiekerTcpConfig {
-    /// This host and port, and defaults. The operating system chooses a port for 0.
+    /// Returns the defaults for this host and port. For port 0 the operating system chooses one.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
             host: Host {
@@ -47,7 +47,7 @@ impl KiekerTcpConfig {
         }
     }
 
-    /// The settings in `kieker+tcp://host:port?setting=value&…`; README.md lists them.
+    /// Reads the settings from `kieker+tcp://host:port?setting=value&…`; README.md lists them.
     ///
     /// # Errors
     ///
@@ -68,13 +68,13 @@ impl KiekerTcpConfig {
         Ok(config)
     }
 
-    /// The port; 0 lets the operating system choose.
+    /// Returns the port; at 0 the operating system chooses one.
     pub(crate) fn port(&self) -> u16 {
         self.host.port.unwrap_or(0)
     }
 }
 
-/// The endpoint, as a URI without settings.
+/// Shows the endpoint as a URI without settings.
 impl fmt::Display for KiekerTcpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}://{}", self.host)

@@ -1,14 +1,14 @@
-//! The identity of chunks, which neither streams nor logs of Kieker have.
+//! The identity of chunks, which Kieker's streams and logs do not have.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-/// How many bytes of what cannot be read are kept.
+/// The most bytes that are kept of data that cannot be read.
 pub(crate) const DAMAGED_BYTES: usize = 64 << 10;
 
-/// The identity of a producer's first chunk, in a life that begins now.
+/// Returns the identity of a producer's first chunk, in a life that begins now.
 pub(crate) fn first_identity(producer: ProducerId) -> ChunkIdentity {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
     ChunkIdentity {
@@ -23,12 +23,12 @@ pub(crate) fn first_identity(producer: ProducerId) -> ChunkIdentity {
     }
 }
 
-/// A producer that nothing else is.
+/// Returns a producer that no other connection or log has.
 pub(crate) fn random_producer() -> ProducerId {
     ProducerId::new((u128::from(random()) << 64) | u128::from(random()))
 }
 
-/// A number that nobody can guess.
+/// Returns a number that cannot be guessed.
 pub(crate) fn random() -> u64 {
     RandomState::new().hash_one(0)
 }

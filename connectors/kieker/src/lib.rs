@@ -65,7 +65,7 @@ pub const LOG_MEDIUM: Medium = Medium {
         let mut config = KiekerLogConfig::from_uri(uri, browse != Browse::UntilNow)?;
         config.follow = browse != Browse::UntilNow;
         config.from_now = browse == Browse::FromNow;
-        // Who looks leaves no trace.
+        // A browser leaves no trace.
         config.position_file = None;
         Ok(ReaderFactory::browser(move || {
             KiekerLogReader::open(config.clone())

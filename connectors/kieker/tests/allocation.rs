@@ -27,7 +27,7 @@ const EMPTY: &str = "kieker.common.record.misc.EmptyRecord";
 const EVENT: &str = "kieker.common.record.remotecontrol.ActivationEvent";
 const LIST: &str = "kieker.common.record.remotecontrol.ActivationParameterEvent";
 
-/// A log that costs more than it should if nothing bounds it.
+/// A log that takes too much memory unless a bound stops it.
 struct Attack {
     name: String,
     map: Vec<u8>,
@@ -117,7 +117,7 @@ fn many_numbers() -> (String, String) {
     (map, (1..100_000).map(|id| format!("${id};1\n")).collect())
 }
 
-/// What each compression makes of some bytes.
+/// Returns the bytes in each compression.
 fn bombs(bytes: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), Compression::fast());
     gzip.write_all(bytes).unwrap();
@@ -161,7 +161,7 @@ fn with_giant_dictionary(mut xz: Vec<u8>) -> Vec<u8> {
     xz
 }
 
-/// Reads all there is; how many records and how many parts that cannot be read.
+/// Reads everything. Returns the number of records, and of parts that cannot be read.
 fn read(config: KiekerLogConfig) -> (u32, u32) {
     let mut reader = KiekerLogReader::open(config).unwrap();
     let (mut records, mut damaged) = (0, 0);

@@ -1,4 +1,4 @@
-//! Nothing to set.
+//! The settings of both ends.
 
 use baler_common::transport::uri::{Uri, UriError};
 
@@ -8,7 +8,7 @@ use baler_common::transport::uri::{Uri, UriError};
 pub struct NullConfig {}
 
 impl NullConfig {
-    /// The settings in `null:`.
+    /// Reads the settings from `null:`.
     ///
     /// # Errors
     ///

@@ -9,14 +9,14 @@ use baler_common::transport::{
 
 use crate::{NullConfig, SCHEME};
 
-/// Is at its end. Never blocks.
+/// A reader that is always at its end. Never blocks.
 #[derive(Debug)]
 pub struct NullReader {
     capability: ReaderCapability,
 }
 
 impl NullReader {
-    /// A reader.
+    /// Creates a reader.
     pub fn new(_config: NullConfig) -> Self {
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.redelivers = false;

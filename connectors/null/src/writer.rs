@@ -11,7 +11,7 @@ use baler_common::transport::{
 
 use crate::{NullConfig, SCHEME};
 
-/// Counts what it is given and discards it. Never blocks.
+/// Counts chunks and discards them. Never blocks.
 #[derive(Debug)]
 pub struct NullWriter {
     capability: Capability,
@@ -22,7 +22,7 @@ pub struct NullWriter {
     notify: NotifyCell,
 }
 
-/// How much was discarded. Shared with the writer; readable from any thread.
+/// The counts of discarded chunks. Shared with the writer; readable from any thread.
 #[derive(Debug, Default)]
 pub struct NullCounts {
     chunks: AtomicU64,
@@ -31,24 +31,24 @@ pub struct NullCounts {
 }
 
 impl NullCounts {
-    /// How many chunks.
+    /// Returns the number of chunks.
     pub fn chunks(&self) -> u64 {
         self.chunks.load(Ordering::Relaxed)
     }
 
-    /// How many records, as their chunks say.
+    /// Returns the number of records, as the chunks state it.
     pub fn records(&self) -> u64 {
         self.records.load(Ordering::Relaxed)
     }
 
-    /// How many bytes.
+    /// Returns the number of bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 }
 
 impl NullWriter {
-    /// A writer; like every writer it starts closed.
+    /// Creates a writer. Like every writer it starts closed.
     pub fn new(_config: NullConfig) -> Self {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::None);
         capability.readable = false;
@@ -61,7 +61,7 @@ impl NullWriter {
         }
     }
 
-    /// How much was discarded so far, and will be.
+    /// Returns the counts, which the writer goes on updating.
     pub fn counts(&self) -> Arc<NullCounts> {
         Arc::clone(&self.counts)
     }
@@ -80,7 +80,7 @@ impl ChunkWriter for NullWriter {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
         if self.confirmed.len() >= self.capability.window_chunks.get() {
-            // The owner does not fetch its confirmations; they must not pile up.
+            // The owner does not fetch its confirmations, and they must not pile up.
             return Err(Rejected::full(chunk));
         }
         let add = |counter: &AtomicU64, value| counter.fetch_add(value, Ordering::Relaxed);
@@ -115,7 +115,7 @@ impl ChunkWriter for NullWriter {
 
     fn close(mut self: Box<Self>, _by: Instant) -> CloseReport {
         let mut report = CloseReport::default();
-        // An error only says that it was never opened.
+        // An error only means that the writer was never opened.
         self.delivery_reports(&mut report.delivery_reports).ok();
         report
     }

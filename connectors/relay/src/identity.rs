@@ -13,16 +13,16 @@ const MAX_LANES: usize = 65_536;
 
 /// Finds the identity of a chunk, or makes one.
 ///
-/// A native chunk has it in its header.
-/// The header has no checksum of its own, so that of the chunk is verified, without decompressing
-/// or reading the body: an identity with a flipped bit would make another chunk a duplicate.
+/// A native chunk has its identity in its header. The header has no checksum of its own, so the
+/// chunk's checksum is verified, without decompressing or reading the body. Otherwise an identity
+/// with a flipped bit would make another chunk a duplicate.
 ///
-/// Kieker's container has no room for an identity.
-/// Such a chunk, from a medium that carries none either, becomes one of this relay's own: a
-/// producer and an epoch of this life, a lane for each lane of the source, dense sequence numbers.
-/// One that is delivered again gets another identity, so that its copies cannot be told apart; that
-/// is the lesser evil, because a position of the source used as a number may name another chunk
-/// after a restart (delivery tags of AMQP do), which would then be taken for a copy and lost.
+/// Kieker's container has no room for an identity. If the medium carries none either, the chunk
+/// gets an identity of this relay: a producer and an epoch of this life, a lane for each lane of
+/// the source, dense sequence numbers. A chunk that is delivered again gets another identity, so
+/// its copies cannot be recognized. The alternative is worse: a position of the source may name
+/// another chunk after a restart (as AMQP's delivery tags do). That chunk would count as a copy and
+/// be lost.
 #[derive(Debug)]
 pub(crate) struct Identities {
     decoder: ChunkDecoder,
@@ -39,7 +39,7 @@ struct Lane {
 }
 
 impl Identities {
-    /// Identities of this life.
+    /// Starts the identities of this life.
     pub(crate) fn new() -> Self {
         let random = RandomState::new();
         let halves = [
@@ -66,7 +66,7 @@ impl Identities {
     ///
     /// # Errors
     ///
-    /// The medium carried nothing beside it, and its bytes are no container or a broken one.
+    /// The medium carried no metadata, and the bytes are no container or a broken one.
     pub(crate) fn of(&mut self, delivery: &Delivery) -> Result<ChunkMeta, DecodeError> {
         if let Some(meta) = delivery.meta {
             return Ok(meta);
@@ -82,7 +82,7 @@ impl Identities {
         })
     }
 
-    /// How many identities were made.
+    /// Returns the number of identities that were made.
     pub(crate) fn made(&self) -> u64 {
         self.made
     }
@@ -91,7 +91,7 @@ impl Identities {
         self.made = self.made.saturating_add(1);
         let known = self.lanes.len();
         let number = u32::try_from(known).unwrap_or(u32::MAX);
-        // Beyond the bound lanes share the last one, whose numbers stay dense.
+        // Beyond the bound, lanes share the last one, whose numbers stay dense.
         let shared: LaneName = Box::default();
         let name = if known < MAX_LANES || self.lanes.contains_key(lane) {
             lane

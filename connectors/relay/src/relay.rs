@@ -1,4 +1,4 @@
-//! Drives a reader into a writer, and counts.
+//! Passes chunks from a reader to a writer, and counts them.
 
 mod intake;
 mod ledger;
@@ -19,62 +19,61 @@ use baler_common::transport::{
 use super::identity::Identities;
 use ledger::Ledger;
 
-/// The settings of a relay unless its owner changes them: 1,024 chunks and 64 MiB may be received
-/// and not settled, and the sink is tried again without limit. The seed of the pauses differs from
-/// process to process.
+/// Returns the default settings of a relay. At most 1,024 chunks and 64 MiB are received and not
+/// settled, and the sink is tried again without limit. Each process has its own seed for the
+/// pauses.
 pub fn settings() -> OutboxSettings {
     let mut settings = OutboxSettings::default();
     settings.max_bytes = 64 << 20;
-    // The keys of a hasher are the standard library's only random numbers.
+    // The keys of a hasher are the only random numbers of the standard library.
     settings.retry.seed = RandomState::new().hash_one("retry");
     settings
 }
 
-/// Drives any [`ChunkReader`] into any [`ChunkWriter`], one thread for both.
+/// Passes chunks from any [`ChunkReader`] to any [`ChunkWriter`], with one thread for both.
 ///
-/// A delivery is settled at the source only when the sink has confirmed its chunk, or has put it on
-/// local disk, where it outlives this process.
-/// Chunks of one lane leave in the order in which they came.
+/// A delivery is settled at the source only when the sink has confirmed its chunk or has put it on
+/// local disk. A chunk on disk survives the end of this process. Chunks of one lane leave in the
+/// order in which they came.
 ///
 /// The owner calls [`step`](Self::step) again and again, or [`run`](Self::run) once, and then
-/// [`close`](Self::close).
-/// A relay that is dropped instead, or killed, loses nothing: the source delivers again what was
-/// not settled.
+/// [`close`](Self::close). A relay that is dropped or killed instead loses nothing: the source
+/// delivers the unsettled chunks again.
 pub struct Relay {
     ledger: Ledger,
     outbox: Outbox,
-    /// The sink sends here when something changed.
+    /// The channel on which the sink notifies of changes.
     changes: Receiver<()>,
-    /// Whether something changed since the outbox was driven last.
+    /// Whether the sink has notified since the outbox was last driven.
     has_changed: bool,
     identities: Identities,
     demand: Demand,
     next_ticket: u64,
-    /// When the outbox wants to be driven again.
+    /// The time at which the outbox must be driven again.
     wake_up: Option<Instant>,
-    /// How long to wait for the source at a time while the sink owes confirmations.
+    /// The length of one wait for the source while confirmations of the sink are missing.
     pause: Duration,
-    /// Whether the source said that nothing will ever come again.
+    /// Whether the source reported its end.
     ended: bool,
-    /// Memory kept from step to step.
+    /// Memory that is reused in each step.
     fates: Vec<Fate>,
 }
 
-/// Wakes the relay when something changed at the sink.
+/// Notifies the relay of changes at the sink.
 struct SinkNotification(SyncSender<()>);
 
 impl Notify for SinkNotification {
     fn notify(&self) {
-        // One that is not taken yet is as good.
+        // A notification that still waits is enough.
         self.0.try_send(()).ok();
     }
 }
 
-/// How many chunks the source may hand out.
+/// The number of chunks that the source may hand out.
 #[derive(Debug, Clone, Copy)]
 struct Demand {
     most: usize,
-    /// How many it may hand out in all.
+    /// The number of chunks, in all, after which the source is paused.
     in_all: u64,
     paused: bool,
 }
@@ -82,19 +81,20 @@ struct Demand {
 /// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The source is at its end, and everything of it is settled.
+    /// The source is at its end, and all its chunks are settled.
     End,
-    /// Nothing came from the source.
+    /// No event came from the source.
     Idle,
-    /// Something came from the source.
+    /// An event came from the source.
     Received,
 }
 
 impl Relay {
-    /// A relay between the two; it opens the writer at the first step.
+    /// Creates a relay between the two. It opens the writer at the first step.
     ///
-    /// Without [`with_quarantine`](Self::with_quarantine), what never was a chunk is counted and
-    /// goes, and a chunk that the sink refuses for good ends the relay and stays at the source.
+    /// Without [`with_quarantine`](Self::with_quarantine), bytes that never were a chunk are
+    /// counted and discarded. A chunk that the sink refuses for good ends the relay and stays at
+    /// the source.
     pub fn new(
         mut reader: Box<dyn ChunkReader>,
         writer: Box<dyn ChunkWriter>,
@@ -125,23 +125,23 @@ impl Relay {
         }
     }
 
-    /// Sets what keeps chunks that cannot be passed on. It is called on the relay's thread, which
-    /// waits for it. What it has kept is rejected at the source.
+    /// Sets the quarantine for chunks that cannot be passed on. It is called on the relay's thread,
+    /// which waits for it. A chunk that it has kept is rejected at the source.
     ///
-    /// When it fails, the chunk is given back to the source and the relay ends.
+    /// If it fails, the chunk is given back to the source and the relay ends.
     #[must_use]
     pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
         self.ledger.quarantine = Some(Box::new(quarantine));
         self
     }
 
-    /// Moves what can be moved, and waits for something to happen until `by` at most.
+    /// Passes on all chunks that can be passed on, and waits for an event until `by` at most.
     ///
-    /// It may last longer than that while the sink is opened, by the setting `reopen_timeout`.
+    /// Opening the sink can take longer, up to the setting `reopen_timeout`.
     ///
     /// # Errors
     ///
-    /// [`RelayError`]; what is in flight stays so until [`close`](Self::close).
+    /// [`RelayError`]. Chunks in flight stay in flight until [`close`](Self::close).
     pub fn step(&mut self, by: Instant) -> Result<Step, RelayError> {
         self.drive(None)?;
         if self.ended {
@@ -154,7 +154,7 @@ impl Relay {
         self.receive(by)
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> RelayStats {
         RelayStats {
             identities_made: self.identities.made(),
@@ -163,19 +163,20 @@ impl Relay {
         }
     }
 
-    /// Deliveries of the source so far, repeated ones included. Cheaper than [`stats`](Self::stats).
+    /// Returns the number of deliveries so far, repeated ones included. Cheaper than
+    /// [`stats`](Self::stats).
     pub fn received(&self) -> u64 {
         self.ledger.counts.received
     }
 
-    /// Gives the outbox its turn and settles what it brings to an end.
+    /// Drives the outbox and settles the deliveries that it concludes.
     fn drive(&mut self, by: Option<Instant>) -> Result<(), RelayError> {
-        // Taken before: what changes meanwhile is for the next turn.
+        // Clear the notification first: later changes belong to the next turn.
         self.changes.try_recv().ok();
         self.has_changed = false;
         self.wake_up = self.outbox.drive(Instant::now(), by, &mut self.fates);
         let stats = self.outbox.stats();
-        // A sink that cannot be opened refuses all chunks at once; none of them is to blame.
+        // A sink that cannot be opened refuses all chunks at once; no single chunk is at fault.
         let failed = match (stats.connection, stats.last_error) {
             (Connection::Failed, Some(error)) => Some(error),
             _ => None,
@@ -191,13 +192,13 @@ impl Relay {
         }
     }
 
-    /// Waits until something changes at the sink, or until this time.
+    /// Waits until the sink notifies of a change, or until this time.
     fn wait(&mut self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         self.has_changed = self.has_changed || self.changes.recv_timeout(left).is_ok();
     }
 
-    /// `by`, or earlier if the outbox wants to be driven before.
+    /// Returns `by`, or an earlier time at which the outbox must be driven.
     fn until(&self, by: Instant) -> Instant {
         self.wake_up.map_or(by, |wake_up| wake_up.min(by))
     }
@@ -211,28 +212,28 @@ impl fmt::Debug for Relay {
     }
 }
 
-/// How long to wait for the source at first while the sink owes confirmations.
+/// The first wait for the source while confirmations of the sink are missing.
 pub(super) const FIRST_PAUSE: Duration = Duration::from_micros(250);
 
-/// How long to wait for the source at most while the sink owes confirmations.
+/// The longest wait for the source while confirmations of the sink are missing.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
-/// How long [`Relay::run`] waits at a time before it looks whether it should stop.
+/// The longest wait of [`Relay::run`] before it checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
-/// When [`Relay::run`] stops by itself.
+/// The conditions under which [`Relay::run`] stops by itself.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct Stop {
-    /// When nothing came for so long, the source was at the end of its medium all the time
-    /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)), and nothing is
-    /// in flight.
+    /// The idle time after which it stops. During this time nothing came, nothing was in flight,
+    /// and the source was at the end of its medium
+    /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)).
     pub idle_timeout: Option<Duration>,
-    /// Stops when this number of chunks, repeated ones included, were received and settled.
+    /// The number of received and settled chunks, repeated ones included, after which it stops.
     pub chunks: Option<u64>,
 }
 
-/// Why [`Relay::run`] ended.
+/// The reason why [`Relay::run`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
     /// [`Stop::chunks`] is reached.
@@ -241,19 +242,20 @@ pub enum Ended {
     End,
     /// Nothing came for [`Stop::idle_timeout`].
     IdleTimeout,
-    /// `keep_going` said no.
+    /// `keep_going` returned false.
     Stopped,
 }
 
 impl Relay {
-    /// Relays until the end of the source, a stop, or until `keep_going` says no, which is asked
-    /// after every step. A step lasts 50 ms at most, or as long as the sink is opened.
+    /// Relays until the source ends, until a stop condition holds, or until `keep_going` returns
+    /// false. `keep_going` is called before every step. A step lasts 50 ms at most, or as long as
+    /// opening the sink.
     ///
-    /// In the last case there may be chunks in flight; [`close`](Self::close) drains them.
+    /// In the last case chunks may be in flight; [`close`](Self::close) drains them.
     ///
     /// # Errors
     ///
-    /// [`RelayError`]; what is in flight stays so until [`close`](Self::close).
+    /// [`RelayError`]. Chunks in flight stay in flight until [`close`](Self::close).
     pub fn run(
         &mut self,
         stop: Stop,
@@ -298,14 +300,14 @@ impl Relay {
     }
 }
 
-/// The part of the time until the deadline that is left to the source: its last acknowledgements
-/// must go out.
+/// The divisor of the time until the deadline that is reserved for the source, which must send its
+/// last acknowledgements.
 const PART_FOR_SOURCE: u32 = 8;
 
-/// That time at most.
+/// The most time that is reserved for the source.
 const MOST_FOR_SOURCE: Duration = Duration::from_millis(500);
 
-/// How a relay ended.
+/// The result of closing a relay.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RelayReport {
@@ -320,10 +322,10 @@ pub struct RelayReport {
 }
 
 impl Relay {
-    /// Takes nothing more, waits for the confirmations of what is in flight until `by`, gives the
-    /// rest back to the source, and closes both.
+    /// Takes no more chunks, and waits for the confirmations of the chunks in flight until `by`.
+    /// Gives the other chunks back to the source, and closes both connectors.
     ///
-    /// The deadline is passed only as far as either connector passes its own.
+    /// It exceeds the deadline only as far as a connector exceeds its own.
     pub fn close(mut self, by: Instant) -> RelayReport {
         let now = Instant::now();
         let for_source = by.saturating_duration_since(now) / PART_FOR_SOURCE;
@@ -362,7 +364,7 @@ fn add(counter: &mut u64, more: u64) {
     *counter = counter.saturating_add(more);
 }
 
-/// A length as a count of bytes.
+/// Returns a length as a count of bytes.
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
@@ -373,27 +375,27 @@ fn length(bytes: &[u8]) -> u64 {
 pub struct RelayStats {
     /// Deliveries of the source, repeated ones included.
     pub received: u64,
-    /// Their bytes.
+    /// The bytes of these deliveries.
     pub received_bytes: u64,
-    /// Confirmed by the sink, and acknowledged at the source.
+    /// Chunks that the sink confirmed; they are acknowledged at the source.
     pub forwarded: u64,
-    /// Their bytes.
+    /// The bytes of these chunks.
     pub forwarded_bytes: u64,
-    /// Put on local disk by the sink's spool, and acknowledged at the source.
+    /// Chunks that the sink's spool put on local disk; they are acknowledged at the source.
     pub spooled: u64,
-    /// Put aside, and rejected at the source.
+    /// Chunks that were put aside and rejected at the source.
     pub quarantined: u64,
-    /// Given back to the source, which delivers them again.
+    /// Chunks that were given back to the source, which delivers them again.
     pub given_back: u64,
-    /// Received and not settled.
+    /// Chunks that were received and not settled.
     pub in_flight: u64,
     /// Quarantined chunks that the sink refused, for their size or for another reason.
     pub refused: u64,
-    /// Pieces that the source could tell are no chunk; they are no deliveries.
+    /// Pieces that the source recognized as no chunk; they are no deliveries.
     pub damaged: u64,
     /// Deliveries that the source marked as repeated.
     pub redelivered: u64,
-    /// Chunks of Kieker's container that came without an identity and were given one.
+    /// Chunks of Kieker's container that came without an identity and got one.
     pub identities_made: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
     pub stale: u64,
@@ -403,8 +405,8 @@ pub struct RelayStats {
     pub outbox: OutboxStats,
     /// The figures of the source.
     pub source: ReaderStats,
-    /// Since when nothing came although the source is not at its end. While there is no room for
-    /// more, the sink is waited for, and not the source.
+    /// The wait for a source that is not at its end. While the relay has no room, it waits for the
+    /// sink and not for the source.
     pub source_waiting: Waiting,
 }
 
@@ -426,8 +428,8 @@ impl RelayStats {
     }
 }
 
-/// Why a relay cannot go on. [`Relay::close`](super::Relay::close) drains what is in flight, or gives
-/// it back.
+/// The reason why a relay cannot go on. [`Relay::close`](super::Relay::close) drains the chunks in
+/// flight, or gives them back.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RelayError {
@@ -440,11 +442,11 @@ pub enum RelayError {
     /// A chunk could not be put aside; it was given back to the source.
     #[error("cannot put aside {origin} ({reason}): {source}")]
     Quarantine {
-        /// Where the chunk was: endpoint, lane, position.
+        /// The place of the chunk: endpoint, lane, position.
         origin: Box<str>,
-        /// Why it cannot be passed on.
+        /// The reason why the chunk cannot be passed on.
         reason: Box<str>,
-        /// Why it could not be kept.
+        /// The reason why the chunk could not be kept.
         source: io::Error,
     },
 }

@@ -13,38 +13,39 @@ use baler_connector_file::SyncPolicy;
 pub struct SpoolConfig {
     /// The folder. It is made when it is needed, and belongs to one process at a time.
     pub folder: PathBuf,
-    /// How long the medium may be away before chunks go to disk. Default 1 s: a reconnect to a
-    /// broker that lives takes less, and what waits meanwhile fits into the window.
+    /// How long the medium may be away before chunks go to disk. Default 1 s: a reconnect to a live
+    /// broker takes less, and the chunks of that time fit into the window.
     pub spool_after: Duration,
-    /// How long the medium may confirm nothing of what it has before it counts as away. Default
-    /// 30 s: a slow consumer is not mistaken for a dead one, and a half-open connection does not
-    /// hold chunks for as long as TCP would.
+    /// How long the medium may confirm none of its chunks before it counts as away. Default 30 s: a
+    /// slow consumer does not count as dead, and a half-open connection holds chunks for less time
+    /// than under TCP's own timeout.
     pub stall_after: Duration,
-    /// The most that the chunks may take on disk, frames included. Default 1 GiB. At the bound, the
-    /// spool behaves as if there were none, until room returns.
+    /// The most bytes that the chunks may take on disk, frames included. Default 1 GiB. At this
+    /// limit the writer behaves as without a spool, until there is room again.
     pub max_bytes: NonZeroU64,
-    /// Whether a chunk is forced to disk before it counts as spooled. Default
-    /// [`SyncPolicy::Chunk`]: all that wait share one call, and a spooled chunk survives a crash of
-    /// the machine. With [`SyncPolicy::None`] it survives one of the process.
+    /// When a chunk counts as spooled. Default [`SyncPolicy::Chunk`]: after it was forced to disk.
+    /// All chunks that wait share one call, and a spooled chunk survives a crash of the machine.
+    /// With [`SyncPolicy::None`] it survives only a crash of the process.
     pub sync: SyncPolicy,
-    /// A segment that would become larger is finished; finished segments that were sent on are
+    /// The size at which a segment is finished. Finished segments whose chunks were sent on are
     /// removed. Default 16 MiB: room comes back early, and there are few files.
     pub segment_bytes: NonZeroU64,
-    /// How far the position in the spool may lag behind what the medium confirmed; after a crash
-    /// that much is sent again. Default 1 s.
+    /// How long the position in the spool may lag behind the confirmations of the medium. After a
+    /// crash the chunks of that time are sent again. Default 1 s.
     pub commit_interval: Duration,
-    /// How long one attempt to open the medium may take. Default 2 s, as that of an outbox.
+    /// The time limit of one attempt to open the medium. Default 2 s, as for an outbox.
     pub reopen_timeout: Duration,
-    /// The pauses between attempts to open the medium, or the disk after an error. Its limits are
-    /// not used: chunks on disk are never given up.
+    /// The pauses between attempts to open the medium, or the disk after an error. The limits of
+    /// the policy are not used: the spool never gives up chunks on disk.
     pub retry: RetryPolicy,
 }
 
 impl SpoolConfig {
-    /// The defaults, for this folder.
+    /// Returns the defaults for this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         let mut retry = RetryPolicy::default();
-        // A medium that is back should see what waits soon; p99 of five seconds is the aim.
+        // A medium that is back should soon get the chunks that wait; the aim is a p99 of five
+        // seconds.
         retry.max_delay = Duration::from_secs(2);
         Self {
             folder: folder.into(),
@@ -60,16 +61,16 @@ impl SpoolConfig {
     }
 }
 
-/// The pauses between attempts at something that fails.
+/// The pauses between failed attempts.
 #[derive(Debug, Default)]
 pub(crate) struct Backoff {
-    /// Attempts in a row that failed.
+    /// The number of failed attempts in a row.
     failures: u32,
     draws: u64,
 }
 
 impl Backoff {
-    /// Counts a failure; returns the pause before the next attempt.
+    /// Counts a failure. Returns the pause before the next attempt.
     pub(crate) fn pause(&mut self, policy: &RetryPolicy) -> Duration {
         self.draws = self.draws.wrapping_add(1);
         let pause = policy.delay(self.failures, self.draws);
@@ -77,7 +78,7 @@ impl Backoff {
         pause
     }
 
-    /// An attempt succeeded.
+    /// Forgets the failures after a success.
     pub(crate) fn reset(&mut self) {
         self.failures = 0;
     }

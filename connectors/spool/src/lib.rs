@@ -14,5 +14,5 @@ pub use writer::Spool;
 pub const CHUNKS_FOLDER: &str = "chunks";
 /// The sub-folder with the chunks that the medium refused for good, and with damaged pieces.
 pub const REFUSED_FOLDER: &str = "refused";
-/// The file that a spool locks as long as it is open.
+/// The file that a spool locks while it is open.
 pub const LOCK_FILE: &str = "spool.lock";

@@ -9,15 +9,15 @@ use baler_common::transport::{
     Waiting, Window, WriterStats,
 };
 
-/// How long the disk gets at a close, whatever the deadline.
+/// The time that the disk gets at a close, whatever the deadline.
 pub(crate) const DISK_GRACE: Duration = Duration::from_millis(500);
 
 /// The state that the owner's side and the spool's thread share.
 pub(crate) struct SpoolState {
     state: Mutex<State>,
-    /// Something to do for the thread.
+    /// Notified when there is work for the thread.
     work: Condvar,
-    /// Something that the owner waits for in `reopen` or `close`.
+    /// Notified of changes that the owner waits for in `reopen` or `close`.
     changed: Condvar,
     pub(crate) owner: NotifyCell,
     pub(crate) watch: SpoolWatch,
@@ -25,24 +25,24 @@ pub(crate) struct SpoolState {
 
 #[derive(Default)]
 pub(crate) struct State {
-    /// The thread was woken since it looked last.
+    /// Whether the thread was woken since its last look.
     is_woken: bool,
-    /// Counts the owner's reopenings: what was taken before is forgotten.
+    /// The number of the owner's reopenings. Chunks of earlier generations are forgotten.
     pub(crate) generation: u64,
-    /// Taken and without an outcome, in order.
+    /// Accepted chunks without an outcome, in order.
     pub(crate) pending: VecDeque<Chunk>,
     /// Tickets and bytes of `pending`.
     pub(crate) window: Window,
     pub(crate) outcomes: Vec<DeliveryReport>,
     /// The medium's writer before the thread takes it, or after an attempt to open it.
     pub(crate) opened: Option<(Box<dyn ChunkWriter>, Result<(), TransportError>)>,
-    /// Whether chunks are taken; none while that is being found out.
+    /// Whether chunks are accepted; none while this is undecided.
     pub(crate) verdict: Option<Result<(), Arc<TransportError>>>,
-    /// The owner orders an attempt at the disk and the medium now.
+    /// Whether the owner orders an attempt at the disk and the medium now.
     pub(crate) attempt: bool,
-    /// The medium's capability when it was opened last.
+    /// The medium's capability when it was last opened.
     pub(crate) capability: Option<Capability>,
-    /// The figures of the medium's writer when the thread looked last.
+    /// The figures of the medium's writer at the thread's last look.
     pub(crate) stats: WriterStats,
     pub(crate) stop: Stop,
     pub(crate) ended: bool,
@@ -54,7 +54,7 @@ pub(crate) struct State {
 pub(crate) enum Stop {
     #[default]
     No,
-    /// Send on what can be sent, put the rest on disk, and end.
+    /// Send on all chunks that can be sent, put the rest on disk, and end.
     Close(Instant),
     /// End now.
     Drop,
@@ -72,7 +72,7 @@ impl SpoolState {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing that holds the lock can leave the state half changed.
+        // No code that holds the lock can leave the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -103,7 +103,8 @@ impl SpoolState {
         state.is_woken = false;
     }
 
-    /// Waits until the state is as wanted, until `by` at most; returns it either way.
+    /// Waits until `wanted` accepts the state, until `by` at most. Returns the state in either
+    /// case.
     pub(crate) fn wait(
         &self,
         by: Instant,
@@ -118,10 +119,10 @@ impl SpoolState {
 }
 
 impl State {
-    /// Adds the outcome of a chunk, if the chunk is pending; returns whether it was.
+    /// Adds the outcome of a chunk, if the chunk is pending. Returns whether it was pending.
     pub(crate) fn conclude(&mut self, confirmation: DeliveryReport) -> bool {
         let ticket = confirmation.ticket;
-        // Nearly always the oldest.
+        // It is nearly always the oldest chunk.
         let place = self.pending.iter().position(|it| it.ticket == ticket);
         let removed = place.and_then(|place| self.pending.remove(place));
         if removed.is_some() {
@@ -131,7 +132,7 @@ impl State {
         removed.is_some()
     }
 
-    /// Forgets what was taken; returns the tickets.
+    /// Forgets the accepted chunks. Returns their tickets.
     pub(crate) fn forget(&mut self) -> Vec<u64> {
         self.window.clear();
         self.pending.drain(..).map(|chunk| chunk.ticket).collect()
@@ -149,22 +150,22 @@ impl Notify for SpoolNotification {
     }
 }
 
-/// Which way chunks go.
+/// The route of the chunks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SpoolRoute {
-    /// Not open.
+    /// The spool is not open.
     #[default]
     Closed,
-    /// Straight to the medium.
+    /// Chunks go straight to the medium.
     Direct,
-    /// The medium is away: to disk, once that lasts.
+    /// The medium is away. Chunks go to disk once that lasts.
     Away,
-    /// From disk to the medium, in order; new chunks go behind.
+    /// Chunks go from disk to the medium, in order; new chunks follow them.
     Replaying,
 }
 
 impl SpoolRoute {
-    /// The name in tables and JSON.
+    /// Returns the name in tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Closed => "closed",
@@ -181,32 +182,32 @@ impl SpoolRoute {
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct SpoolStatus {
-    /// Which way chunks go.
+    /// The route of the chunks.
     pub route: SpoolRoute,
-    /// Spooled, replayed, waiting.
+    /// The chunks that were spooled, that were replayed, and that wait.
     pub stats: SpoolStats,
     /// Records that wait on disk.
     pub waiting_records: u64,
-    /// Chunks that an earlier life left.
+    /// Chunks that an earlier life left on disk.
     pub found_chunks: u64,
-    /// Records in them.
+    /// Records in these chunks.
     pub found_records: u64,
     /// Chunks from disk that the medium refused for good; they are in the folder `refused`.
     pub refused_chunks: u64,
-    /// Records in them.
+    /// Records in these chunks.
     pub refused_records: u64,
-    /// Chunks that were on disk and could not be read back: what the disk made of them is in
-    /// `refused`, or in `damaged` of the chunks' folder.
+    /// Chunks that were on disk and could not be read back. Their damaged bytes are in `refused`,
+    /// or in `damaged` of the chunks' folder.
     pub lost_chunks: u64,
-    /// Records in them; known once nothing else is left.
+    /// Records in these chunks; known once no chunk is left on disk.
     pub lost_records: u64,
     /// Damaged pieces found on disk.
     pub damaged_pieces: u64,
-    /// How often the disk did not take a chunk: full, at the bound, forbidden.
+    /// The number of times that the disk did not accept a chunk: full, at the limit, forbidden.
     pub disk_failures: u64,
     /// The medium's last error, while it is away.
     pub medium_error: Option<Arc<TransportError>>,
-    /// Since when the medium is away, or takes no chunk from disk.
+    /// The wait for a medium that is away or accepts no chunk from disk.
     pub waiting: Waiting,
     /// The disk's last error, until it works again.
     pub disk_error: Option<Arc<TransportError>>,
@@ -223,14 +224,14 @@ impl SpoolStatus {
     }
 }
 
-/// Reads a spool's status while somebody else owns it. Cheap, from any thread.
+/// Reads a spool's status while the spool has another owner. Cheap, and usable from any thread.
 #[derive(Debug, Clone, Default)]
 pub struct SpoolWatch {
     status: Arc<Mutex<SpoolStatus>>,
 }
 
 impl SpoolWatch {
-    /// The status now.
+    /// Returns the current status.
     pub fn status(&self) -> SpoolStatus {
         self.lock().clone()
     }

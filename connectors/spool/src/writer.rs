@@ -1,4 +1,4 @@
-//! The owner's side: hands chunks to the spool's thread and takes their outcomes.
+//! The owner's side: passes chunks to the spool's thread and takes their outcomes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,12 +14,11 @@ use super::config::SpoolConfig;
 use super::state::{DISK_GRACE, SpoolRoute, SpoolState, SpoolStatus, SpoolWatch, State, Stop};
 use super::worker::Worker;
 
-/// Puts the chunks for another writer on disk while its medium is away, and sends them on in order
-/// when it is back. README.md lists the promises.
+/// Puts the chunks of another writer on disk while its medium is away, and sends them on in order
+/// when the medium is back. README.md lists the promises.
 ///
-/// It starts closed, as every writer. A thread of its own drives the other writer and the disk.
-/// Dropping it without [`close`](ChunkWriter::close) is like a crash: chunks on disk stay for the
-/// next life.
+/// It starts closed, like every writer. Its own thread drives the other writer and the disk. A drop
+/// without [`close`](ChunkWriter::close) is like a crash: chunks on disk stay for the next life.
 pub struct Spool {
     config: SpoolConfig,
     capability: Capability,
@@ -28,7 +27,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// A spool before this writer, closed. Nothing is touched before it is opened.
+    /// Creates a closed spool before this writer. It touches no file before it is opened.
     pub fn new(inner: Box<dyn ChunkWriter>, config: SpoolConfig) -> Self {
         let capability = inner.capability().clone();
         let state = SpoolState::new();
@@ -41,17 +40,17 @@ impl Spool {
         }
     }
 
-    /// Its route, counts and errors.
+    /// Returns the route, counts and errors.
     pub fn status(&self) -> SpoolStatus {
         self.state.watch.status()
     }
 
-    /// Reads the status while somebody else owns the spool.
+    /// Returns a handle that reads the status while the spool has another owner.
     pub fn watch(&self) -> SpoolWatch {
         self.state.watch.clone()
     }
 
-    /// Whether chunks are taken.
+    /// Returns an error if chunks are not accepted.
     fn verdict(&self, state: &State) -> Result<(), TransportError> {
         match &state.verdict {
             Some(Ok(())) => Ok(()),
@@ -155,7 +154,7 @@ impl ChunkWriter for Spool {
             error: state.end_error.take(),
         };
         if report.unconfirmed.is_empty() {
-            // That the medium is away is no failure of the spool's.
+            // A medium that is away is no failure of the spool.
             report.error = None;
         }
         drop(state);
@@ -167,7 +166,7 @@ impl ChunkWriter for Spool {
 }
 
 impl Drop for Spool {
-    /// Ends the thread. One that hangs in the disk finds nothing to do when it comes back.
+    /// Ends the thread. A thread that hangs in the disk ends when the disk answers.
     fn drop(&mut self) {
         self.state.order(|state| state.stop = Stop::Drop);
     }

@@ -1,4 +1,4 @@
-//! From a name to a connection on which both sides have said hello.
+//! Connects a sender: from a host name to a connection on which both sides have said hello.
 
 use std::io::{self, ErrorKind};
 use std::time::Duration;
@@ -21,14 +21,14 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 pub(crate) struct Connected {
     pub(crate) stream: Box<dyn Stream>,
     pub(crate) limits: ConnectionLimits,
-    /// How long the receiver may be silent.
+    /// The longest silence of the receiver.
     pub(crate) silence: Duration,
 }
 
 /// The first bytes of an alert of TLS, with which a receiver with TLS answers a plain hello.
 const TLS_ALERT: [u8; 2] = [0x15, 0x03];
 
-/// Connects, agrees on TLS, says hello and hears the receiver's.
+/// Connects, sets up TLS, sends this side's hello and reads the receiver's.
 pub(crate) async fn connect(config: &TcpConfig) -> Result<Connected, Failure> {
     let addresses = lookup_host((&*config.host.name, config.port())).await;
     let mut last = Failure::retry("connect to", "the name has no address");
@@ -69,7 +69,7 @@ async fn greet(socket: TcpStream, config: &TcpConfig) -> Result<Connected, Failu
     })
 }
 
-/// Agrees with the receiver on TLS, if the settings want it.
+/// Sets up TLS with the receiver, if the settings ask for it.
 #[cfg(feature = "tls")]
 async fn secure(socket: TcpStream, config: &TcpConfig) -> Result<Box<dyn Stream>, Failure> {
     let Some(files) = &config.tls else {
@@ -80,7 +80,7 @@ async fn secure(socket: TcpStream, config: &TcpConfig) -> Result<Box<dyn Stream>
     Ok(Box::new(connected.map_err(|error| unanswered(&error))?))
 }
 
-/// Connections without TLS are all that this build has.
+/// Returns the connection as it is: this build has no TLS.
 #[cfg(not(feature = "tls"))]
 #[expect(clippy::unused_async, reason = "with TLS it waits")]
 async fn secure(socket: TcpStream, _: &TcpConfig) -> Result<Box<dyn Stream>, Failure> {
@@ -107,7 +107,7 @@ async fn read<const N: usize>(stream: &mut Box<dyn Stream>) -> Result<[u8; N], F
     Ok(bytes)
 }
 
-/// Writes these bytes, and all that TLS makes of them.
+/// Writes the bytes and flushes the stream, so that TLS holds nothing back.
 pub(crate) async fn send(
     stream: &mut (impl AsyncWrite + Unpin + ?Sized),
     bytes: &[u8],
@@ -116,15 +116,15 @@ pub(crate) async fn send(
     stream.flush().await
 }
 
-/// The receiver's first bytes, or their absence, break the protocol.
+/// Returns the failure of a greeting that breaks the protocol.
 fn broken(reading: &'static str, kind: ProtocolErrorKind) -> Failure {
     Failure::from(&kind.at(0, reading))
 }
 
-/// Why the receiver's answer could not be read. An error of TLS does not pass by itself.
+/// Returns the failure of a read of the receiver's answer. An error of TLS is final.
 fn unanswered(error: &io::Error) -> Failure {
     match error.kind() {
-        // Of rustls: no other source of this kind is read here.
+        // Only rustls returns an error of this kind here.
         ErrorKind::InvalidData => {
             let reason = error.to_string().into();
             broken("the TLS handshake", ProtocolErrorKind::Handshake { reason })

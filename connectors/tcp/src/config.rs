@@ -1,4 +1,4 @@
-//! Where to listen or connect, and how much may be on its way.
+//! The settings of both ends: address, limits, heartbeat, token and TLS.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -17,48 +17,48 @@ use crate::{SCHEME, SCHEME_TLS};
 #[non_exhaustive]
 pub struct TcpConfig {
     pub(crate) host: Host,
-    /// The largest chunk, in bytes. Default 16 MiB. The smaller limit of the two sides holds.
+    /// The largest chunk, in bytes. Default 16 MiB. The smaller limit of the two sides applies.
     pub max_chunk_bytes: NonZeroU32,
-    /// How much of a sender may be unacknowledged. The smaller limits hold; one chunk is always
-    /// taken.
+    /// The limits of a sender's unacknowledged chunks. The smaller limits of the two sides apply.
+    /// One chunk is always accepted.
     ///
-    /// Default 1,024 chunks and 64 MiB: acknowledgements follow the oldest chunk, and the others must
-    /// be able to pass one that takes a disk's time in quarantine. With 64 chunks, poison in one chunk
-    /// of a thousand costs a quarter of the throughput (benches/results).
+    /// Default 1,024 chunks and 64 MiB. Acknowledgements follow the oldest chunk, and a chunk in
+    /// quarantine takes a disk's time. Other chunks must be able to pass it. With 64 chunks, poison
+    /// in one chunk of a thousand costs a quarter of the throughput (benches/results).
     pub window: WindowLimits,
-    /// How often this side sends a frame when it has nothing to send, between 10 ms and ten minutes.
-    /// Default 5 s. A peer that missed three heartbeats of its own is gone.
+    /// The interval of this side's heartbeats when it has nothing to send, between 10 ms and ten
+    /// minutes. Default 5 s. A peer that missed three of its own heartbeats counts as gone.
     pub heartbeat: Duration,
-    /// How long connecting, and saying hello, may take. Default 10 s.
+    /// The time limit of connecting and of the hellos. Default 10 s.
     pub connect_timeout: Duration,
-    /// How many bytes a reader holds for all its senders, settled chunks excluded. Default 64 MiB.
-    /// When they are reached it stops reading. A sender may hold as much as it leaves free; one chunk
-    /// of it is always taken. Chunks that have arrived in part may take a quarter more, and one of
-    /// them the rest of its length.
+    /// The memory of a reader for all its senders, in bytes, without settled chunks. Default 64
+    /// MiB. At the limit the reader stops reading. A sender may hold as many bytes as it leaves
+    /// free; one chunk of it is always accepted. Chunks that have arrived in part may take a
+    /// quarter more. One of them may exceed that by the rest of its length.
     pub memory_bytes: NonZeroUsize,
-    /// How many senders a reader takes at a time; more are turned away. Default 4,096.
+    /// The most senders that a reader serves at a time; more are turned away. Default 4,096.
     pub max_connections: NonZeroUsize,
-    /// The file of the token that a sender proves to have and a receiver demands. It is read at every
-    /// connection. Default none.
+    /// The file with the token that a sender proves to have and a receiver demands. It is read at
+    /// every connection. Default none.
     pub token_file: Option<PathBuf>,
-    /// The token itself, where there is no file of one.
+    /// The token itself, used if there is no `token_file`.
     token: Option<TokenText>,
     pub(crate) tls: Option<TlsFiles>,
 }
 
-/// The files of a connection with TLS, all PEM. A writer needs the authority and a reader the other
-/// two; a reader with an authority demands a certificate of each sender.
+/// The PEM files of a connection with TLS. A writer needs the authority; a reader needs certificate
+/// and key. A reader with an authority demands a certificate of each sender.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct TlsFiles {
     /// The authorities that must have signed the certificates of peers.
     pub(crate) authority: Option<PathBuf>,
-    /// This side's certificate, and the ones between it and an authority.
+    /// This side's certificate, and the certificates between it and an authority.
     pub(crate) certificate: Option<PathBuf>,
     /// The private key of that certificate.
     pub(crate) key: Option<PathBuf>,
 }
 
-/// A token, which `Debug` does not show.
+/// A token that `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
 struct TokenText(Box<str>);
 
@@ -68,12 +68,12 @@ impl fmt::Debug for TokenText {
     }
 }
 
-/// How many heartbeats of a peer may be missing before it counts as gone.
+/// The number of heartbeats that a peer may miss before it counts as gone.
 const MISSED_HEARTBEATS: u32 = 3;
 
 impl TcpConfig {
-    /// This host and port, and defaults. A reader that listens on port 0 is given one by the
-    /// operating system.
+    /// Returns the defaults for this host and port. At port 0 the operating system chooses the port
+    /// of a reader.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
             host: Host {
@@ -92,7 +92,7 @@ impl TcpConfig {
         }
     }
 
-    /// The settings in `tcp://host:port?setting=value&…`; README.md lists them.
+    /// Reads the settings from `tcp://host:port?setting=value&…`; README.md lists them.
     ///
     /// # Errors
     ///
@@ -137,14 +137,14 @@ impl TcpConfig {
         Ok(())
     }
 
-    /// Sets the token itself, which counts where there is no file of one.
+    /// Sets the token itself, which is used if there is no `token_file`.
     #[must_use]
     pub fn or_token(mut self, token: impl Into<Box<str>>) -> Self {
         self.token = Some(TokenText(token.into()));
         self
     }
 
-    /// Whether a reader takes connections of peers that prove nothing, without encryption.
+    /// Whether a reader accepts peers without proof and without encryption.
     pub fn is_open_to_all(&self) -> bool {
         !self.has_token() && self.tls.is_none()
     }
@@ -154,7 +154,7 @@ impl TcpConfig {
         self.token_file.is_some() || self.token.is_some()
     }
 
-    /// The token, if there is one.
+    /// Reads the token, if there is one.
     pub(crate) fn read_token(&self) -> Result<Option<Token>, Failure> {
         match (&self.token_file, &self.token) {
             (Some(path), _) => Token::read(path).map(Some),
@@ -163,18 +163,18 @@ impl TcpConfig {
         }
     }
 
-    /// How often this side sends a frame when it has nothing to send.
+    /// Returns the interval of heartbeats, within its bounds.
     pub(crate) fn heartbeat(&self) -> Duration {
         let (least, most) = (Duration::from_millis(10), Duration::from_secs(600));
         self.heartbeat.clamp(least, most)
     }
 
-    /// How long a peer may be silent in the middle of a frame, whatever it announced.
+    /// Returns the longest silence of a peer within a frame, whatever heartbeat it announced.
     pub(crate) fn patience(&self) -> Duration {
         self.heartbeat() * MISSED_HEARTBEATS
     }
 
-    /// The scheme of both ends.
+    /// Returns the scheme of both ends.
     pub(crate) fn scheme(&self) -> &'static str {
         match self.tls {
             Some(_) => SCHEME_TLS,
@@ -182,12 +182,12 @@ impl TcpConfig {
         }
     }
 
-    /// The port; 0 lets the operating system choose.
+    /// Returns the port; at 0 the operating system chooses one.
     pub(crate) fn port(&self) -> u16 {
         self.host.port.unwrap_or(0)
     }
 
-    /// The hello of this side.
+    /// Returns the hello of this side.
     pub(crate) fn hello(&self, role: Role) -> Hello {
         Hello {
             versions: VERSIONS,
@@ -203,12 +203,12 @@ impl TcpConfig {
     }
 }
 
-/// How long a peer with this heartbeat may be silent.
+/// Returns the longest silence of a peer with this hello.
 pub(crate) fn silence(peer: &Hello) -> Duration {
     Duration::from_millis(u64::from(peer.heartbeat_ms)) * MISSED_HEARTBEATS
 }
 
-/// The endpoint, as a URI without settings.
+/// Shows the endpoint as a URI without settings.
 impl fmt::Display for TcpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://{}", self.scheme(), self.host)

@@ -8,7 +8,7 @@ use crate::headers::VersionRange;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("byte {offset} of the connection, {reading}: {kind}")]
 pub struct ProtocolError {
-    /// How many bytes of the peer came before.
+    /// The number of the peer's bytes before the part at fault.
     pub offset: u64,
     /// The part that was being read.
     pub reading: &'static str,
@@ -20,25 +20,25 @@ pub struct ProtocolError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProtocolErrorKind {
-    /// An acknowledgement counts more chunks than were sent, or fewer than the one before.
+    /// An acknowledgement counts more chunks than were sent, or fewer than the previous one.
     #[error("{found} chunks are acknowledged, between {low} and {high} are possible")]
     Acknowledgement {
-        /// What the peer says.
+        /// The number that the peer sent.
         found: u64,
-        /// The number before.
+        /// The number of the previous acknowledgement.
         low: u64,
-        /// How many chunks were sent.
+        /// The number of chunks that were sent.
         high: u64,
     },
     /// A checksum does not match: the bytes were altered, or are something else.
     #[error("the checksum is {found:08x} instead of {computed:08x}")]
     Checksum {
-        /// What the peer says.
+        /// The checksum that the peer sent.
         found: u32,
         /// The checksum of its bytes.
         computed: u32,
     },
-    /// The connection ended in the middle.
+    /// The connection ended within a message.
     #[error("the connection ended")]
     Ended,
     /// TLS could not be agreed on.
@@ -61,7 +61,7 @@ pub enum ProtocolErrorKind {
         /// The other connection's sender.
         holder: Box<str>,
     },
-    /// A number is not one of those that are allowed there.
+    /// A number has a value that is not allowed there.
     #[error("{found} is not allowed here")]
     Invalid {
         /// The number.
@@ -73,26 +73,26 @@ pub enum ProtocolErrorKind {
         /// Host and port at which this reader listens.
         address: Box<str>,
     },
-    /// A chunk is above the limit that both sides agreed on, or empty of what it must have.
+    /// The length of a frame is above the agreed limit, or too short for a chunk's identity.
     #[error("the length {found} is not between {low} and {high}")]
     Length {
         /// The length in bytes.
         found: u64,
-        /// The least.
+        /// The lowest allowed length.
         low: u64,
-        /// The most.
+        /// The highest allowed length.
         high: u64,
     },
-    /// The peer is no Baler.
+    /// The peer does not speak Baler's protocol.
     #[error(
         "the peer does not speak Baler's protocol; if it is a socket writer of Kieker, receive it with \
          kieker+tcp: instead of tcp:"
     )]
     Magic,
-    /// The first chunk of a connection does not say who it is.
+    /// The first chunk of a connection has no identity.
     #[error("a chunk without an identity follows none")]
     NoIdentity,
-    /// The receiver refuses a chunk, since another connection sends chunks of its producer.
+    /// The receiver refuses a chunk because another connection sends chunks of the same producer.
     #[error(
         "the receiver refuses a chunk whose producer sends over another connection; give both \
          senders the same token_file, or the same certificate"
@@ -106,18 +106,18 @@ pub enum ProtocolErrorKind {
         /// The role that is needed.
         expected: &'static str,
     },
-    /// A chunk does not have the number that follows the one before.
+    /// A chunk's number does not follow the previous one.
     #[error("chunk {found} came when {expected} was due")]
     Sequence {
-        /// Its number.
+        /// The chunk's number.
         found: u64,
         /// The number that was due.
         expected: u64,
     },
-    /// Nothing came for so long that the peer must be gone.
+    /// The peer was silent for longer than allowed, so it counts as gone.
     #[error("nothing came for {milliseconds} ms")]
     Silence {
-        /// How long, in milliseconds.
+        /// The length of the silence, in milliseconds.
         milliseconds: u128,
     },
     /// The sender's proof is wrong: it has another token, or none and guesses.
@@ -129,9 +129,9 @@ pub enum ProtocolErrorKind {
     /// The two sides have no version of the protocol in common.
     #[error("the peer speaks {theirs} of the protocol, this side {ours}")]
     Version {
-        /// The peer's.
+        /// The versions of the peer.
         theirs: VersionRange,
-        /// This side's.
+        /// The versions of this side.
         ours: VersionRange,
     },
     /// The peer sent more than the window allows without an acknowledgement.
@@ -152,7 +152,7 @@ impl ProtocolErrorKind {
         }
     }
 
-    /// Whether the peer may not send, however well it keeps to the protocol.
+    /// Whether the peer may not send even if it keeps to the protocol.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(
             self,

@@ -1,4 +1,4 @@
-//! Chunks to the bytes of a sender, and back. No I/O here.
+//! Encodes chunks as the bytes of a sender's connection, and decodes them. Does no I/O.
 
 use std::io::IoSlice;
 use std::ops::Range;
@@ -52,7 +52,7 @@ impl Outgoing {
             checksum,
             container: chunk.meta.container,
             records: chunk.meta.records,
-            // The limit of a chunk is far below; the writer checked it.
+            // The writer has checked the chunk against a limit far below this one.
             length: u32::try_from(length).unwrap_or(u32::MAX),
             sequence: self.sequence,
         };
@@ -65,14 +65,14 @@ impl Outgoing {
         self.sequence = self.sequence.wrapping_add(1);
     }
 
-    /// Adds a frame that is all header.
+    /// Adds a frame that consists of its header.
     pub(crate) fn push_short(&mut self, kind: FrameKind) {
         let start = self.heads.len();
         FrameHeader::short(kind, 0).write(&mut self.heads);
         self.frames.push((start..self.heads.len(), Bytes::new()));
     }
 
-    /// Everything that was added, in order, to be written at one go.
+    /// Returns the added frames, in order, for one vectored write.
     pub(crate) fn slices(&self) -> Vec<IoSlice<'_>> {
         self.frames
             .iter()
@@ -84,41 +84,42 @@ impl Outgoing {
             .collect()
     }
 
-    /// Forgets what was added: it is written.
+    /// Removes the frames after they were written.
     pub(crate) fn clear(&mut self) {
         self.heads.clear();
         self.frames.clear();
     }
 }
 
-/// Takes frames off the front of a buffer. A chunk's bytes are a slice of it, not a copy.
+/// Decodes frames from the front of a buffer. The bytes of a chunk are a slice of the buffer, not a
+/// copy.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     limits: ConnectionLimits,
-    /// How many bytes were taken off so far.
+    /// The number of bytes decoded so far.
     offset: u64,
     /// The number of the next chunk.
     sequence: u64,
     previous: Option<ChunkIdentity>,
-    /// The header whose chunk is not complete yet.
+    /// The header of a chunk that is not complete yet.
     header: Option<FrameHeader>,
 }
 
-/// The front of the buffer.
+/// The result of decoding the front of the buffer.
 #[derive(Debug)]
 pub(crate) enum Step {
-    /// Nothing follows.
+    /// The last frame of the sender.
     Bye,
     /// A chunk, and its number in the connection.
     Chunk(u64, ChunkMeta, Bytes),
-    /// Still there.
+    /// A sign of life of the sender.
     Heartbeat,
-    /// How many bytes are missing for the next step, at least.
+    /// The lowest number of bytes that are missing for the next step.
     More(usize),
 }
 
 impl Incoming {
-    /// After the hellos, which took `offset` bytes.
+    /// Starts after the sender's first `offset` bytes: its hello and its proof.
     pub(crate) fn new(limits: ConnectionLimits, offset: u64) -> Self {
         Self {
             limits,
@@ -129,17 +130,17 @@ impl Incoming {
         }
     }
 
-    /// How many bytes were taken off so far.
+    /// Returns the number of bytes decoded so far.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Whether the next bytes begin a chunk or another frame, rather than go on with a chunk.
+    /// Whether the next bytes begin a frame, rather than continue a chunk.
     pub(crate) fn is_between_frames(&self) -> bool {
         self.header.is_none()
     }
 
-    /// Takes the next step off the buffer. After an error the bytes at fault are still in it.
+    /// Decodes the next step. After an error the bytes at fault are still in the buffer.
     pub(crate) fn next(&mut self, buffer: &mut BytesMut) -> Result<Step, ProtocolError> {
         if let Some(header) = self.header {
             return self.next_chunk(&header, buffer);
@@ -168,7 +169,7 @@ impl Incoming {
         Ok(step)
     }
 
-    /// Checks what a chunk's header promises, before a byte is kept for it.
+    /// Checks the header of a chunk before memory is taken for the chunk.
     fn check(&self, header: &FrameHeader) -> Result<(), ProtocolErrorKind> {
         let low = if header.has_identity {
             u64::try_from(ChunkIdentity::BYTES).unwrap_or(u64::MAX)

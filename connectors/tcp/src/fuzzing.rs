@@ -5,19 +5,19 @@ use bytes::BytesMut;
 use crate::framing::{Incoming, Step};
 use crate::headers::{ConnectionLimits, FrameHeader, Hello, Role};
 
-/// Limits that a fuzzer reaches.
+/// Limits that are low enough for a fuzzer to reach.
 const LIMITS: ConnectionLimits = ConnectionLimits {
     max_chunk_bytes: 1 << 12,
     window_chunks: 8,
     window_bytes: 1 << 14,
 };
 
-/// Reads these bytes as a sender's connection, as they are and with the checksums of hello and
-/// headers made right, each whole and in two pieces that must not differ.
+/// Reads the bytes as a sender's connection: as they are, and with correct checksums of hello and
+/// headers. Reads each version whole and in two pieces, which must give the same result.
 ///
 /// # Panics
 ///
-/// The two differ, or something is handed out that was not in the bytes.
+/// The two results differ, or the decoder exceeds a bound.
 pub fn frames(data: &[u8]) {
     converse(data);
     converse(&sealed(data));
@@ -35,8 +35,8 @@ fn converse(data: &[u8]) {
     }
 }
 
-/// The bytes with right checksums of hello and headers, as far as the lengths lead; a fuzzer does
-/// not find those by chance.
+/// Returns the bytes with correct checksums of hello and headers, as far as the lengths lead. A
+/// fuzzer does not find correct checksums by chance.
 fn sealed(data: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(data.len());
     let mut rest = data;
@@ -51,7 +51,7 @@ fn sealed(data: &[u8]) -> Vec<u8> {
             FrameHeader::BYTES => covered.get(4..8).unwrap_or_default(),
             _ => &[],
         };
-        // Two bytes of the length: the limit is below that.
+        // Two bytes of the length suffice: the limit is lower.
         let length = length.first_chunk().copied().map_or(0, u16::from_le_bytes);
         let payload = usize::from(length).min(after.len());
         let (payload, behind) = after.split_at_checked(payload).unwrap_or((after, &[]));
@@ -63,8 +63,8 @@ fn sealed(data: &[u8]) -> Vec<u8> {
     sealed
 }
 
-/// Returns the sizes of the chunks that were read, with a mark for other frames; then the error's
-/// text.
+/// Returns the sizes of the decoded chunks, with a mark for each other frame, and the text of the
+/// error.
 fn read_pieces(pieces: &[&[u8]]) -> (Vec<usize>, Option<String>) {
     let mut incoming = Incoming::new(LIMITS, 0);
     let mut buffer = BytesMut::new();

@@ -1,4 +1,4 @@
-//! Hellos and headers of frames as bytes. PROTOCOL.md describes every one of them.
+//! The bytes of hellos and frame headers. PROTOCOL.md describes all of them.
 
 use std::fmt;
 
@@ -12,17 +12,17 @@ pub(crate) const MAGIC: [u8; 8] = *b"BALERTCP";
 /// The versions of the protocol that this crate speaks.
 pub(crate) const VERSIONS: VersionRange = VersionRange { low: 1, high: 1 };
 
-/// Versions of the protocol that a side speaks.
+/// The versions of the protocol that a side speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VersionRange {
-    /// The lowest.
+    /// The lowest version.
     pub low: u16,
-    /// The highest.
+    /// The highest version.
     pub high: u16,
 }
 
 impl VersionRange {
-    /// The highest version that both speak.
+    /// Returns the highest version that both sides speak.
     pub(crate) fn common(self, other: Self) -> Option<u16> {
         let high = self.high.min(other.high);
         (high >= self.low.max(other.low)).then_some(high)
@@ -39,7 +39,7 @@ impl fmt::Display for VersionRange {
     }
 }
 
-/// Which end of a connection a peer is.
+/// The role of one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Role {
@@ -60,7 +60,7 @@ impl Role {
     }
 }
 
-/// The limits of one side. After the hellos: the limits of the connection.
+/// The limits of one side; after the hellos, the limits of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ConnectionLimits {
     pub(crate) max_chunk_bytes: u32,
@@ -69,7 +69,7 @@ pub(crate) struct ConnectionLimits {
 }
 
 impl ConnectionLimits {
-    /// The smaller limit wins.
+    /// Returns the smaller limits of the two sides.
     pub(crate) fn min(self, other: Self) -> Self {
         Self {
             max_chunk_bytes: self.max_chunk_bytes.min(other.max_chunk_bytes),
@@ -92,13 +92,13 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    /// How many bytes a hello has, in every version.
+    /// The length of a hello, in every version.
     pub(crate) const BYTES: usize = 40;
 
-    /// A sender has a token; a receiver demands one.
+    /// The bit of a sender that has a token, and of a receiver that demands one.
     pub(crate) const TOKEN: u16 = 0x0001;
 
-    /// The longest time between two signs of life that a side may announce: ten minutes.
+    /// The longest interval of heartbeats that a side may announce: ten minutes.
     const MAX_HEARTBEAT_MS: u32 = 600_000;
 
     pub(crate) fn to_bytes(self) -> Vec<u8> {
@@ -129,7 +129,7 @@ impl Hello {
             .all(|(found, magic)| found == magic)
     }
 
-    /// Reads the hello of a peer that must have this role and a version in common.
+    /// Reads the hello of a peer, which must have this role and a common version.
     pub(crate) fn read(
         bytes: &[u8; Self::BYTES],
         expected: Role,
@@ -143,7 +143,7 @@ impl Hello {
             low: u16::from_le_bytes(take(&mut rest)?),
             high: u16::from_le_bytes(take(&mut rest)?),
         };
-        // Before anything else: other versions may mean something else by what follows.
+        // Checked before the next fields: in other versions they may have another meaning.
         if VERSIONS.common(versions).is_none() {
             return Err(ProtocolErrorKind::Version {
                 theirs: versions,
@@ -193,13 +193,14 @@ impl Hello {
 pub(crate) enum FrameKind {
     /// From the sender: a chunk.
     Chunk = 0x01,
-    /// From the receiver: how many chunks, from the first of the connection on, are settled.
+    /// From the receiver: the number of settled chunks, from the first of the connection on.
     Acknowledgement = 0x02,
-    /// From both: still there.
+    /// From both: the side is alive.
     Heartbeat = 0x03,
-    /// From both: nothing follows.
+    /// From both: no frame follows.
     Bye = 0x04,
-    /// From the receiver: a chunk is refused, since another connection sends chunks of its producer.
+    /// From the receiver: it refuses a chunk because another connection sends chunks of its
+    /// producer.
     Refusal = 0x05,
 }
 
@@ -221,31 +222,31 @@ impl FrameKind {
     }
 }
 
-/// A frame's header, complete but for what follows it.
+/// The header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FrameHeader {
     pub(crate) kind: FrameKind,
     /// Whether the chunk's identity stands between header and container.
     pub(crate) has_identity: bool,
-    /// The checksum of what follows, see [`covered`].
+    /// The checksum of the bytes after the header, see [`covered`].
     pub(crate) checksum: u32,
-    /// Which container; meaningful for chunks only.
+    /// The kind of a chunk's container.
     pub(crate) container: ContainerKind,
-    /// How many records; for chunks.
+    /// The number of records in a chunk.
     pub(crate) records: u32,
-    /// How many bytes follow the header.
+    /// The number of bytes after the header.
     pub(crate) length: u32,
-    /// A chunk's number in the connection, or how many chunks are settled.
+    /// A chunk's number in the connection, or the number of settled chunks.
     pub(crate) sequence: u64,
 }
 
 impl FrameHeader {
-    /// How many bytes a header has.
+    /// The length of a header.
     pub(crate) const BYTES: usize = 28;
 
     const HAS_IDENTITY: u8 = 0x01;
 
-    /// A frame that is all header.
+    /// Returns a frame that consists of its header.
     pub(crate) const fn short(kind: FrameKind, sequence: u64) -> Self {
         Self {
             kind,
@@ -281,7 +282,7 @@ impl FrameHeader {
         out.extend_from_slice(&checksum.to_le_bytes());
     }
 
-    /// Reads a header. Its checksum comes first: no field of a flipped header is believed.
+    /// Reads a header. Checks the checksum first, so that no field of a damaged header is used.
     pub(crate) fn read(bytes: &[u8; Self::BYTES]) -> Result<Self, ProtocolErrorKind> {
         check_sum(bytes)?;
         let mut rest = bytes.as_slice();
@@ -321,8 +322,8 @@ impl FrameHeader {
     }
 }
 
-/// How many of the bytes that follow a header its checksum covers: the identity, and a container
-/// that has no checksum of its own.
+/// Returns how many bytes after a header its checksum covers: the identity, and a container without
+/// a checksum of its own.
 pub(crate) const fn covered(container: ContainerKind, identity: usize, length: usize) -> usize {
     match container {
         ContainerKind::Added | ContainerKind::Kieker => length,
@@ -330,7 +331,7 @@ pub(crate) const fn covered(container: ContainerKind, identity: usize, length: u
     }
 }
 
-/// Checks the checksum that stands in the last four of these bytes and covers the others.
+/// Checks the checksum in the last four bytes, which covers the bytes before it.
 fn check_sum(bytes: &[u8]) -> Result<(), ProtocolErrorKind> {
     let (covered, found) = bytes.split_last_chunk().ok_or(ProtocolErrorKind::Ended)?;
     let (found, computed) = (u32::from_le_bytes(*found), crc32c::crc32c(covered));
@@ -341,7 +342,7 @@ fn check_sum(bytes: &[u8]) -> Result<(), ProtocolErrorKind> {
     }
 }
 
-/// Takes the first bytes off.
+/// Takes the first bytes off `rest`.
 fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], ProtocolErrorKind> {
     let (first, after) = rest.split_first_chunk().ok_or(ProtocolErrorKind::Ended)?;
     *rest = after;

@@ -29,11 +29,11 @@ pub const SCHEME: &str = "tcp";
 /// The scheme of this medium's URIs with TLS, which needs the feature `tls`.
 pub const SCHEME_TLS: &str = "tcp+tls";
 
-/// The variable of the token, where the URI names no file of one.
+/// The environment variable with the token, used if the URI names no `token_file`.
 pub const TOKEN_VARIABLE: &str = "BALER_TOKEN";
 
 /// This medium, for programs that open media by URI. The token of the environment
-/// ([`TOKEN_VARIABLE`]) counts where the URI names none.
+/// ([`TOKEN_VARIABLE`]) is used if the URI names none.
 pub const MEDIUM: Medium = Medium {
     schemes: if cfg!(feature = "tls") {
         &[SCHEME, SCHEME_TLS]

@@ -1,4 +1,4 @@
-//! The token of a trusted network: the receiver asks, the sender proves that it has it.
+//! The token of a trusted network: the receiver sends a challenge, the sender proves its token.
 //!
 //! The token itself is never sent. PROTOCOL.md, "Token", describes the bytes.
 
@@ -11,13 +11,13 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::headers::Hello;
 
-/// The fewest bytes of a token: fewer can be guessed from one proof.
+/// The fewest bytes of a token. A shorter token can be guessed from one proof.
 const LEAST_BYTES: usize = 16;
 
-/// How many bytes a challenge has.
+/// The length of a challenge.
 pub(crate) const CHALLENGE_BYTES: usize = 32;
 
-/// How many bytes a proof has: HMAC-SHA256.
+/// The length of a proof: HMAC-SHA256.
 pub(crate) const PROOF_BYTES: usize = 32;
 
 /// The receiver's answer to a right proof.
@@ -26,15 +26,15 @@ pub(crate) const ACCEPTED: u8 = 0x01;
 /// The receiver's answer to a wrong proof.
 pub(crate) const REFUSED: u8 = 0x00;
 
-/// The proof that a sender has given of itself.
+/// The proof that a sender has given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Proof {
-    /// That it has the private key of this certificate.
+    /// The sender has the private key of this certificate.
     #[cfg(feature = "tls")]
     Certificate(Box<[u8]>),
-    /// Nothing.
+    /// No proof.
     None,
-    /// That it has the token.
+    /// The sender has the token.
     Token,
 }
 
@@ -42,7 +42,7 @@ pub(crate) enum Proof {
 pub(crate) struct Token(hmac::Key);
 
 impl Token {
-    /// Reads the token in a file.
+    /// Reads the token from a file.
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
         let place = format!("token_file {}", path.display());
         match fs::read_to_string(path) {
@@ -51,7 +51,7 @@ impl Token {
         }
     }
 
-    /// The token with this text, which stands at this place. A line end is no part of it.
+    /// Returns the token with this text. A line end is no part of it. Errors name the place.
     pub(crate) fn new(text: &str, place: &str) -> Result<Self, Failure> {
         let text = text.trim_end_matches(['\r', '\n']);
         if text.len() < LEAST_BYTES {
@@ -62,12 +62,12 @@ impl Token {
         Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())))
     }
 
-    /// Proves that this side has the token.
+    /// Returns the proof that this side has the token.
     pub(crate) fn prove(&self, sender: Hello, receiver: Hello, challenge: &[u8]) -> hmac::Tag {
         hmac::sign(&self.0, &message(sender, receiver, challenge))
     }
 
-    /// Whether the peer has the token, in constant time.
+    /// Whether the proof shows that the peer has the token. Compares in constant time.
     pub(crate) fn is_proved(
         &self,
         sender: Hello,
@@ -79,8 +79,8 @@ impl Token {
     }
 }
 
-/// The bytes that are signed. They include both hellos, so that nobody between the two can change
-/// their limits.
+/// Returns the bytes that are signed. They include both hellos, so that nobody between the two
+/// sides can change their limits.
 fn message(sender: Hello, receiver: Hello, challenge: &[u8]) -> Vec<u8> {
     let mut message = b"BALERTCP token 1".to_vec();
     message.extend(sender.to_bytes());
@@ -89,7 +89,7 @@ fn message(sender: Hello, receiver: Hello, challenge: &[u8]) -> Vec<u8> {
     message
 }
 
-/// Random bytes that no connection had before.
+/// Returns random bytes for a challenge.
 pub(crate) fn challenge() -> Result<[u8; CHALLENGE_BYTES], Failure> {
     let mut bytes = [0; CHALLENGE_BYTES];
     let filled = SystemRandom::new().fill(&mut bytes);

@@ -15,7 +15,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 use crate::config::TlsFiles;
 
-/// Takes connections with TLS.
+/// Returns an acceptor of connections with TLS.
 ///
 /// # Errors
 ///
@@ -71,7 +71,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(ring::default_provider())
 }
 
-/// The certificates of a file that peers' certificates must be signed by.
+/// Reads the authorities that must have signed the certificates of peers.
 fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates("cacertfile", path)? {
@@ -80,7 +80,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, Failure> {
     Ok(roots)
 }
 
-/// This side's certificates and key, if there are.
+/// Reads this side's certificates and key, if the settings name them.
 fn own_certificate(
     files: &TlsFiles,
 ) -> Result<Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>, Failure> {

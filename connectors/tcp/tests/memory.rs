@@ -1,4 +1,4 @@
-//! What senders announce costs a receiver no memory before they have sent it.
+//! A receiver takes no memory for announced bytes before they are sent.
 //!
 //! A test binary of its own, because it counts every allocation of its process.
 
@@ -20,7 +20,7 @@ static ALLOCATOR: counting::Counting = counting::Counting;
 /// much as it needs.
 const MEMORY_BYTES: usize = 8 << 20;
 
-/// What a connection takes besides: its buffers, and those of its sender in this process.
+/// The other memory of a connection: its buffers, and the buffers of its sender in this process.
 const CONNECTION_BYTES: usize = 256 << 10;
 
 #[test]
@@ -33,7 +33,7 @@ fn chunks_that_are_announced_and_not_sent_cost_no_memory() {
         let mut tap = Tap::new(Box::new(reader));
         let peak = counting::peak_of(|| {
             let _stalled = stall_in_large_chunks(address, senders, sent);
-            // It comes later: the receiver has read what the others have sent.
+            // This chunk comes later: the receiver has read the bytes of the others.
             let config = TcpConfig::new("127.0.0.1", address.port());
             let mut pump = Pump::open(Box::new(TcpWriter::new(config)));
             pump.push(ChunkSource::new(LIVE_PRODUCER).take(50));
@@ -41,7 +41,7 @@ fn chunks_that_are_announced_and_not_sent_cost_no_memory() {
                 pump.is_done() && tap.distinct() == 50
             });
         });
-        // As announced it would be 16 MiB a sender.
+        // For the announced lengths it would be 16 MiB a sender.
         let allowed = MEMORY_BYTES + senders * CONNECTION_BYTES;
         assert!(peak <= allowed, "{senders} senders: {} KiB", peak >> 10);
         assert!(peak > senders << 10, "nothing was counted");

@@ -1,11 +1,11 @@
-//! Chunks that say who they are and can be checked byte by byte.
+//! Chunks that identify themselves and can be checked byte by byte.
 
 use std::collections::HashMap;
 
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ProducerId};
 use bytes::Bytes;
 
-/// Who a test chunk is.
+/// The identity of a test chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Label {
     /// The producer's number.
@@ -16,13 +16,13 @@ pub struct Label {
     pub sequence: u64,
 }
 
-/// How many bytes of a payload hold the label.
+/// The number of payload bytes that hold the label.
 const LABEL_BYTES: usize = 20;
 
 /// Makes chunks with rising tickets and, per lane, rising sequence numbers.
 ///
-/// They are of Kieker's kind, which has no room for an identity: a medium must carry it beside.
-/// Their bytes are no container: a connector has no business in them.
+/// The chunks are of Kieker's kind, which has no room for an identity, so the medium must carry it
+/// separately. Their bytes are no valid container, because a connector must not read them.
 #[derive(Debug)]
 pub struct ChunkSource {
     producer: u64,
@@ -31,7 +31,7 @@ pub struct ChunkSource {
 }
 
 impl ChunkSource {
-    /// Chunks of this producer.
+    /// Creates a source of this producer's chunks.
     pub fn new(producer: u64) -> Self {
         Self {
             producer,
@@ -40,7 +40,7 @@ impl ChunkSource {
         }
     }
 
-    /// The next chunk of a lane, of this size in bytes, raised to the label's 20.
+    /// Returns the next chunk of a lane, of this size in bytes, but at least the label's 20.
     pub fn next(&mut self, lane: u32, bytes: usize) -> Chunk {
         let sequence = self.next_sequence.entry(lane).or_default();
         let label = Label {
@@ -58,13 +58,13 @@ impl ChunkSource {
         }
     }
 
-    /// The next chunks of lane 0, about 100 bytes each, every one of another size.
+    /// Returns the next chunks of lane 0, about 100 bytes each, of different sizes.
     pub fn take(&mut self, chunks: usize) -> Vec<Chunk> {
         (0..chunks).map(|at| self.next(0, 64 + at % 97)).collect()
     }
 }
 
-/// What travels beside the chunk of this label.
+/// Returns the metadata of the chunk with this label.
 fn meta(label: Label) -> ChunkMeta {
     ChunkMeta {
         container: ContainerKind::Kieker,
@@ -81,7 +81,7 @@ fn meta(label: Label) -> ChunkMeta {
     }
 }
 
-/// The label, then bytes that follow from it, `bytes` in all (at least the label's 20).
+/// Returns the label and bytes that follow from it: `bytes` in all, but at least the label's 20.
 pub fn payload(label: Label, bytes: usize) -> Bytes {
     let mut payload = Vec::with_capacity(bytes.max(LABEL_BYTES));
     payload.extend_from_slice(&label.producer.to_le_bytes());
@@ -91,11 +91,11 @@ pub fn payload(label: Label, bytes: usize) -> Bytes {
     payload.into()
 }
 
-/// The label of a payload.
+/// Returns the label of a payload.
 ///
 /// # Panics
 ///
-/// A byte of it is not as it was made.
+/// A byte of the payload was altered.
 pub fn read_label(payload: &[u8]) -> Label {
     let parse = || {
         let (producer, rest) = payload.split_first_chunk()?;
@@ -116,7 +116,7 @@ pub fn read_label(payload: &[u8]) -> Label {
     label
 }
 
-/// Bytes without end that follow from the label (xorshift).
+/// Returns bytes without end that follow from the label (xorshift).
 fn filler(label: Label) -> impl Iterator<Item = u8> {
     let mut state = (label.producer << 40) ^ (u64::from(label.lane) << 32) ^ label.sequence;
     state = state.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;

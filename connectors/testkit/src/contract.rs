@@ -1,4 +1,5 @@
-//! A medium under test, one test for each case of the contract, and waiting for a condition.
+//! A medium under test, a test for each case of the contract, and functions that wait for a
+//! condition.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +7,11 @@ use baler_common::transport::{ChunkReader, ChunkWriter};
 
 /// A medium under test.
 ///
-/// Each case makes one with [`TestMedium::fresh`]; media of other cases must not be seen in it.
-/// Choose small limits (chunks of some kilobytes, a window of 8 to 64 chunks), so that the cases
-/// that reach them are quick.
+/// Each case creates one with [`TestMedium::fresh`]. It must not share chunks with the media of
+/// other cases. Choose small limits (chunks of some kilobytes, a window of 8 to 64 chunks), so that
+/// the cases that reach them are quick.
 pub trait TestMedium: Sized {
-    /// A new, empty medium with nobody connected.
+    /// Creates a new, empty medium without connections.
     fn fresh() -> Self;
 
     /// Whether written chunks can be read.
@@ -18,18 +19,18 @@ pub trait TestMedium: Sized {
         true
     }
 
-    /// A writer that was not opened yet.
+    /// Returns a writer that was not opened yet.
     fn writer(&mut self) -> Box<dyn ChunkWriter>;
 
-    /// A reader. When one was closed before, this is the receiver, restarted.
+    /// Returns a reader. After an earlier reader was closed, this is the restarted receiver.
     fn reader(&mut self) -> Box<dyn ChunkReader>;
 
-    /// Breaks the connection of every writer, as a cut cable would. Chunks on their way may be
-    /// lost or not; `reopen` succeeds afterwards. Needed by the group `breaks`.
+    /// Breaks the connection of every writer, as a cut cable would. Chunks in flight may be lost or
+    /// not; `reopen` succeeds afterwards. The group `breaks` needs it.
     fn break_connections(&mut self) {}
 
-    /// Lets the peer hang: nothing is confirmed from now on, and nothing breaks. Needed by
-    /// the group `stalls`.
+    /// Makes the peer hang: nothing is confirmed from now on, and nothing breaks. The group
+    /// `stalls` needs it.
     fn stall(&mut self) {}
 
     /// Ends [`TestMedium::stall`].
@@ -37,8 +38,8 @@ pub trait TestMedium: Sized {
 }
 
 /// Makes one `#[test]` for each case of the contract, for a type that implements
-/// [`TestMedium`](crate::TestMedium): those that every writer must pass, and those of the groups that follow
-/// the type.
+/// [`TestMedium`](crate::TestMedium): the cases that every writer must pass, and the cases of the
+/// groups after the type.
 ///
 /// Use it in a module of its own:
 /// `mod contract { baler_connector_testkit::contract_tests!(Tcp: reads redelivers); }`.
@@ -131,24 +132,24 @@ macro_rules! contract_tests {
     };
 }
 
-/// How long a test waits for what must happen. Ample: only a failing test waits so long. A group of
-/// librdkafka's mock cluster often needs 16 s to share its partitions, and sometimes over 30 s.
+/// The longest wait of a test. Ample: only a failing test waits so long. A group of librdkafka's
+/// mock cluster often needs 16 s to assign its partitions, and sometimes over 30 s.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Calls `step` until it yields a value, for [`PATIENCE`] at most.
+/// Calls `step` until it returns a value, for [`PATIENCE`] at most.
 ///
 /// # Panics
 ///
-/// It did not happen in time; the message names `what`.
+/// `step` returned no value in time; the message names `what`.
 pub fn within_patience<T>(what: &str, step: impl FnMut() -> Option<T>) -> T {
     within(PATIENCE, what, step)
 }
 
-/// Calls `step` until it yields a value, for `time` at most.
+/// Calls `step` until it returns a value, for `time` at most.
 ///
 /// # Panics
 ///
-/// It did not happen in time; the message names `what`.
+/// `step` returned no value in time; the message names `what`.
 pub fn within<T>(time: Duration, what: &str, mut step: impl FnMut() -> Option<T>) -> T {
     let by = Instant::now() + time;
     loop {

@@ -1,5 +1,5 @@
-//! Hostile senders for a receiver of the `tcp` connector: hellos and frames written by hand after its
-//! PROTOCOL.md, and a table of attacks.
+//! Hostile senders for a receiver of the `tcp` connector: hellos and frames written by hand
+//! according to its PROTOCOL.md, and a table of attacks.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,22 +8,22 @@ use std::time::Duration;
 
 use crate::chunks::ChunkSource;
 
-/// An attack on a receiver, and what must come of it.
+/// An attack on a receiver, and its expected result.
 ///
-/// Whatever the attack is, a sender beside it that keeps to the protocol goes on.
+/// During every attack, a correct sender beside it makes progress.
 #[derive(Debug, Clone, Copy)]
 pub struct Attack {
-    /// What the peers do.
+    /// The actions of the peers.
     pub name: &'static str,
-    /// What the receiver demands of its senders.
+    /// The receiver's demand on its senders.
     pub guard: Guard,
-    /// Does it; yields the connections, which are to be kept as long as the attack lasts.
+    /// Runs the attack. Returns the connections, which must be kept as long as the attack lasts.
     pub run: fn(SocketAddr) -> Vec<TcpStream>,
-    /// What the receiver says of each connection that it refuses; nothing if it bears them for now.
+    /// The receiver's message for each connection that it refuses; none if it bears them for now.
     pub refusal: Option<&'static str>,
 }
 
-/// What a receiver demands of its senders.
+/// A receiver's demand on its senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Guard {
     /// Nothing.
@@ -34,7 +34,7 @@ pub enum Guard {
     Token,
 }
 
-/// The producer whose live sender is beside the attacks: they claim its identity.
+/// The producer of the live sender beside the attacks, which claim its identity.
 pub const LIVE_PRODUCER: u64 = 1;
 
 /// Attacks on a receiver, with connections that never end by themselves.
@@ -81,7 +81,7 @@ pub const ATTACKS: [Attack; 10] = [
                         ..SENDER
                     },
                 );
-                // The challenge is not worth reading.
+                // The proof is a guess, so the challenge is not read.
                 stream.write_all(&[7; 32]).ok();
                 stream
             })
@@ -125,27 +125,27 @@ fn many(peers: usize, one: impl Fn() -> TcpStream) -> Vec<TcpStream> {
     (0..peers).map(|_| one()).collect()
 }
 
-/// A connection on which these bytes were sent.
+/// Opens a connection and sends these bytes.
 fn sending(address: SocketAddr, bytes: &[u8]) -> TcpStream {
     let mut stream = connect(address);
     stream.write_all(bytes).expect("a receiver listens");
     stream
 }
 
-/// A connection on which both sides have said hello.
+/// Opens a connection on which both sides have said hello.
 fn greeted(address: SocketAddr, hello: Hello) -> TcpStream {
     let mut stream = connect(address);
     greet(&mut stream, hello);
     stream
 }
 
-/// Connections that each announce a chunk of 16 MiB, send `sent` bytes of it, and then nothing,
-/// with the longest heartbeat that there is.
+/// Opens connections that each announce a chunk of 16 MiB, send `sent` bytes of it, and then
+/// nothing. They announce the longest possible heartbeat.
 pub fn stall_in_large_chunks(address: SocketAddr, senders: usize, sent: usize) -> Vec<TcpStream> {
     many(senders, || {
         let mut stream = greeted(address, PATIENT);
         announce(&mut stream);
-        // As far as the receiver takes it.
+        // Send as much as the receiver takes.
         stream.set_nonblocking(true).expect("a socket has modes");
         let mut parts = std::iter::repeat_n([0; 1 << 10], sent >> 10);
         parts.all(|part| stream.write_all(&part).is_ok());
@@ -161,7 +161,7 @@ fn announce(stream: &mut TcpStream) {
     stream.write_all(&header.bytes()).expect("a receiver reads");
 }
 
-/// A connection that sends a frame byte by byte, from a thread that ends with it.
+/// Opens a connection that sends a frame byte by byte, from a thread that ends with it.
 fn trickle(address: SocketAddr) -> TcpStream {
     let mut stream = greeted(address, PATIENT);
     announce(&mut stream);
@@ -174,7 +174,7 @@ fn trickle(address: SocketAddr) -> TcpStream {
     kept
 }
 
-/// A connection that sends a chunk of the live producer, as one that follows its own.
+/// Opens a connection that sends a chunk with the identity of the live producer.
 fn forge(address: SocketAddr) -> TcpStream {
     let mut stream = greeted(address, SENDER);
     let chunk = ChunkSource::new(LIVE_PRODUCER).next(0, 100);
@@ -185,7 +185,7 @@ fn forge(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// A sender's hello, before its checksum.
+/// A sender's hello, without its checksum.
 #[derive(Debug, Clone, Copy)]
 pub struct Hello {
     /// The lowest and the highest version.
@@ -196,13 +196,13 @@ pub struct Hello {
     pub features: u16,
     /// The largest chunk.
     pub max_chunk_bytes: u32,
-    /// The window; that in bytes is 60,000.
+    /// The window in chunks; the window in bytes is 60,000.
     pub window_chunks: u32,
-    /// How often the side is heard of.
+    /// The announced interval of heartbeats, in milliseconds.
     pub heartbeat_ms: u32,
 }
 
-/// A hello that is as it should be.
+/// A correct hello.
 pub const SENDER: Hello = Hello {
     versions: (1, 1),
     role: 1,
@@ -213,7 +213,7 @@ pub const SENDER: Hello = Hello {
 };
 
 impl Hello {
-    /// Its bytes, with the checksum.
+    /// Returns the hello's bytes, with the checksum.
     pub fn bytes(self) -> Vec<u8> {
         let mut bytes = b"BALERTCP".to_vec();
         bytes.extend(self.versions.0.to_le_bytes());
@@ -228,25 +228,25 @@ impl Hello {
     }
 }
 
-/// A frame's header, before its checksum.
+/// A frame's header, without its checksum.
 #[derive(Debug, Clone, Copy)]
 pub struct Header {
-    /// What the frame is: 1 for a chunk.
+    /// The kind of the frame: 1 for a chunk.
     pub kind: u8,
     /// 1 if an identity follows.
     pub flags: u8,
-    /// Which container; 0 for bytes that are no chunk.
+    /// The kind of the container; 0 for frames without a chunk.
     pub container: u8,
-    /// How many bytes follow.
+    /// The number of bytes after the header.
     pub length: u32,
-    /// The checksum of those that it covers.
+    /// The checksum of the bytes that it covers.
     pub checksum: u32,
-    /// The number of the chunk, or of acknowledged ones.
+    /// The number of the chunk, or of acknowledged chunks.
     pub sequence: u64,
 }
 
 impl Header {
-    /// A frame that is all header.
+    /// Returns a frame that consists of its header.
     pub const fn short(kind: u8, sequence: u64) -> Self {
         Self {
             kind,
@@ -258,7 +258,7 @@ impl Header {
         }
     }
 
-    /// Its bytes, with the checksum.
+    /// Returns the header's bytes, with the checksum.
     pub fn bytes(self) -> Vec<u8> {
         let mut bytes = vec![self.kind, self.flags, self.container, 0];
         bytes.extend(self.length.to_le_bytes());
@@ -269,7 +269,7 @@ impl Header {
     }
 }
 
-/// A chunk of Kieker's with its identity, complete.
+/// Returns header and payload of a chunk in Kieker's container, with its identity.
 pub fn chunk(sequence: u64, container: &[u8]) -> (Header, Vec<u8>) {
     let mut payload = vec![7; 32];
     payload.extend(sequence.to_le_bytes());
@@ -277,7 +277,7 @@ pub fn chunk(sequence: u64, container: &[u8]) -> (Header, Vec<u8>) {
     (header(sequence, &payload), payload)
 }
 
-/// The header of a chunk of Kieker's whose identity and container are these bytes.
+/// Returns the header of a chunk in Kieker's container. The payload is its identity and container.
 pub fn header(sequence: u64, payload: &[u8]) -> Header {
     Header {
         kind: 1,
@@ -289,14 +289,14 @@ pub fn header(sequence: u64, payload: &[u8]) -> Header {
     }
 }
 
-/// The bytes with their checksum behind them.
+/// Returns the bytes, followed by their checksum.
 pub fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let checksum = crc32c::crc32c(&bytes);
     bytes.extend(checksum.to_le_bytes());
     bytes
 }
 
-/// A connection whose reads end after a while.
+/// Opens a connection whose reads end after a while.
 pub fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).expect("a receiver listens");
     let patience = Some(Duration::from_secs(20));
@@ -306,7 +306,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Says hello by hand and hears the answer.
+/// Sends this hello, and returns the answer.
 pub fn greet(stream: &mut TcpStream, hello: Hello) -> [u8; 40] {
     stream.write_all(&hello.bytes()).expect("a receiver reads");
     let mut answer = [0; 40];

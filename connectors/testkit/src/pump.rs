@@ -1,4 +1,4 @@
-//! Drives a writer as its owner must: offers, gathers confirmations, reopens, sends again.
+//! Drives a writer as its owner must: offers, collects confirmations, reopens, sends again.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
@@ -12,8 +12,8 @@ use baler_common::transport::{
 
 use super::contract::{PATIENCE, within_patience};
 
-/// Drives a writer as its owner must, and checks the contract on the way: each ticket is confirmed
-/// at most once, only if it was offered, and in order within its lane where the medium promises it.
+/// Drives a writer as its owner must, and checks the contract on the way. Each ticket is confirmed
+/// at most once, only if it was offered, and in order within its lane if the medium promises that.
 pub struct Pump {
     writer: Option<Box<dyn ChunkWriter>>,
     notification: Arc<Notification>,
@@ -67,12 +67,12 @@ impl Pump {
         }
     }
 
-    /// Puts chunks behind those that are to be offered.
+    /// Adds chunks after the chunks that wait to be offered.
     pub fn push(&mut self, chunks: impl IntoIterator<Item = Chunk>) {
         self.pending.extend(chunks);
     }
 
-    /// The writer itself.
+    /// Returns the writer.
     pub fn writer(&mut self) -> &mut dyn ChunkWriter {
         let writer = self.writer.as_mut().expect("the pump is open until closed");
         writer.as_mut()
@@ -83,43 +83,43 @@ impl Pump {
         self.pending.is_empty() && self.unconfirmed.is_empty()
     }
 
-    /// How many chunks wait to be offered.
+    /// Returns the number of chunks that wait to be offered.
     pub fn pending(&self) -> usize {
         self.pending.len()
     }
 
-    /// Tickets that were offered and not answered, in order.
+    /// Returns the tickets that were offered and not answered, in order.
     pub fn unconfirmed(&self) -> Vec<u64> {
         self.unconfirmed.iter().map(|chunk| chunk.ticket).collect()
     }
 
-    /// How many chunks were confirmed, by the medium or by a spool.
+    /// Returns the number of chunks that were confirmed, by the medium or by a spool.
     pub fn confirmed(&self) -> usize {
         self.confirmed.len()
     }
 
-    /// How many of the confirmed chunks a spool had on disk at that time.
+    /// Returns the number of confirmed chunks that a spool had on disk at that time.
     pub fn spooled(&self) -> usize {
         self.spooled
     }
 
-    /// Chunks that the medium refused.
+    /// Returns the chunks that the medium refused.
     pub fn refused(&self) -> &[(u64, TransportError)] {
         &self.refused
     }
 
-    /// How often the writer broke.
+    /// Returns the number of times that the writer broke.
     pub fn breaks(&self) -> usize {
         self.breaks
     }
 
-    /// Waits for the writer's notification.
+    /// Waits for the writer's notification. Returns whether it came.
     pub fn wait(&self, time: Duration) -> bool {
         self.notification.wait(time)
     }
 
-    /// Offers what the window takes and gathers confirmations; when the writer broke, reopens it
-    /// and puts unconfirmed chunks in front again (go-back-N).
+    /// Offers as many chunks as the window takes, and collects confirmations. If the writer broke,
+    /// reopens it and puts unconfirmed chunks in front again (go-back-N).
     ///
     /// # Panics
     ///
@@ -154,7 +154,7 @@ impl Pump {
         }
     }
 
-    /// Closes the writer and takes what became known meanwhile.
+    /// Closes the writer, and collects the confirmations that came meanwhile.
     ///
     /// # Panics
     ///
@@ -207,7 +207,7 @@ impl Pump {
     fn recover(&mut self, error: &TransportError) {
         assert!(error.is_retryable(), "the writer failed for good: {error}");
         self.breaks += 1;
-        // What was confirmed before the break still counts.
+        // Chunks that were confirmed before the break still count.
         let mut delivery_reports = Vec::new();
         let broken = self.writer().delivery_reports(&mut delivery_reports);
         assert!(
@@ -218,7 +218,7 @@ impl Pump {
         for chunk in std::mem::take(&mut self.unconfirmed).into_iter().rev() {
             self.pending.push_front(chunk);
         }
-        // A failed attempt leaves the writer broken: the next step comes here again.
+        // A failed attempt leaves the writer broken, so the next step reopens it again.
         if let Err(error) = self
             .writer()
             .reopen(Instant::now() + Duration::from_secs(2))
@@ -231,7 +231,7 @@ impl Pump {
     }
 }
 
-/// A notification that can be waited for.
+/// A notification that a thread can wait for.
 #[derive(Debug, Default)]
 pub struct Notification {
     is_told: Mutex<bool>,
@@ -239,7 +239,7 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// Waits until somebody notified since the last wait; whether it was.
+    /// Waits for a notification since the last wait. Returns whether one came.
     pub fn wait(&self, time: Duration) -> bool {
         let told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
         let (mut told, _) = self

@@ -1,19 +1,20 @@
-//! Many short random histories of one state machine, each repeatable by its seed.
+//! Many short random histories of one state machine. A seed repeats each of them.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// How many histories to run; set it to a million with a build that is optimised.
+/// The variable with the number of histories; set it to a million with an optimised build.
 const COUNT: &str = "BALER_SCHEDULES";
 
-/// Only the history with this seed.
+/// The variable with the seed of the only history to run.
 const SEED: &str = "BALER_SCHEDULE_SEED";
 
-/// Runs `history` with the seeds from 0 on, `BALER_SCHEDULES` of them (by default `few`, what a build
-/// without optimisation does in a few seconds), or only with `BALER_SCHEDULE_SEED`.
+/// Runs `history` with the seeds from 0 on. `BALER_SCHEDULES` is their number; the default is
+/// `few`, as many as a build without optimisation runs in a few seconds. With
+/// `BALER_SCHEDULE_SEED`, runs only this seed.
 ///
 /// # Panics
 ///
-/// A history panicked; the line printed before names its seed.
+/// A history panicked; the line before names its seed.
 #[expect(clippy::print_stderr, reason = "a failed test says how to repeat it")]
 pub fn each_schedule(few: u64, history: impl Fn(&mut Dice)) {
     let number = |name| {
@@ -33,19 +34,19 @@ pub fn each_schedule(few: u64, history: impl Fn(&mut Dice)) {
     }
 }
 
-/// Random choices that depend on nothing but their seed (splitmix64, Steele and others 2014).
+/// Random choices that depend only on their seed (splitmix64, Steele and others 2014).
 #[derive(Debug)]
 pub struct Dice {
     state: u64,
 }
 
 impl Dice {
-    /// Dice that fall as this seed says.
+    /// Creates dice with this seed.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// A number from 0 to below `bound`, which is at least 1.
+    /// Returns a number from 0 to below `bound`, which is at least 1.
     pub fn below(&mut self, bound: usize) -> usize {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.state;
@@ -56,7 +57,7 @@ impl Dice {
         usize::try_from(mixed % bound).unwrap_or(0)
     }
 
-    /// True once in `times` on average.
+    /// Returns true once in `times` on average.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

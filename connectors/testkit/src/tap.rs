@@ -20,7 +20,7 @@ pub struct Tap {
     demand: usize,
     acknowledges: bool,
     received: Vec<Label>,
-    /// Which of them were flagged as redelivered.
+    /// Whether each of them was flagged as redelivered.
     redelivered: Vec<bool>,
     unsettled: Vec<(Label, Delivery)>,
     damaged: Vec<Damaged>,
@@ -36,12 +36,12 @@ impl fmt::Debug for Tap {
 }
 
 impl Tap {
-    /// Acknowledges everything it receives.
+    /// Creates a tap that acknowledges everything that it receives.
     pub fn new(reader: Box<dyn ChunkReader>) -> Self {
         Self::with(reader, 1 << 20, true)
     }
 
-    /// Holds what it receives, up to `demand` chunks, until the test settles them.
+    /// Creates a tap that holds up to `demand` chunks until the test settles them.
     pub fn holding(reader: Box<dyn ChunkReader>, demand: usize) -> Self {
         Self::with(reader, demand, false)
     }
@@ -59,24 +59,24 @@ impl Tap {
         }
     }
 
-    /// The reader itself.
+    /// Returns the reader.
     pub fn reader(&mut self) -> &mut dyn ChunkReader {
         let reader = self.reader.as_mut().expect("the tap is open until closed");
         reader.as_mut()
     }
 
-    /// What the reader lacks before it is at the end of its medium.
+    /// Returns the reason why the reader is not at the end of its medium, if it is not.
     pub fn waits_for(&self) -> Option<&'static str> {
         self.reader.as_ref().and_then(|reader| reader.waits_for())
     }
 
-    /// Sets how many chunks may be held.
+    /// Sets the number of chunks that may be held.
     pub fn set_demand(&mut self, chunks: usize) {
         self.demand = chunks;
         self.reader().set_demand(chunks);
     }
 
-    /// From now on acknowledges everything, what it holds included.
+    /// Acknowledges the held chunks, and everything from now on.
     pub fn acknowledge(&mut self) {
         self.acknowledges = true;
         while !self.unsettled.is_empty() {
@@ -84,36 +84,36 @@ impl Tap {
         }
     }
 
-    /// Everything received, in order, repetitions included.
+    /// Returns the received chunks, in order, repetitions included.
     pub fn received(&self) -> &[Label] {
         &self.received
     }
 
-    /// How many different chunks were received.
+    /// Returns the number of different chunks that were received.
     pub fn distinct(&self) -> usize {
         self.received.iter().collect::<HashSet<_>>().len()
     }
 
-    /// What is held.
+    /// Returns the held chunks.
     pub fn unsettled(&self) -> Vec<Label> {
         self.unsettled.iter().map(|(label, _)| *label).collect()
     }
 
-    /// What is held, as delivered.
+    /// Returns the held chunks, as delivered.
     pub fn deliveries(&self) -> impl Iterator<Item = &Delivery> {
         self.unsettled.iter().map(|(_, delivery)| delivery)
     }
 
-    /// What the reader called damaged.
+    /// Returns the damage that the reader reported.
     pub fn damaged(&self) -> &[Damaged] {
         &self.damaged
     }
 
-    /// Settles a chunk that is held; yields its token.
+    /// Settles a chunk that is held. Returns its token and the result.
     ///
     /// # Panics
     ///
-    /// It is not held.
+    /// The chunk is not held.
     pub fn settle(&mut self, label: Label, verdict: Verdict) -> (Token, Settled) {
         let place = self
             .unsettled
@@ -132,7 +132,7 @@ impl Tap {
         (delivery.token, settled)
     }
 
-    /// Receives for `time` at most; whether something came.
+    /// Receives for `time` at most. Returns whether a chunk or damage came.
     ///
     /// # Panics
     ///
@@ -202,7 +202,7 @@ impl Tap {
     ///
     /// # Panics
     ///
-    /// It did not.
+    /// A chunk came late.
     pub fn assert_ordered(&self) {
         let late: Vec<_> = self.late().collect();
         assert!(
@@ -211,12 +211,12 @@ impl Tap {
         );
     }
 
-    /// Checks that the first delivery of each chunk came in the order of its lane, but for those
-    /// that the medium had handed out before, over a connection that was lost.
+    /// Checks that the first delivery of each chunk came in the order of its lane. Excepts chunks
+    /// that the medium had handed out before, over a lost connection.
     ///
     /// # Panics
     ///
-    /// It did not.
+    /// A chunk came late that was not flagged as redelivered.
     pub fn assert_only_redelivered_are_late(&self) {
         for (label, due, redelivered) in self.late() {
             assert!(
@@ -226,8 +226,8 @@ impl Tap {
         }
     }
 
-    /// The chunks whose first delivery came after that of a later chunk of their lane: what was due,
-    /// and whether they were flagged as redelivered.
+    /// Returns the chunks whose first delivery came after a later chunk of their lane. Also returns
+    /// the number that was due, and whether they were flagged as redelivered.
     fn late(&self) -> impl Iterator<Item = (Label, u64, bool)> {
         let mut seen = HashSet::new();
         let mut next: HashMap<(u64, u32), u64> = HashMap::new();
@@ -248,7 +248,7 @@ impl Tap {
 ///
 /// # Panics
 ///
-/// It is not done within [`PATIENCE`]; the message names `what`.
+/// `done` does not return true within [`PATIENCE`]; the message names `what`.
 pub fn drive(
     what: &str,
     pumps: &mut [Pump],
@@ -266,7 +266,7 @@ pub fn drive(
         }
         let mut busy = false;
         for tap in &mut *taps {
-            // Bounded, so that the pumps get their turn.
+            // Poll a bounded number of times, so that the pumps get their turn.
             for _ in 0..64 {
                 if !tap.poll(Duration::from_millis(1)) {
                     break;
@@ -280,11 +280,11 @@ pub fn drive(
     }
 }
 
-/// [`drive`] of one pump and one tap.
+/// Calls [`drive`] with one pump and one tap.
 ///
 /// # Panics
 ///
-/// It is not done within [`PATIENCE`]; the message names `what`.
+/// `done` does not return true within [`PATIENCE`]; the message names `what`.
 pub fn drive_pair(what: &str, pump: &mut Pump, tap: &mut Tap, done: impl Fn(&Pump, &Tap) -> bool) {
     drive(
         what,

@@ -11,7 +11,7 @@ fn what_somebody_else_put_there_is_neither_followed_nor_emptied() {
     fs::write(&victim, "important").unwrap();
     fs::write(&empty, "").unwrap();
     symlink(&victim, &link).unwrap();
-    // Its content does not say that it is somebody else's.
+    // Its content does not show that another program owns it.
     symlink(&empty, &link_to_empty).unwrap();
     fs::hard_link(&victim, &copy).unwrap();
     for path in [&link, &copy, &link_to_empty, Path::new("/dev/null")] {

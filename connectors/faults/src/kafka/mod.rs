@@ -17,29 +17,28 @@ use crate::{FaultError, TcpProxy};
 pub use sasl::KafkaSasl;
 pub use tls::KafkaTls;
 
-/// Stands before a Kafka cluster: has a [`TcpProxy`] before each broker, and names those instead of
-/// the brokers in every answer, so that no client goes past it.
+/// Stands before a Kafka cluster, with a [`TcpProxy`] before each broker. Every answer names these
+/// proxies instead of the brokers, so that no client bypasses them.
 ///
-/// Its switches are those of [`TcpProxy`], for all brokers, those that are found later included.
-/// Where it speaks TLS, they concern the bytes as they are on the wire.
-/// Versions of requests whose answers would name brokers elsewhere (KIP-951) are not offered.
+/// Its switches are the switches of [`TcpProxy`]. They apply to all brokers, including brokers that
+/// are found later. With TLS they apply to the encrypted bytes. Versions of requests whose answers
+/// would name brokers elsewhere (KIP-951) are not offered.
 #[derive(Debug)]
 pub struct KafkaProxy {
     bootstrap_servers: String,
     shared: Arc<KafkaProxyState>,
 }
 
-/// What clients must do before a proxy hears them; by default nothing. Brokers are asked for none of
-/// it.
+/// The security that a proxy demands of clients; by default none. Brokers need none of it.
 #[derive(Debug, Clone, Default)]
 pub struct KafkaSecurity {
-    /// Speak TLS to it.
+    /// TLS between clients and the proxy.
     pub tls: Option<KafkaTls>,
-    /// Authenticate.
+    /// Authentication of clients.
     pub sasl: Option<KafkaSasl>,
 }
 
-/// What the threads share.
+/// The state that the threads share.
 #[derive(Debug, Default)]
 struct KafkaProxyState {
     tls: Option<Arc<rustls::ServerConfig>>,
@@ -49,13 +48,13 @@ struct KafkaProxyState {
 
 #[derive(Debug, Default)]
 struct Fronts {
-    /// By the host and port that the cluster names.
+    /// The fronts, by the host and port that the cluster names.
     fronts: BTreeMap<(String, u16), Front>,
     switches: Switches,
     closed: bool,
 }
 
-/// What was switched, for brokers that are found later.
+/// The switches, for brokers that are found later.
 #[derive(Debug, Clone, Copy, Default)]
 struct Switches {
     frozen: bool,
@@ -64,7 +63,7 @@ struct Switches {
     throttle: Duration,
 }
 
-/// What stands before a broker: the proxy that misbehaves, and behind it the relay that renames.
+/// The front of a broker: the proxy that misbehaves, and after it the relay that renames.
 #[derive(Debug)]
 struct Front {
     proxy: TcpProxy,
@@ -72,16 +71,16 @@ struct Front {
 }
 
 impl KafkaProxy {
-    /// Starts before the brokers at `host:port,host:port`, in plain text.
+    /// Starts a proxy before the brokers at `host:port,host:port`, in plain text.
     ///
     /// # Errors
     ///
-    /// A broker is malformed, or no port of the loopback can be listened on.
+    /// The address of a broker is malformed, or no port of the loopback can be opened.
     pub fn start(bootstrap_servers: &str) -> Result<Self, FaultError> {
         Self::before(bootstrap_servers, KafkaProxyState::default())
     }
 
-    /// Starts before the brokers at `host:port,host:port`, to which it speaks plain text.
+    /// Starts a proxy before the brokers at `host:port,host:port`, to which it speaks plain text.
     ///
     /// # Errors
     ///
@@ -119,30 +118,30 @@ impl KafkaProxy {
         Ok(proxy)
     }
 
-    /// Where to connect to: `127.0.0.1:port`, once for each broker, with commas between.
+    /// Returns the addresses for clients: `127.0.0.1:port` for each broker, with commas between.
     pub fn bootstrap_servers(&self) -> &str {
         &self.bootstrap_servers
     }
 
-    /// Resets every connection.
+    /// Ends every connection in both directions.
     pub fn cut(&self) {
         self.shared.each(TcpProxy::cut);
     }
 
-    /// Lets the connections of now stand still for good without an end, while new ones work.
+    /// Lets the current connections stand still for good without an end, while new ones work.
     pub fn abandon(&self) {
         self.shared.each(TcpProxy::abandon);
     }
 
-    /// Cuts the connections of each broker after this many more bytes towards it: in the middle of a
-    /// frame, as it happens.
+    /// Cuts the connections of each broker after this many more bytes towards it, perhaps in the
+    /// middle of a frame.
     pub fn cut_after(&self, bytes: u64) {
         self.shared.each(|proxy| proxy.cut_after(bytes));
     }
 
-    /// While frozen, nothing is forwarded either way and nothing breaks: half-open connections. What
-    /// clients send meanwhile is swallowed by the buffers of the operating system, and forwarded
-    /// once it thaws.
+    /// Sets whether the proxy is frozen: nothing is forwarded either way and nothing breaks, as
+    /// with half-open connections. The buffers of the operating system keep the bytes that clients
+    /// send meanwhile. They are forwarded after the freeze.
     pub fn set_frozen(&self, frozen: bool) {
         self.shared.switch(|switches| switches.frozen = frozen);
     }
@@ -158,14 +157,14 @@ impl KafkaProxy {
             .switch(|switches| switches.bytes_per_second = rate);
     }
 
-    /// Holds clients back as brokers do whose quota they exceed (KIP-219): answers to requests that
-    /// bring or fetch messages come at once and say for how long (`throttle_time_ms`), and the
-    /// connection is not read from for that time, in whole milliseconds. Zero ends it.
+    /// Holds clients back as a broker does whose quota they exceed (KIP-219). Answers to requests
+    /// that bring or fetch messages come at once and state the time (`throttle_time_ms`). The
+    /// connection is not read for that time, in whole milliseconds. Zero ends it.
     pub fn set_throttle(&self, time: Duration) {
         self.shared.lock().switches.throttle = time;
     }
 
-    /// How many connections were forwarded so far.
+    /// Returns the number of connections that were forwarded so far.
     pub fn connections(&self) -> usize {
         let state = self.shared.lock();
         let fronts = state.fronts.values();
@@ -177,9 +176,9 @@ impl Drop for KafkaProxy {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
-        // Each ends its connections as it is dropped.
+        // Each proxy ends its connections when it is dropped.
         for front in std::mem::take(&mut state.fronts).into_values() {
-            // Wakes the thread that accepts; if this fails it is not waiting.
+            // Wakes the thread that accepts. If this fails, the thread is not waiting.
             drop(TcpStream::connect(front.relay));
         }
     }
@@ -204,7 +203,7 @@ impl KafkaProxyState {
         }
     }
 
-    /// Where clients find a broker; it gets a front if it has none.
+    /// Returns the address at which clients find a broker. Creates a front if the broker has none.
     fn front(self: &Arc<Self>, host: &str, port: u16) -> io::Result<SocketAddr> {
         let mut state = self.lock();
         let name = (host.to_owned(), port);
@@ -227,13 +226,13 @@ impl KafkaProxyState {
         Ok(address)
     }
 
-    /// What to name instead of a broker.
+    /// Returns the host and port to name instead of a broker.
     fn instead_of(self: &Arc<Self>, host: &str, port: i32) -> Option<(String, u16)> {
         let address = self.front(host, u16::try_from(port).ok()?).ok()?;
         Some((address.ip().to_string(), address.port()))
     }
 
-    /// For how long clients are held back after each answer.
+    /// Returns the time for which clients are held back after each answer.
     fn throttle(&self) -> Duration {
         self.lock().switches.throttle
     }
@@ -262,7 +261,7 @@ fn accept(listener: &TcpListener, broker: &(String, u16), shared: &Arc<KafkaProx
             return;
         }
         let (host, port) = broker;
-        // A broker that is away ends the connection, as one that dies does.
+        // A broker that is away ends the connection, like a broker that dies.
         if let (Ok(client), Ok(broker)) = (client, TcpStream::connect((&**host, *port))) {
             let shared = Arc::clone(shared);
             thread::spawn(move || shared.serve(client, &broker));

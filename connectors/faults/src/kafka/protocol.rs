@@ -1,6 +1,6 @@
-//! The few responses of Kafka's protocol that name brokers, and how other names get into them.
+//! The few responses of Kafka's protocol that name brokers, and the replacement of these names.
 //!
-//! After the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
+//! Follows the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
 
 use super::splice::Splice;
 
@@ -24,14 +24,15 @@ const NEWEST: [(i16, i16); 6] = [
     (SASL_AUTHENTICATE, 1),
 ];
 
-/// What a proxy that has clients authenticate answers itself: the key, the oldest and the newest
+/// The requests that a proxy with authentication answers itself: the key, the oldest and the newest
 /// version.
 const SASL: [(i16, i16, i16); 2] = [(SASL_HANDSHAKE, 1, 1), (SASL_AUTHENTICATE, 0, 1)];
 
 /// `UNSUPPORTED_VERSION`.
 const UNSUPPORTED_VERSION: i16 = 35;
 
-/// A request whose answer is changed: it names brokers or versions, or quotas count the request.
+/// A request whose answer is changed: the answer names brokers or versions, or quotas count the
+/// request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Asked {
     key: i16,
@@ -39,14 +40,14 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Whether quotas count it: it brings or fetches messages, and is of a version whose answer says
-    /// for how long the client is held back.
+    /// Whether quotas count it: it brings or fetches messages, and the answer to its version states
+    /// how long the client is held back.
     pub(super) fn is_counted(self) -> bool {
         matches!(self.key, PRODUCE | FETCH) && self.version >= 1
     }
 }
 
-/// The number of the request in a frame and what it asks, if its answer is to be changed.
+/// Returns the number of the request in a frame and its kind, if its answer must be changed.
 pub(super) fn asked(request: &[u8]) -> Option<(i32, Asked)> {
     let mut request = Splice::new(request);
     let (key, version) = (request.i16()?, request.i16()?);
@@ -56,13 +57,14 @@ pub(super) fn asked(request: &[u8]) -> Option<(i32, Asked)> {
     (names || asked.is_counted()).then_some((number, asked))
 }
 
-/// The answer to a request that quotas count; it says for how many milliseconds the client is held back.
+/// Returns the answer to a request that quotas count, with the milliseconds for which the client is
+/// held back.
 pub(super) fn throttled(asked: Asked, answer: &[u8], millis: i32) -> Option<Vec<u8>> {
     let place = match asked.key {
-        // The number, and tags: none.
+        // After the number and a byte for no tags.
         FETCH if asked.version >= 12 => 5,
         FETCH => 4,
-        // At the end, but for tags: none, since there are some only from version 10 on.
+        // At the end, before a byte for no tags: there are tags only from version 10 on.
         _ if asked.version >= 9 => answer.len().checked_sub(5)?,
         _ => answer.len().checked_sub(4)?,
     };
@@ -72,19 +74,19 @@ pub(super) fn throttled(asked: Asked, answer: &[u8], millis: i32) -> Option<Vec<
     Some(answer)
 }
 
-/// The number of the request that a frame answers.
+/// Returns the number of the request that a frame answers.
 pub(super) fn answered(response: &[u8]) -> Option<i32> {
     Splice::new(response).i32()
 }
 
-/// Yields the host and port to name instead of one.
+/// A function that returns the host and port to name instead of the given ones.
 pub(super) type Other<'a> = &'a mut dyn FnMut(&str, i32) -> Option<Name>;
 
 /// A host and a port.
 type Name = (String, u16);
 
-/// The answer with other brokers in it, and with SASL if the proxy answers its requests; nothing if
-/// the answer is malformed.
+/// Returns the answer with other brokers, and with SASL if the proxy answers its requests. Returns
+/// nothing if the answer is malformed.
 pub(super) fn rewrite(
     asked: Asked,
     response: &[u8],
@@ -102,7 +104,7 @@ pub(super) fn rewrite(
 }
 
 fn versions(splice: &mut Splice<'_>, version: i16, offers_sasl: bool) -> Option<()> {
-    // An answer that says only that the question was too new comes in any shape.
+    // An answer that only rejects the version of the request can have any form.
     if splice.i16()? == UNSUPPORTED_VERSION {
         return Some(());
     }

@@ -11,15 +11,15 @@ use super::KafkaProxyState;
 use super::protocol::{self, Asked};
 use super::splice::{read_frame, write_frame};
 
-/// What the two directions of a connection share.
+/// The state that the two directions of a connection share.
 #[derive(Default)]
 struct Conversation(Mutex<ConversationState>);
 
 #[derive(Default)]
 struct ConversationState {
-    /// Requests whose answers are to be changed, by number.
+    /// Requests whose answers must be changed, by number.
     asked: HashMap<i32, Asked>,
-    /// Until when the client is not read from.
+    /// The time until which the client is not read.
     muted: Option<Instant>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn serve(
         sasl.admit(client, |request| ask(request, broker, shared))?;
     }
     let conversation = Conversation::default();
-    // However one direction ends, the connection is over.
+    // When one direction ends, for any reason, the connection is over.
     thread::scope(|scope| {
         scope.spawn(|| {
             responses(broker, client, &conversation, shared).ok();
@@ -53,7 +53,7 @@ pub(super) fn serve(
     Ok(())
 }
 
-/// Has the broker answer one request, before anything else is asked.
+/// Lets the broker answer one request, before any other request.
 fn ask(
     request: &[u8],
     mut broker: &TcpStream,

@@ -1,4 +1,4 @@
-//! Clients authenticate to a proxy, before brokers that ask for nothing (KIP-43, KIP-152).
+//! Authentication of clients to a proxy, before brokers that demand none (KIP-43, KIP-152).
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,12 +16,12 @@ const AUTHENTICATION_FAILED: i16 = 58;
 /// The length of a string that is null.
 const NULL: i16 = -1;
 
-/// The one mechanism that the proxy knows: `PLAIN` (RFC 4616).
+/// The only mechanism of the proxy: `PLAIN` (RFC 4616).
 const MECHANISM: &str = "PLAIN";
 
-/// Who may connect to a proxy, and with which password, by SASL PLAIN. Its clones are the same.
+/// The users that may connect to a proxy, and their passwords, by SASL PLAIN. Clones share them.
 ///
-/// Changes hold for connections that are made from then on, as with a broker. Open connections stay.
+/// Changes apply to connections that are made afterwards, as with a broker. Open connections stay.
 #[derive(Clone, Default)]
 pub struct KafkaSasl {
     state: Arc<Mutex<State>>,
@@ -41,17 +41,17 @@ impl fmt::Debug for KafkaSasl {
 }
 
 impl KafkaSasl {
-    /// Admits a user with this password alone from now on.
+    /// Admits a user only with this password from now on.
     pub fn set_password(&self, user: &str, password: &str) {
         self.lock().passwords.insert(user.into(), password.into());
     }
 
-    /// How many connections authenticated so far.
+    /// Returns the number of connections that authenticated so far.
     pub fn admitted(&self) -> usize {
         self.lock().admitted
     }
 
-    /// How many connections were refused so far.
+    /// Returns the number of connections that were refused so far.
     pub fn refused(&self) -> usize {
         self.lock().refused
     }
@@ -60,11 +60,11 @@ impl KafkaSasl {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a client authenticate itself. `ask` has a broker answer what may be asked before that.
+    /// Authenticates a client. `ask` lets a broker answer the requests that are allowed before.
     ///
     /// # Errors
     ///
-    /// The connection ended, or is to be ended.
+    /// The connection ended, or must be ended.
     pub(super) fn admit(
         &self,
         mut client: &TcpStream,
@@ -77,7 +77,7 @@ impl KafkaSasl {
                 write_frame(&mut client, &ask(&request)?)?;
                 continue;
             }
-            // A broker that is asked for something else hangs up, too.
+            // A broker also ends the connection at any other request.
             let request = SaslRequest::read(&request).ok_or(io::ErrorKind::PermissionDenied)?;
             let is_known = match request.is_handshake {
                 true => request.content == MECHANISM.as_bytes(),
@@ -96,8 +96,8 @@ impl KafkaSasl {
         }
     }
 
-    /// Whether the token has a user and its password: whom to act as, who, and the password, each after
-    /// a zero but the first.
+    /// Whether the token has a user and the user's password. Zero bytes separate its parts: the
+    /// identity to act as, the user, and the password.
     fn knows(&self, token: &[u8]) -> bool {
         let token = std::str::from_utf8(token).unwrap_or_default();
         let mut parts = token.splitn(3, '\0').skip(1);
@@ -108,9 +108,9 @@ impl KafkaSasl {
     }
 }
 
-/// What a request of SASL holds: a number, and the name of a mechanism or a token.
+/// The content of a SASL request: a number, and the name of a mechanism or a token.
 struct SaslRequest<'a> {
-    /// It names a mechanism.
+    /// Whether the request names a mechanism.
     is_handshake: bool,
     version: i16,
     number: i32,
@@ -123,7 +123,7 @@ impl<'a> SaslRequest<'a> {
         let key = splice.i16()?;
         let version = splice.i16()?;
         let number = splice.i32()?;
-        // Who the client says to be.
+        // The name that the client gives itself.
         splice.take_string(false)?;
         let content = match key {
             SASL_HANDSHAKE => splice.take_string(false)??,
@@ -141,7 +141,7 @@ impl<'a> SaslRequest<'a> {
         })
     }
 
-    /// The answer: an error or none, and the mechanisms that there are or the end of the exchange.
+    /// Returns the answer: an error or none, and the mechanisms or the end of the exchange.
     fn answer(&self, is_known: bool) -> Vec<u8> {
         let number = self.number.to_be_bytes();
         if self.is_handshake {
@@ -170,7 +170,7 @@ impl<'a> SaslRequest<'a> {
     }
 }
 
-/// A string after its length.
+/// Returns a string after its length.
 fn text(text: &str) -> Vec<u8> {
     let length = i16::try_from(text.len()).unwrap_or(i16::MAX);
     [&length.to_be_bytes(), text.as_bytes()].concat()

@@ -4,7 +4,7 @@ use std::io::{self, Read, Write};
 
 use super::protocol::Other;
 
-/// Goes through a message and copies it, except for the replaced parts.
+/// Reads a message and copies it, except for the replaced parts.
 #[derive(Clone)]
 pub(super) struct Splice<'a> {
     left: &'a [u8],
@@ -78,7 +78,7 @@ impl<'a> Splice<'a> {
         Some(value)
     }
 
-    /// How many elements an array has; none if it is null.
+    /// Reads the number of elements of an array; 0 if the array is null.
     pub(super) fn take_count(&mut self, flexible: bool) -> Option<usize> {
         if flexible {
             return Some(self.take_varint()?.saturating_sub(1));
@@ -134,12 +134,12 @@ impl<'a> Splice<'a> {
         self.put_string(flexible, text)
     }
 
-    /// A host and a port.
+    /// Copies a host and a port, or replaces them.
     pub(super) fn broker(&mut self, flexible: bool, other: Other<'_>) -> Option<()> {
         let host = self.take_string(flexible)?;
         let port = i32::from_be_bytes(self.take(4)?.try_into().ok()?);
         let name = host.and_then(|host| std::str::from_utf8(host).ok());
-        // An answer that knows no broker names none.
+        // An answer without a broker has an empty name.
         let name = name.filter(|name| !name.is_empty() && port > 0);
         match name.and_then(|name| other(name, port)) {
             Some((host, port)) => {
@@ -171,10 +171,10 @@ impl<'a> Splice<'a> {
     }
 }
 
-/// The largest frame; clients take responses of up to 100 MB.
+/// The largest frame; clients accept responses of up to 100 MB.
 const MAX_FRAME: usize = 128 << 20;
 
-/// A frame without its length.
+/// Reads a frame. Returns it without its length.
 pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     from.read_exact(&mut length)?;
@@ -192,7 +192,7 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(frame)
 }
 
-/// A frame in one piece.
+/// Writes a frame in one piece.
 pub(super) fn write_frame(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     let length = i32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidData)?;
     let mut whole = Vec::with_capacity(frame.len().saturating_add(4));

@@ -13,14 +13,14 @@ use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
 use crate::FaultError;
 
-/// Who a proxy says to be, and whom it demands; all of it PEM.
+/// The certificate of a proxy, and the authority of its clients; all of it PEM.
 #[derive(Clone)]
 pub struct KafkaTls {
-    /// The server's certificate, followed by those above it.
+    /// The server's certificate, followed by the certificates of its authorities.
     pub certificate: String,
-    /// Its key.
+    /// The key of the certificate.
     pub key: String,
-    /// Who signs clients' certificates; without it none is demanded.
+    /// The authority that signs clients' certificates; without it no certificate is demanded.
     pub client_ca: Option<String>,
 }
 
@@ -65,10 +65,10 @@ impl KafkaTls {
     }
 }
 
-/// How long one direction is read from before the other one has its turn.
+/// The time for which one direction is read before the other one has its turn.
 const TURN: Duration = Duration::from_millis(1);
 
-/// The plain text of a client's connection, as a connection.
+/// Returns a connection that carries the plain text of a client's connection.
 pub(super) fn decrypted(client: TcpStream, config: Arc<ServerConfig>) -> io::Result<TcpStream> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
     let plain = TcpStream::connect(listener.local_addr()?)?;
@@ -82,7 +82,8 @@ pub(super) fn decrypted(client: TcpStream, config: Arc<ServerConfig>) -> io::Res
     Ok(decrypted)
 }
 
-/// Forwards both ways until one of them ends. One thread does it, since TLS has one state for both.
+/// Forwards both ways until one of them ends. One thread does both, because TLS has one state for
+/// both.
 fn forward(mut client: StreamOwned<ServerConnection, TcpStream>, mut plain: TcpStream) {
     let mut buffer = vec![0; 16 << 10];
     let mut both = || {
@@ -92,7 +93,7 @@ fn forward(mut client: StreamOwned<ServerConnection, TcpStream>, mut plain: TcpS
     while both().is_ok() {}
 }
 
-/// Passes on what comes soon.
+/// Passes on the bytes that come soon.
 fn pass(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> io::Result<()> {
     match from.read(buffer) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),

@@ -1,4 +1,4 @@
-//! Several private nodes, as one broker.
+//! Several private nodes that form one broker.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use super::{RabbitMqNode, fresh_folder};
 use crate::free_port;
 use crate::{FaultError, ProcessGroupGuard};
 
-/// Nodes on the loopback that are one broker: quorum queues and streams have a replica on each.
+/// Nodes on the loopback that form one broker: quorum queues and streams have a replica on each.
 #[derive(Debug)]
 pub struct RabbitMqCluster {
     nodes: Vec<RabbitMqNode>,
     folder: PathBuf,
-    /// Removes the folder when this process is killed, as each node's ends the node.
+    /// Removes the folder when this process is killed; the guard of each node ends the node.
     _guard: ProcessGroupGuard,
 }
 
@@ -32,7 +32,8 @@ impl RabbitMqCluster {
             folder,
             _guard: guard,
         };
-        // The nodes find each other by one port mapper and trust each other by one cookie.
+        // The nodes find each other through one port mapper, and trust each other through one
+        // cookie.
         let epmd_port = free_port()?;
         let mut join = String::new();
         for number in 0..nodes {
@@ -47,7 +48,7 @@ impl RabbitMqCluster {
             }
             cluster.nodes.push(node);
         }
-        // The first one makes the cookie and the broker that the others join.
+        // The first node makes the cookie and the broker that the others join.
         if let Some((first, others)) = cluster.nodes.split_first() {
             first.restart()?;
             first.control(&["await_startup"])?;
@@ -62,12 +63,12 @@ impl RabbitMqCluster {
         Ok(cluster)
     }
 
-    /// The nodes.
+    /// Returns the nodes.
     pub fn nodes(&self) -> &[RabbitMqNode] {
         &self.nodes
     }
 
-    /// `amqp://` with the addresses of all nodes, and what follows them in a URI.
+    /// Returns `amqp://` with the addresses of all nodes, followed by the rest of the URI.
     pub fn uri(&self, rest: &str) -> String {
         let hosts: Vec<_> = self
             .nodes
@@ -77,11 +78,12 @@ impl RabbitMqCluster {
         format!("amqp://{}{rest}", hosts.join(","))
     }
 
-    /// The node that leads a quorum queue or a stream, as seen by one that runs.
+    /// Returns the node that leads a quorum queue or a stream, according to a node that runs.
+    /// Returns nothing if no node runs.
     ///
     /// # Errors
     ///
-    /// No node runs.
+    /// `rabbitmqctl` fails.
     pub fn leader(&self, queue: &str) -> Result<Option<&RabbitMqNode>, FaultError> {
         let running = self.nodes.iter().find(|node| node.pid().is_some());
         let Some(running) = running else {

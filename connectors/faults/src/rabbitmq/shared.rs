@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::RabbitMqNode;
 use crate::FaultError;
 
-/// Ends the node once nobody holds the lock: looked at every few seconds, since the next user may
-/// begin a moment after the last one ended.
+/// Ends the node once no process holds the lock. Checks only every few seconds, because the next
+/// user may begin a moment after the last one ended.
 const REAPER: &str = r#"
 while sleep 5; do
     flock --nonblock users sh -c '
@@ -24,9 +24,10 @@ done
 "#;
 
 impl RabbitMqNode {
-    /// The node of this folder, which every process that asks for it shares, since starting one
-    /// for each would cost more than what they do with it. The first one starts it; it ends some
-    /// seconds after the last one. Leave it running: who stops a node [starts](Self::start) its own.
+    /// Returns the node of this folder. All processes that ask for it share it, because a node for
+    /// each would cost more than its use. The first process starts the node. It ends some seconds
+    /// after the last process. Do not stop it: a test that stops a node [starts](Self::start) its
+    /// own.
     ///
     /// # Errors
     ///
@@ -40,8 +41,8 @@ impl RabbitMqNode {
         let users = open("users").map_err(FaultError::io("make a lock"))?;
         let locked = users.lock_shared();
         locked.map_err(FaultError::io("take the lock of the node's users"))?;
-        // Held until this process ends, however it does: a test that keeps only the URI uses the
-        // node, too.
+        // The lock is held until this process ends in any way. A test that keeps only the URI uses
+        // the node, too.
         std::mem::forget(users);
         if let Some(node) = Self::running(folder) {
             return Ok(node);
@@ -60,13 +61,13 @@ impl RabbitMqNode {
             .process_group(0)
             .spawn()
             .map_err(FaultError::io("run a shell"))?;
-        // It outlives this process, most of the time.
+        // The script outlives this process, most of the time.
         std::thread::spawn(move || reaper.wait());
         node.shared = true;
         Ok(node)
     }
 
-    /// The node in this folder, if it runs.
+    /// Returns the node in this folder, if it runs.
     fn running(folder: &Path) -> Option<Self> {
         let ports = fs::read_to_string(folder.join("ports")).ok()?;
         let mut ports = ports.split(' ').filter_map(|port| port.parse().ok());
@@ -81,7 +82,7 @@ impl RabbitMqNode {
         };
         let found = TcpStream::connect_timeout(&node.address(), Duration::from_secs(5));
         if found.is_err() {
-            // Its users were killed, and it too.
+            // Its users were killed, and the node too.
             node.end();
             fs::create_dir_all(folder).ok();
             return None;

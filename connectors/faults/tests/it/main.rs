@@ -1,4 +1,4 @@
-//! The faults do what they say, and leave nothing behind.
+//! The faults work, and leave nothing behind.
 
 #![cfg(test)]
 

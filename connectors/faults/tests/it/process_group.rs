@@ -1,4 +1,4 @@
-//! What is left when the process that made it is killed.
+//! The processes and folders that are left when their owner is killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use baler_faults::{ProcessGroupGuard, RabbitMqNode};
 
-/// The variable that makes a test of this file the process that is killed: a folder of its own.
+/// The variable that makes a test of this file the process that is killed. Its value is a folder.
 const VICTIM: &str = "BALER_LEASH_VICTIM";
 
-/// Runs a test of this file as a process of its own until it says that it is ready, and kills it;
-/// what it said then.
+/// Runs a test of this file in its own process until it reports that it is ready, and kills it.
+/// Returns the text of its report.
 fn kill_when_ready(test: &str, folder: &Path) -> String {
     let mut victim = Command::new(std::env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
@@ -32,7 +32,7 @@ fn kill_when_ready(test: &str, folder: &Path) -> String {
     said.expect("the process ended before it was ready")
 }
 
-/// Says that everything is there: the kill comes now.
+/// Reports that everything is set up, so that the kill can come.
 fn say_ready(said: &str) {
     println!("\nready: {said}");
     std::io::stdout().flush().unwrap();
@@ -48,7 +48,8 @@ fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 fn runs(pid: &str) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-    // A zombie whose parent is gone waits for somebody to look, which may be nobody in a container.
+    // A zombie whose parent has ended stays until a process reaps it, which may never happen in a
+    // container.
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
@@ -88,7 +89,7 @@ fn what_was_let_go_of_stays() {
         .unwrap();
     let guard = ProcessGroupGuard::new(Some(&folder)).unwrap();
     guard.hold(sleeper.id()).unwrap();
-    // It has ended when this returns, so nothing can follow.
+    // The shell has ended when this returns, so nothing can follow.
     drop(guard);
     assert!(folder.exists());
     assert!(sleeper.try_wait().unwrap().is_none());

@@ -15,7 +15,8 @@ fn echo() -> (TcpProxy, TcpStream) {
     thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            // Each on a thread of its own: one that never ends must not hold up the others.
+            // Each connection has its own thread, so that one that never ends does not delay the
+            // others.
             thread::spawn(move || {
                 let mut bytes = [0; 1024];
                 while let Ok(read @ 1..) = stream.read(&mut bytes) {
@@ -30,7 +31,7 @@ fn echo() -> (TcpProxy, TcpStream) {
     (proxy, client)
 }
 
-/// What is said is neither answered nor refused.
+/// Checks that bytes are neither answered nor refused.
 fn assert_no_answer(client: &mut TcpStream) {
     client.write_all(b"hello").unwrap();
     let soon = Some(Duration::from_millis(100));
@@ -84,7 +85,7 @@ fn abandoned_connection_neither_answers_nor_ends_while_new_ones_work() {
     proxy.abandon();
     assert_no_answer(&mut client);
     let mut other = TcpStream::connect(proxy.address()).unwrap();
-    // Fails rather than hangs, long after any loaded machine has answered.
+    // A test fails instead of hanging, long after any busy machine has answered.
     other
         .set_read_timeout(Some(Duration::from_secs(30)))
         .unwrap();

@@ -63,7 +63,7 @@ fn a_full_folder_keeps_the_oldest_and_refuses_the_next() {
     few.put_aside(poison(&[5; 10])).unwrap();
     let error = few.put_aside(poison(&[6; 10])).unwrap_err();
     assert!(error.to_string().contains("limit of 3 chunks"), "{error}");
-    // What was there before counts as well.
+    // Earlier files count as well.
     let mut other = QuarantineFolder::new(&path).limited_to(2_000);
     assert!(other.put_aside(poison(&[4; 1_000])).is_err());
     assert_eq!(fs::read_dir(&path).unwrap().count(), 6);
@@ -99,6 +99,6 @@ fn a_group_is_kept_and_chunks_without_room_are_refused_one_by_one() {
     }
     found.sort();
     assert_eq!(found, chunks[..kept]);
-    // Nothing is left of those that were refused.
+    // No file of a refused chunk is left.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), kept * 2);
 }

@@ -17,7 +17,7 @@ use crate::consumers::Position;
 pub(super) struct Cursor {
     path: PathBuf,
     kind: PathKind,
-    /// Whether a writer may still be at work, so that an incomplete frame at the end is no damage.
+    /// Whether a writer may still append, so that an incomplete frame at the end is no damage.
     follow: bool,
     limit_bytes: usize,
     /// Whether chunks are passed without being read.
@@ -34,7 +34,7 @@ enum OpenFile {
 }
 
 impl Cursor {
-    /// A cursor at the oldest chunk.
+    /// Creates a cursor at the oldest chunk.
     pub(super) fn new(path: &Path, kind: PathKind, follow: bool, limit_bytes: usize) -> Self {
         let segment = match kind {
             PathKind::Segment => path.file_name().and_then(|name| name.to_str()),
@@ -55,17 +55,17 @@ impl Cursor {
         }
     }
 
-    /// The position after the last piece.
+    /// Returns the position after the last piece.
     pub(super) const fn position(&self) -> Position {
         self.position
     }
 
-    /// The number after the last chunk that was returned or skipped.
+    /// Returns the number after the last chunk that was returned or skipped.
     pub(super) const fn next_chunk(&self) -> u64 {
         self.next_chunk
     }
 
-    /// The name of the current file.
+    /// Returns the name of the current file.
     pub(super) fn lane(&self) -> String {
         match self.kind {
             PathKind::Folder => segment_name(self.position.segment),
@@ -107,8 +107,8 @@ impl Cursor {
         self.open = None;
     }
 
-    /// Returns the next chunk or damage, which lies in the segment of [`Cursor::position`]; nothing
-    /// if there is none now.
+    /// Returns the next chunk or damage, which lies in the segment of [`Cursor::position`]. Returns
+    /// nothing if there is none now.
     pub(super) fn advance(&mut self) -> io::Result<Option<Piece>> {
         let piece = self.advance_live()?;
         let folder = match self.kind {
@@ -119,7 +119,7 @@ impl Cursor {
         if piece.is_some() || self.follow || folder.is_some_and(has_writer) {
             return Ok(piece);
         }
-        // Nobody writes: an incomplete frame stays so.
+        // There is no writer, so an incomplete frame stays incomplete.
         self.step(Tail::Final)
     }
 
@@ -128,7 +128,8 @@ impl Cursor {
             if let Some(piece) = self.step(Tail::Live)? {
                 return Ok(Some(piece));
             }
-            // A segment is final as soon as there is a newer one. It may have grown before that.
+            // A segment is final as soon as there is a newer one. But it may have grown before
+            // that.
             let Some(next) = self.next_segment()? else {
                 return Ok(None);
             };
@@ -143,7 +144,7 @@ impl Cursor {
         }
     }
 
-    /// Returns the next piece of the current file; nothing at its end.
+    /// Returns the next piece of the current file, or nothing at its end.
     fn step(&mut self, tail: Tail) -> io::Result<Option<Piece>> {
         loop {
             if self.open.is_none() {
@@ -168,7 +169,7 @@ impl Cursor {
         }
     }
 
-    /// Opens the current file; nothing if the folder does not have it yet, or any more.
+    /// Opens the current file. Returns nothing if it does not exist in the folder now.
     fn open_file(&self) -> io::Result<Option<OpenFile>> {
         let path = match self.kind {
             PathKind::Folder => &self.path.join(segment_name(self.position.segment)),
@@ -192,7 +193,7 @@ impl Cursor {
         }
     }
 
-    /// The segment to read after this one.
+    /// Returns the segment to read after this one.
     fn next_segment(&self) -> io::Result<Option<u64>> {
         if self.kind != PathKind::Folder {
             return Ok(None);
@@ -200,7 +201,7 @@ impl Cursor {
         let here = self.position.segment;
         let segments = self.list()?;
         let newer = segments.iter().find(|segment| **segment > here);
-        // Somebody emptied the folder while we read it: its chunks are numbered from the start again.
+        // The folder was emptied during the reading: its chunks are numbered from the start again.
         let begun_again = match &self.open {
             Some(_) if !segments.contains(&here) => true,
             Some(OpenFile::Segment(open)) => open.is_replaced(&self.path.join(segment_name(here))),
@@ -213,7 +214,7 @@ impl Cursor {
     fn list(&self) -> io::Result<Vec<u64>> {
         match list_segments(&self.path) {
             Ok(segments) => Ok(segments.iter().map(|segment| segment.first_chunk).collect()),
-            // A follower may come before the writer.
+            // A follower may start before the writer.
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.follow => Ok(Vec::new()),
             Err(error) => Err(error),
         }

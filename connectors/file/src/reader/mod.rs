@@ -25,7 +25,7 @@ use super::headers::SEGMENT_MAGIC;
 use cursor::Cursor;
 use scanner::{Piece, PieceContent};
 
-/// How soon a follower looks at the end of the folder again. The pause doubles while nothing comes.
+/// The first pause of a follower at the end of the folder. The pause doubles while nothing comes.
 const FIRST_POLL: Duration = Duration::from_millis(1);
 
 /// The longest pause of a follower at the end of the folder.
@@ -33,9 +33,8 @@ const LONGEST_POLL: Duration = Duration::from_millis(100);
 
 /// Reads the chunks of a folder, of one segment, or of a plain file.
 ///
-/// Readers do not compete: each one gets every chunk.
-/// It starts no thread; `receive` and `settle` do the work, and block on the disk as long as that
-/// takes.
+/// Readers do not compete: each one gets every chunk. A reader starts no thread: `receive` and
+/// `settle` do the work, and block while the disk is busy.
 #[derive(Debug)]
 pub struct FileReader {
     config: FileReaderConfig,
@@ -47,12 +46,12 @@ pub struct FileReader {
     last_commit: Instant,
     demand: usize,
     next_token: u64,
-    /// Deliveries that are not settled, by position. Nothing after the first one counts as settled.
+    /// Deliveries that are not settled, by position. The watermark stays at the first one.
     unsettled: BTreeMap<Position, Unsettled>,
     handed_out: HashMap<Token, Position>,
     /// Deliveries that came back with [`Verdict::Retry`].
     again: BTreeSet<Position>,
-    /// How long to wait at the end before the next look.
+    /// The pause at the end before the next poll.
     poll: Duration,
 }
 
@@ -70,7 +69,7 @@ pub struct ReaderStats {
     pub damaged_pieces: u64,
     /// Bytes skipped as damaged.
     pub damaged_bytes: u64,
-    /// Numbers of chunks that never came: damaged, or in segments that were removed.
+    /// Chunk numbers that were never seen: damaged chunks, or chunks in segments that were removed.
     pub missing_chunks: u64,
     /// Segments removed because every consumer had settled them.
     pub consumed_segments: u64,
@@ -81,7 +80,7 @@ impl FileReader {
     ///
     /// # Errors
     ///
-    /// The path does not exist (a follower waits for it), cannot be read, or another reader is
+    /// The path does not exist (a follower waits for it) or cannot be read, or another reader uses
     /// the same consumer.
     pub fn open(config: FileReaderConfig) -> Result<Self, TransportError> {
         let fail = |error| io_error("open", &config.path, error);
@@ -124,12 +123,12 @@ impl FileReader {
         })
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub const fn stats(&self) -> ReaderStats {
         self.stats
     }
 
-    /// Everything before this position is settled.
+    /// Returns the position before which everything is settled.
     pub fn watermark(&self) -> Position {
         self.current_watermark().position
     }
@@ -138,7 +137,7 @@ impl FileReader {
     ///
     /// # Errors
     ///
-    /// It cannot be written; the one before stays.
+    /// The position cannot be written; the previous one stays.
     pub fn commit_now(&mut self) -> Result<(), TransportError> {
         self.commit(true)
     }
@@ -174,7 +173,7 @@ impl FileReader {
         Ok(())
     }
 
-    /// Removes the segments that all consumers have settled, if the settings say so.
+    /// Removes the segments that all consumers have settled, if the settings ask for it.
     fn remove_consumed(&mut self) -> Result<(), TransportError> {
         if self.config.keep == Keep::Consumed {
             let folder = &self.config.path;
@@ -185,7 +184,8 @@ impl FileReader {
         Ok(())
     }
 
-    /// Returns the next chunk, one that came back, or damage; nothing if there is none now.
+    /// Returns damage, a chunk that came back, or the next chunk. Returns nothing if there is none
+    /// now.
     fn next(&mut self) -> Result<Option<Received>, TransportError> {
         let consumer = self.consumer.as_mut();
         if let Some(bytes) = consumer.and_then(|consumer| consumer.damaged.take()) {
@@ -299,7 +299,7 @@ impl ChunkReader for FileReader {
                 self.poll = FIRST_POLL;
                 return Ok(received);
             }
-            // Without a follower nothing more comes once everything is settled.
+            // Without `follow` nothing more comes once everything is settled.
             if !self.config.follow && self.unsettled.is_empty() && self.demand > 0 {
                 self.commit(true)?;
                 return Ok(Received::End);
@@ -308,7 +308,7 @@ impl ChunkReader for FileReader {
             if left.is_zero() {
                 return Ok(Received::Idle);
             }
-            // Only a follower can get more before its owner settles something.
+            // Only a follower can get more chunks before its owner settles one.
             let pause = match self.config.follow && self.handed_out.len() < self.demand {
                 true => self.poll.min(left),
                 false => left,
@@ -339,7 +339,8 @@ impl ChunkReader for FileReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A follower may come before the folder. Of an existing folder it has handed out all chunks.
+        // A follower may start before the folder exists. In an existing folder nothing is awaited:
+        // all chunks are handed out.
         (self.config.follow && !self.config.path.exists()).then_some("folder")
     }
 
@@ -355,17 +356,17 @@ impl ChunkReader for FileReader {
     }
 }
 
-/// A part of a path that was read.
+/// A part of a path that was read: a chunk or damage.
 #[derive(Debug)]
 pub enum PathItem {
     /// A chunk, with its place.
     Chunk(Delivery),
-    /// Bytes that are none.
+    /// Bytes that are no chunk.
     Damaged(Damaged),
 }
 
-/// Reads all chunks of a folder of segments, of one segment, or of a plain file, which may be one
-/// chunk or several native ones. Ends after the first error.
+/// Reads all chunks of a folder of segments, of one segment, or of a plain file. A plain file holds
+/// one chunk, or several native chunks. Ends after the first error.
 ///
 /// # Errors
 ///
@@ -405,7 +406,7 @@ enum PathKind {
 }
 
 impl PathKind {
-    /// Finds out the kind of a path. A follower may come before the folder that it follows.
+    /// Returns the kind of a path. A follower may start before its folder exists.
     fn of(path: &Path, follow: bool) -> io::Result<Self> {
         let metadata = match fs::metadata(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
@@ -419,7 +420,7 @@ impl PathKind {
         let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
         let limit = SEGMENT_MAGIC.len() as u64;
         File::open(path)?.take(limit).read_to_end(&mut magic)?;
-        // A segment whose magic is damaged is still one by its name.
+        // A segment with a damaged magic is still recognized by its name.
         let name = path.file_name().and_then(|name| name.to_str());
         let is_named = name.and_then(parse_segment_name).is_some();
         Ok(match is_named || magic == SEGMENT_MAGIC {

@@ -1,7 +1,7 @@
 //! Plain files of chunks, without segments around them.
 //!
-//! A file in Kieker's container is one chunk; native chunks say how long they are, so that a file
-//! may hold several, one after the other.
+//! A file in Kieker's container is one chunk. Native chunks state their length, so a file may hold
+//! several of them, one after the other.
 
 use std::io;
 use std::path::Path;
@@ -10,7 +10,7 @@ use baler_common::container::ChunkExtent;
 
 use super::scanner::{BlockFile, Piece, PieceContent};
 
-/// How many bytes hold the length of a chunk.
+/// The number of bytes at the start of a chunk that state its length.
 const PREFIX_BYTES: usize = ChunkExtent::NEEDED_BYTES;
 
 /// A plain file, open for reading.
@@ -28,8 +28,8 @@ impl PlainFile {
         })
     }
 
-    /// Returns the chunk or the damage at this offset; nothing at the end. Only the prefix of a chunk
-    /// is checked: the decoder checks the rest.
+    /// Returns the chunk or the damage at this offset, or nothing at the end. Checks only the
+    /// prefix of a chunk: the decoder checks the rest.
     pub(super) fn step(&mut self, start: u64) -> io::Result<Option<Piece>> {
         let length = self.file.length()?;
         if start >= length {
@@ -81,7 +81,7 @@ impl PlainFile {
         }))
     }
 
-    /// How many bytes of damage to return: up to the next native chunk, and not above the limit.
+    /// Returns the length of the damage: up to the next native chunk, and at most the limit.
     fn bytes_to_next(&mut self, start: u64, length: u64) -> io::Result<u64> {
         let is_chunk = |head: &[u8]| ChunkExtent::of(head).is_some();
         let magic = ChunkExtent::NATIVE_MAGIC;

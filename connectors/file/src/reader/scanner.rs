@@ -12,15 +12,15 @@ use crate::headers::{
     SegmentHeader,
 };
 
-/// How much is read at once, unless more is needed.
+/// The number of bytes that are read at once, unless more are needed.
 const BLOCK_BYTES: usize = 256 << 10;
 
 /// The meaning of an incomplete frame at the end of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tail {
-    /// The file is finished: the frame is damaged.
+    /// The file is finished, so the frame is damaged.
     Final,
-    /// A writer may be at work on it: wait.
+    /// A writer may still write the frame, so wait.
     Live,
 }
 
@@ -64,13 +64,13 @@ impl BlockFile {
         })
     }
 
-    /// The file's length now.
+    /// Returns the file's length now.
     pub(super) fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Returns at least `least` bytes from this offset on, fewer only where the file ends. `length`
-    /// is the file's: no memory is taken for bytes beyond it.
+    /// Returns at least `least` bytes from this offset on; fewer only at the end of the file.
+    /// `length` is the length of the file: no memory is taken for bytes beyond it.
     fn fetch(&mut self, offset: u64, least: usize, length: u64) -> io::Result<Bytes> {
         let left = to_usize(length.saturating_sub(offset));
         let cached = offset
@@ -90,7 +90,7 @@ impl BlockFile {
         Ok(self.block.clone())
     }
 
-    /// Returns `bytes` bytes from this offset on, fewer only where the file ends.
+    /// Returns `bytes` bytes from this offset on; fewer only at the end of the file.
     pub(super) fn read(&mut self, offset: u64, bytes: u64, length: u64) -> io::Result<Bytes> {
         let mut read = self.fetch(offset, to_usize(bytes), length)?;
         read.truncate(to_usize(bytes));
@@ -101,8 +101,8 @@ impl BlockFile {
         })
     }
 
-    /// Finds the next `marker` from this offset on whose bytes `is_start` accepts. It gets at least
-    /// `least` bytes, fewer only where the file ends.
+    /// Finds the next `marker` from this offset on whose bytes `is_start` accepts. `is_start` gets
+    /// at least `least` bytes; fewer only at the end of the file.
     pub(super) fn find(
         &mut self,
         marker: [u8; 4],
@@ -121,7 +121,7 @@ impl BlockFile {
                 }
                 offset = offset.saturating_add(1);
             } else {
-                // The marker may begin in the last bytes.
+                // The marker may begin in the last bytes of the block.
                 let passed = bytes.len().saturating_sub(marker.len() - 1).max(1);
                 offset = offset.saturating_add(passed as u64);
             }
@@ -134,7 +134,8 @@ impl BlockFile {
 #[derive(Debug)]
 pub(crate) struct SegmentScanner {
     file: BlockFile,
-    /// The tag that frames must have; taken from the first sound frame if the header is damaged.
+    /// The tag that frames must have. If the header is damaged, it comes from the first sound
+    /// frame.
     tag: Option<u32>,
     /// The number after the last frame. Bytes that look like a frame with a lower number are no
     /// frame of this segment.
@@ -143,7 +144,8 @@ pub(crate) struct SegmentScanner {
     skips: bool,
     /// The largest chunk that is read into memory.
     limit_bytes: usize,
-    /// No frame begins between this offset and this length of the file: it is not searched again.
+    /// An offset and a length of the file: no frame begins between them, so they are not searched
+    /// again.
     searched: Option<(u64, u64)>,
 }
 
@@ -166,23 +168,23 @@ impl SegmentScanner {
         self.skips = skips;
     }
 
-    /// The file's length now.
+    /// Returns the file's length now.
     pub(crate) fn length(&self) -> io::Result<u64> {
         self.file.length()
     }
 
-    /// The number after the last frame that was seen.
+    /// Returns the number after the last frame that was seen.
     pub(crate) const fn next_number(&self) -> u64 {
         self.next_number
     }
 
-    /// The segment's header, if it is sound.
+    /// Returns the segment's header, if it is sound.
     pub(crate) fn header(&mut self) -> io::Result<Option<SegmentHeader>> {
         let length = self.length()?;
         Ok(self.read_header(length)?.ok())
     }
 
-    /// Whether there is another segment at this path since this one was opened.
+    /// Whether another segment has taken this path since this one was opened.
     pub(crate) fn is_replaced(&self, path: &Path) -> bool {
         let now = Self::open(path, self.limit_bytes)
             .ok()
@@ -190,8 +192,8 @@ impl SegmentScanner {
         self.tag.zip(now).is_some_and(|(before, now)| before != now)
     }
 
-    /// Returns the frame or the damage at this offset; nothing at the end, and before an incomplete
-    /// frame of a live segment.
+    /// Returns the frame or the damage at this offset. Returns nothing at the end, and before an
+    /// incomplete frame of a live segment.
     pub(crate) fn step(&mut self, mut offset: u64, tail: Tail) -> io::Result<Option<Piece>> {
         let length = self.length()?;
         if offset == 0 && length > 0 {
@@ -209,7 +211,7 @@ impl SegmentScanner {
         if let Ok(piece) = self.frame(offset, length)? {
             return Ok(Some(piece));
         }
-        // The block may be stale: a writer cuts a failed write off and tries again.
+        // The block may be stale: a writer truncates a failed write and tries again.
         self.file.block = Bytes::new();
         match self.frame(offset, length)? {
             Ok(piece) => Ok(Some(piece)),
@@ -236,7 +238,7 @@ impl SegmentScanner {
                 left: length - start,
             }));
         }
-        // The length fits the file: only now is memory taken for the chunk.
+        // Take memory for the chunk only now: its length fits the file.
         let content = if self.skips {
             PieceContent::Skipped(header)
         } else if u64::from(header.length) > self.limit_bytes as u64 {
@@ -308,7 +310,7 @@ impl SegmentScanner {
         })
     }
 
-    /// How many damaged bytes are returned at once: a whole frame of the largest chunk.
+    /// Returns the most damaged bytes of one piece: a frame with the largest chunk.
     const fn piece_bytes(&self) -> u64 {
         self.limit_bytes.saturating_add(FRAME_HEADER_BYTES) as u64
     }

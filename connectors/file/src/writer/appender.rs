@@ -19,7 +19,7 @@ use crate::config::{FileWriterConfig, FullPolicy, SyncPolicy};
 use crate::error::{endpoint, io_error};
 use crate::headers::{FRAME_HEADER_BYTES, FrameHeader, SEGMENT_HEADER_BYTES, SegmentHeader};
 
-/// Frames are collected up to this many bytes before they are written.
+/// The size at which collected frames are written.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The writing end of a folder. One thread owns it; all its calls may block on the disk.
@@ -27,15 +27,16 @@ const BUFFER_BYTES: usize = 256 << 10;
 pub struct Appender {
     config: FileWriterConfig,
     stats: Arc<Mutex<WriterStats>>,
-    /// The segments, oldest first; the last one is `current`, if that is open.
+    /// The segments, oldest first. The last one is `current`, if a segment is open.
     segments: VecDeque<SegmentEntry>,
     current: Option<OpenSegment>,
     next_chunk: u64,
     /// Frames that are not written yet.
     buffer: Vec<u8>,
-    /// Where each frame ends in `buffer`.
+    /// The end of each frame in `buffer`.
     frame_ends: Vec<usize>,
-    /// Chunks whose frames are whole in the file, since the last [`Appender::take_written`].
+    /// The number of chunks whose frames are complete in the file, since the last
+    /// [`Appender::take_written`].
     written: usize,
     _lock: FileLock,
 }
@@ -45,15 +46,15 @@ struct OpenSegment {
     file: File,
     path: PathBuf,
     tag: u32,
-    /// Up to here the file consists of whole frames.
+    /// The length of the file up to which it consists of whole frames.
     sound_bytes: u64,
     begun: Instant,
     unsynced: bool,
 }
 
 impl Appender {
-    /// Makes and locks the folder, moves aside the torn end that a crash left, and checks that there
-    /// is room for the chunk that was refused before.
+    /// Makes and locks the folder, and moves aside the torn end that a crash left. Checks that
+    /// there is room for a chunk that was refused before.
     pub(super) fn open(
         config: &FileWriterConfig,
         stats: Arc<Mutex<WriterStats>>,
@@ -88,7 +89,7 @@ impl Appender {
         Ok(appender)
     }
 
-    /// Returns how many chunks were written since the last call.
+    /// Returns the number of chunks that were written since the last call.
     pub(super) fn take_written(&mut self) -> usize {
         std::mem::take(&mut self.written)
     }
@@ -115,9 +116,9 @@ impl Appender {
             return Ok(());
         };
         lock_stats(&self.stats).syncs += 1;
-        // Length and data are all that a reader needs; the times of the file are not.
+        // A reader needs the length and the data, but not the times of the file.
         if let Err(error) = segment.file.sync_data() {
-            // The kernel may have dropped the pages: a second call would succeed and lie.
+            // The kernel may have dropped the pages: a second call would report a false success.
             let error = io_error("sync", &segment.path, error);
             self.current = None;
             return Err(error);
@@ -144,7 +145,7 @@ impl Appender {
         Ok(())
     }
 
-    /// Writes the buffer. If that fails, the part of a frame that was written is cut off.
+    /// Writes the buffer. After a failure, truncates the part of a frame that was written.
     fn flush(&mut self) -> Result<(), TransportError> {
         let ends = std::mem::take(&mut self.frame_ends);
         let Some(segment) = self.current.as_mut().filter(|_| !ends.is_empty()) else {
@@ -156,7 +157,7 @@ impl Appender {
         self.buffer.clear();
         self.buffer.shrink_to(4 * BUFFER_BYTES);
         if outcome.is_ok() && !segment.path.exists() {
-            // Another process removed the file: the chunks in it are gone, and must not be confirmed.
+            // Another process removed the file: its chunks are lost and must not be confirmed.
             let error = io_error("write to", &segment.path, io::ErrorKind::NotFound.into());
             self.current = None;
             return Err(error);
@@ -185,8 +186,8 @@ impl Appender {
         };
         let error = io_error("write to", &segment.path, error);
         if segment.file.set_len(segment.sound_bytes).is_err() {
-            // Nothing may follow the torn frame. Readers take it for damage as soon as there is a
-            // newer segment, and recovery moves it aside.
+            // No frame may follow the torn frame. Readers report it as damage once there is a newer
+            // segment, and recovery moves it aside.
             self.current = None;
         }
         Err(error)
@@ -209,7 +210,7 @@ impl Appender {
         let mut file = options.open(&path).map_err(fail)?;
         let begun = file.write_all(&header.encode());
         if let Err(error) = begun.and_then(|()| self.sync_entries()) {
-            // There is no chunk in it. If it cannot be removed either, recovery will do it.
+            // It contains no chunk. If it cannot be removed either, recovery removes it.
             drop(fs::remove_file(&path));
             return Err(fail(error));
         }
@@ -224,7 +225,7 @@ impl Appender {
 
     fn finish_segment(&mut self) -> Result<(), TransportError> {
         self.flush()?;
-        // The next segment must not be on disk when this one is not.
+        // The next segment must not be on disk before this one is.
         self.sync()?;
         self.current = None;
         Ok(())
@@ -254,7 +255,7 @@ impl Appender {
         if !self.is_full(bytes.saturating_add(self.buffer.len() as u64)) {
             return Ok(());
         }
-        // A consumer may have removed segments that it had settled.
+        // A consumer may have removed settled segments.
         self.flush()?;
         self.list_again()?;
         if self.config.full == FullPolicy::Refuse && self.is_full(bytes) {
@@ -292,7 +293,7 @@ impl Appender {
         most.is_some_and(|most| bytes > most.get())
     }
 
-    /// Forgets segments that are not in the folder any more.
+    /// Forgets segments that are no longer in the folder.
     fn list_again(&mut self) -> Result<(), TransportError> {
         let listed = list_segments(&self.config.folder)
             .map_err(|error| io_error("list", &self.config.folder, error))?;
@@ -303,7 +304,7 @@ impl Appender {
                 .any(|entry| entry.first_chunk == known.first_chunk)
         });
         if newest != self.segments.back().map(|newest| newest.first_chunk) {
-            // The open file has no name any more.
+            // The open file was removed from the folder.
             self.current = None;
         }
         Ok(())
@@ -314,7 +315,7 @@ impl Appender {
             return Ok(());
         };
         let path = self.config.folder.join(segment_name(oldest.first_chunk));
-        // A consumer may have removed it before.
+        // A consumer may have removed it already.
         if_found(fs::remove_file(&path)).map_err(|error| io_error("remove", &path, error))?;
         let next = self.segments.front().map(|next| next.first_chunk);
         let chunks = next
@@ -331,7 +332,7 @@ impl Appender {
 }
 
 impl OpenSegment {
-    /// A segment that has only its header.
+    /// Creates a segment that contains only its header.
     fn new(file: File, path: PathBuf, tag: u32) -> Self {
         Self {
             file,
@@ -348,8 +349,8 @@ pub(super) fn lock_stats(stats: &Mutex<WriterStats>) -> MutexGuard<'_, WriterSta
     stats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A number that no other segment is likely to have. The standard library seeds its hash maps from
-/// the operating system's randomness.
+/// Returns a number that no other segment is likely to have. The standard library seeds its hash
+/// maps with random bytes of the operating system.
 fn random_tag() -> u32 {
     let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_le_bytes();
     u32::from_le_bytes([a, b, c, d])

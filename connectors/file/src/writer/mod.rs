@@ -17,33 +17,33 @@ use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES};
 
 /// Writes chunks to a folder of segments.
 ///
-/// It starts closed; [`reopen`](baler_common::transport::ChunkWriter::reopen) makes and locks the
-/// folder, moves aside the torn end that a crash left, and starts the thread that writes.
-/// All chunks that wait are written and forced to stable storage together.
+/// It starts closed. [`reopen`](baler_common::transport::ChunkWriter::reopen) makes and locks the
+/// folder, moves aside the torn end that a crash left, and starts the thread that writes. All
+/// chunks that wait are written and forced to stable storage together.
 pub type FileWriter = ThreadWriter<FileWriterConfig>;
 
-/// Counts since the writer was made, over all its reopenings.
+/// Counts since the writer was created, over all its reopenings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterStats {
-    /// How often data was forced to stable storage.
+    /// The number of times that data was forced to stable storage.
     pub syncs: u64,
     /// Pieces of torn or foreign bytes that recovery moved to `damaged/`.
     pub damaged_pieces: u64,
-    /// How many bytes these had.
+    /// The bytes of these pieces.
     pub damaged_bytes: u64,
-    /// Pieces that could not be moved and stay where they are, for readers to report.
+    /// Pieces that could not be moved. They stay in place, and readers report them.
     pub unmoved_pieces: u64,
     /// Segments that could not be read when the folder was opened.
     pub unreadable_segments: u64,
     /// Segments removed because the folder was full.
     pub dropped_segments: u64,
-    /// Chunks in them, by their numbers.
+    /// The chunks in these segments, by their numbers.
     pub dropped_chunks: u64,
-    /// Bytes in them.
+    /// The bytes in these segments.
     pub dropped_bytes: u64,
-    /// The free bytes that the last chunk needs which was refused by a full folder. The folder is
-    /// opened again once it has them.
+    /// The free bytes that the last refused chunk needs. A full folder is opened again once it has
+    /// them.
     pub wanted_bytes: u64,
 }
 
@@ -58,7 +58,7 @@ impl BlockingMedium for FileWriterConfig {
             SyncPolicy::None => Durability::Process,
         };
         let mut capability = Capability::new(crate::SCHEME, Order::PerLane, durability);
-        // A chunk must fit a frame's length, and the whole folder.
+        // A chunk must fit the length field of a frame, and the whole folder.
         let overhead = (FRAME_HEADER_BYTES + SEGMENT_HEADER_BYTES) as u64;
         let folder_bytes = self.max_total_bytes.map_or(u64::MAX, |most| most.get());
         let largest = folder_bytes.saturating_sub(overhead).min(u32::MAX.into());
@@ -74,7 +74,7 @@ impl BlockingMedium for FileWriterConfig {
         endpoint(&self.folder).into()
     }
 
-    /// Opens the folder. A disk that hangs can take longer than until `_by`.
+    /// Opens the folder. If the disk hangs, this can take longer than until `_by`.
     fn open(
         &self,
         stats: &Arc<Mutex<WriterStats>>,
@@ -89,7 +89,7 @@ impl BlockingOutput for Appender {
     fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError> {
         let written = self.append(chunks);
         let synced = self.sync();
-        // Chunks that were written before a failure count, if they can be made durable.
+        // Chunks that were written before a failure are confirmed if they can be made durable.
         if synced.is_ok() {
             let confirmed = std::iter::repeat_with(|| Outcome::Confirmed);
             answers.add(confirmed.take(self.take_written()));

@@ -1,8 +1,8 @@
-//! Prepares a folder for a writer: moves the torn end that a crash left aside.
+//! Prepares a folder for a writer: moves aside the torn end that a crash left.
 //!
-//! Nothing that is found here keeps a writer from starting: bytes that are no chunks go to
-//! `damaged/`, are counted, and the next segment begins (Vector's users met the opposite, a crash
-//! loop until somebody deleted the file: vectordotdev/vector#17644, #19155).
+//! No damage keeps a writer from starting: bytes that are no chunks are counted and moved to
+//! `damaged/`, and the next segment begins. (Vector had a crash loop until the file was deleted by
+//! hand: vectordotdev/vector#17644, #19155.)
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -25,16 +25,17 @@ pub(super) struct RecoveredFolder {
     pub(super) segments: Vec<SegmentEntry>,
     /// The number of the next chunk.
     pub(super) next_chunk: u64,
-    /// The newest segment, if it has a sound header and no chunk: the writer goes on with it.
+    /// The header of the newest segment, if it is sound and no chunk follows: the writer continues
+    /// this segment.
     pub(super) empty: Option<SegmentHeader>,
 }
 
 /// Makes the folder ready for a writer.
 pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<RecoveredFolder> {
     let mut segments = list_segments(folder)?;
-    // A consumer's position is forced to disk at once, chunks perhaps not: after a crash of the
-    // machine the consumer may be ahead. Numbers that it has settled are not given again, or it
-    // would take new chunks for old ones.
+    // A consumer's position is forced to disk at once, but chunks perhaps not. So after a crash of
+    // the machine the consumer may be ahead. Numbers that it has settled are not used again, or it
+    // would skip new chunks as old ones.
     let settled = watermarks(folder)?.iter().map(|it| it.next_chunk).max();
     let settled = settled.unwrap_or(0);
     let Some(newest) = segments.last_mut() else {
@@ -47,8 +48,8 @@ pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<R
     let first = newest.first_chunk;
     let path = folder.join(segment_name(first));
     let Ok(found) = examine(&path) else {
-        // The file cannot be read. It stays for readers to report; no more frames can be in it
-        // than headers fit.
+        // The file cannot be read. It stays for readers to report. It cannot contain more frames
+        // than frame headers fit.
         lock_stats(stats).unreadable_segments += 1;
         let frames = (newest.bytes / FRAME_HEADER_BYTES as u64).saturating_add(1);
         return Ok(RecoveredFolder {
@@ -69,8 +70,8 @@ pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<R
             lock_stats(stats).damaged_bytes += found.bytes - found.sound_bytes;
             newest.bytes = found.sound_bytes;
         } else {
-            // Without room to keep them the bytes stay where they are: readers hand them out as
-            // damage. A segment without a chunk must go, though: its name is needed.
+            // Without room to move them, the bytes stay in place: readers report them as damage.
+            // But a segment without a chunk must go, because its name is needed.
             lock_stats(stats).unmoved_pieces += 1;
             if found.frames == 0 && found.sound_bytes > 0 {
                 set_aside(folder, first)?;
@@ -80,15 +81,15 @@ pub(super) fn recover(folder: &Path, stats: &Mutex<WriterStats>) -> io::Result<R
     }
     if newest.bytes == 0 {
         if found.bytes == 0 {
-            // Created, and nothing more: there is nothing to keep.
+            // The file was created and nothing was written: there is nothing to keep.
             fs::remove_file(&path)?;
         }
         segments.pop();
     } else if found.frames == 0 && next_chunk == first {
         empty = found.header;
     } else if found.frames == 0 {
-        // A consumer has settled chunks that were in it and are gone: its position must not be
-        // one in new chunks.
+        // A consumer has settled chunks of this segment that are lost. Its position must not point
+        // into new chunks.
         fs::remove_file(&path)?;
         sync_folder(folder)?;
         segments.pop();
@@ -105,12 +106,12 @@ struct SegmentFindings {
     frames: u64,
     next_chunk: u64,
     bytes: u64,
-    /// How many bytes there are up to the end of the last sound frame, or of the header.
+    /// The length of the file up to the end of the last sound frame, or of the header.
     sound_bytes: u64,
 }
 
 fn examine(path: &Path) -> io::Result<SegmentFindings> {
-    // Every chunk is checked, however large: readers have other limits than this folder.
+    // Check every chunk, however large: readers have other limits than this folder.
     let mut scanner = SegmentScanner::open(path, u32::MAX as usize)?;
     let header = scanner.header()?;
     let mut found = SegmentFindings {
@@ -141,8 +142,8 @@ fn set_aside(folder: &Path, first_chunk: u64) -> io::Result<()> {
     sync_folder(folder)
 }
 
-/// Moves the bytes from this offset on to `damaged/`. They are cut off only when the copy is on
-/// stable storage (vectordotdev/vector#25570: unlink before fsync).
+/// Moves the bytes from this offset on to `damaged/`. Truncates the segment only when the copy is
+/// on stable storage (vectordotdev/vector#25570: unlink before fsync).
 fn move_tail(folder: &Path, first_chunk: u64, offset: u64) -> io::Result<()> {
     let name = segment_name(first_chunk);
     let mut segment = OpenOptions::new()

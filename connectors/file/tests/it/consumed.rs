@@ -1,4 +1,4 @@
-//! What all consumers have settled goes, if that is asked for, and nothing else does.
+//! Segments that all consumers have settled are removed if the settings ask for it, and no others.
 
 use std::fs;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn segment_stays_until_the_slowest_consumer_has_settled_it() {
     let removed = remove_consumed(folder.path()).unwrap();
     let left = segments(folder.path());
     assert_eq!(removed, (before.len() - left.len()) as u64);
-    // The one in which the fiftieth chunk lies stays.
+    // The segment with the fiftieth chunk stays.
     assert!(left[0] <= 50 && left[1] > 50, "{left:?}");
     settle(&mut slow, 50);
     fast.close(soon());

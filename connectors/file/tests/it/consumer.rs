@@ -38,8 +38,8 @@ fn act() -> impl Strategy<Value = Act> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// The first chunk after a restart is the first that was not settled: none is skipped, and
-    /// with a position written at each settlement none before it is repeated.
+    /// The first chunk after a restart is the first unsettled chunk: none is skipped. The position
+    /// is written at each settlement, so no earlier chunk is repeated.
     #[test]
     fn position_is_the_first_unsettled_chunk(acts in prop::collection::vec(act(), 1..120)) {
         const CHUNKS: usize = 20;
@@ -91,7 +91,7 @@ proptest! {
                         false => drop(reader),
                     }
                     held.clear();
-                    // What was settled behind the first gap comes again too.
+                    // Chunks that were settled after the first gap come again, too.
                     let first = settled.iter().position(|settled| !settled);
                     settled.iter_mut().skip(first.unwrap_or(0)).for_each(|settled| {
                         *settled = first.is_none();

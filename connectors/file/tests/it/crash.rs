@@ -63,7 +63,7 @@ fn child(folder: &Path, sync: &str, chunks: usize, prepare: &str) -> Child {
         .unwrap()
 }
 
-/// The child's last whole note: chunks confirmed, and how often the writer broke.
+/// Returns the child's last whole note: chunks confirmed, and how often the writer broke.
 fn noted(folder: &Path) -> (u64, u64) {
     let notes = fs::read_to_string(folder.join("confirmed")).unwrap_or_default();
     let whole = notes.rsplit_once('\n').map_or("", |(whole, _)| whole);
@@ -85,7 +85,7 @@ fn nothing_confirmed_is_missing_after_the_writer_was_killed() {
             });
             child.kill().unwrap();
             child.wait().unwrap();
-            // Each life numbers its chunks from 0 and each is read in order, whatever was torn.
+            // Each life numbers its chunks from 0, and each is read in order, whatever was torn.
             let (confirmed, _) = noted(folder.path());
             let before = read_all(&folder.path().join("chunks")).0.len();
             assert!(
@@ -110,8 +110,8 @@ fn nothing_confirmed_is_missing_after_the_writer_was_killed() {
 fn write_that_the_system_refuses_is_cut_off_and_repeated() {
     for sync in ["none", "chunk"] {
         let folder = tempfile::tempdir().unwrap();
-        // No file may pass 64 blocks (of 512 or 1,024 bytes): the write in which that happens comes
-        // through in part, as on a full disk.
+        // No file may exceed 64 blocks (of 512 or 1,024 bytes). The write that exceeds them
+        // succeeds in part, as on a full disk.
         let mut child = child(folder.path(), sync, 300, "trap '' XFSZ; ulimit -f 64;");
         assert!(
             child.wait().unwrap().success(),

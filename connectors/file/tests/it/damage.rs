@@ -14,7 +14,7 @@ fn some() -> Vec<Vec<u8>> {
         .into()
 }
 
-/// Opens and closes a writer; what it counted.
+/// Opens and closes a writer. Returns its counts.
 fn recover(folder: &std::path::Path) -> baler_connector_file::WriterStats {
     let mut writer = Box::new(FileWriter::new(FileWriterConfig::new(folder)));
     writer.reopen(soon()).unwrap();
@@ -92,7 +92,7 @@ fn flipped_bit_in_any_byte_costs_one_chunk_and_is_told() {
         let mut bytes = whole.bytes.clone();
         bytes[bit / 8] ^= 1 << (bit % 8);
         put(folder.path(), 0, &bytes);
-        // Which chunk is hit; none when the segment's header is.
+        // The number of the chunk that is hit; none if the segment's header is hit.
         let hit = match bit / 8 {
             byte if byte < SEGMENT_HEADER_BYTES => None,
             byte => whole.ends.iter().position(|end| byte < *end),
@@ -117,7 +117,8 @@ fn flipped_bit_in_any_byte_costs_one_chunk_and_is_told() {
 
 #[test]
 fn frames_inside_a_damaged_chunk_are_not_taken_for_frames() {
-    // A chunk that holds a frame of another folder, and one that is behind us already.
+    // A chunk that holds a frame of another folder, and a chunk with a frame that was already
+    // passed.
     let first = segment(0, &some()[..1]);
     let again = &first.bytes[SEGMENT_HEADER_BYTES..];
     let meta = baler_connector_testkit::ChunkSource::new(1)
@@ -203,8 +204,8 @@ fn chunk() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
-    /// Frames that nobody touched are all read, in order; every byte is read or reported as damaged;
-    /// after recovery it is the same, and a new chunk comes behind.
+    /// Frames without damage are all read, in order. Every byte is read or reported as damaged. The
+    /// same holds after recovery, and a new chunk follows.
     #[test]
     fn untouched_chunks_survive_any_damage(
         chunks in prop::collection::vec(chunk(), 1..12),

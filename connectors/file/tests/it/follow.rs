@@ -33,7 +33,7 @@ fn unfinished_frame_is_waited_for_byte_by_byte() {
         }
     }
     assert_eq!(read, chunks);
-    // As soon as there is a newer segment, an unfinished frame stays so.
+    // As soon as there is a newer segment, an unfinished frame stays unfinished.
     file.write_all(&whole.bytes[32..60]).unwrap();
     assert!(matches!(poll(&mut reader), Received::Idle));
     put(folder.path(), 3, &segment(3, &chunks).bytes);
@@ -90,7 +90,8 @@ fn follower_goes_on_in_a_folder_that_was_emptied() {
     let folder = tempfile::tempdir().unwrap();
     let config = FileWriterConfig::new(folder.path());
     let mut reader = follower(folder.path());
-    // The first round begins again with another number, the second with the same one.
+    // After the first round the numbers begin with another number, after the second with the same
+    // one.
     for lives in [2, 1, 1] {
         for _ in 0..lives {
             write(&config, 3).close(soon());

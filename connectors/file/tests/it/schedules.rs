@@ -12,7 +12,7 @@ const CHUNKS: u64 = 12;
 
 /// Two segments of six chunks each; and where each chunk is, by its number.
 fn folder() -> tempfile::TempDir {
-    // In memory where there is such a place: a million histories open it several times each.
+    // In memory if the system has such a folder: a million histories open it several times each.
     let memory = std::path::Path::new("/dev/shm");
     let folder = if memory.is_dir() {
         tempfile::tempdir_in(memory)
@@ -57,7 +57,7 @@ fn receive(life: &mut Life) -> bool {
     }
 }
 
-/// Settles one; checks that the watermark passes nothing that is not settled.
+/// Settles a chunk. Checks that the watermark passes no unsettled chunk.
 fn settle(life: &mut Life, dice: &mut Dice, retries: bool, settled: &mut BTreeMap<Position, bool>) {
     let Some((token, at)) = dice.draw(&mut life.held) else {
         return;

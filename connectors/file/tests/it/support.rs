@@ -95,7 +95,7 @@ pub(crate) fn segments(folder: &Path) -> Vec<u64> {
     segments
 }
 
-/// What recovery moved aside.
+/// Returns the names and contents of the files that recovery moved aside.
 pub(crate) fn set_aside(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let Ok(entries) = fs::read_dir(folder.join(DAMAGED_FOLDER)) else {
         return Vec::new();
@@ -117,7 +117,7 @@ pub(crate) fn follower(path: &Path) -> FileReader {
     FileReader::open(config).unwrap()
 }
 
-/// What a reader gives at once, acknowledged.
+/// Receives the event that is there now, and acknowledges a chunk.
 pub(crate) fn poll(reader: &mut FileReader) -> Received {
     let received = reader.receive(Instant::now()).unwrap();
     if let Received::Chunk(delivery) = &received {

@@ -1,4 +1,4 @@
-//! Which log is read, and how.
+//! The settings of a reader of logs.
 
 use std::path::PathBuf;
 
@@ -12,20 +12,20 @@ pub struct KiekerLogConfig {
     pub folder: PathBuf,
     /// Whether reading waits for more at the end of the log. Default: no.
     pub follow: bool,
-    /// Where the reader notes up to where the log is settled. Reading begins there if the file
-    /// exists. Default: none, so reading begins with the first record.
+    /// The file in which the reader stores the position up to which the log is settled. Reading
+    /// begins there if the file exists. Default: none, so reading begins with the first record.
     pub position_file: Option<PathBuf>,
     /// Whether reading ends with an error at the first record that cannot be read. Default: such
     /// records are skipped, and reported as damage.
     pub stops_at_bad_record: bool,
     /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
     pub schema: Option<PathBuf>,
-    /// Whether the records that are there now are passed over. Default: no.
+    /// Whether the records that exist now are passed over. Default: no.
     pub from_now: bool,
 }
 
 impl KiekerLogConfig {
-    /// This folder, and defaults.
+    /// Returns the defaults for this folder.
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
@@ -37,8 +37,8 @@ impl KiekerLogConfig {
         }
     }
 
-    /// The settings in `kieker-log:folder?setting=value&…`; README.md lists them. `follow`: reading
-    /// waits for more, whatever the URI says.
+    /// Reads the settings from `kieker-log:folder?setting=value&…`; README.md lists them. With
+    /// `follow`, reading waits for more records, whatever the URI says.
     ///
     /// # Errors
     ///
@@ -49,7 +49,7 @@ impl KiekerLogConfig {
             return Err(uri.missing_in_path("the folder of the log"));
         }
         let mut config = Self::new(uri.path());
-        // A reader that follows a log for the URI's sake wants to go on there after a restart.
+        // A reader that follows a log because of its URI must continue there after a restart.
         let follows = uri.take_bool("follow")?.unwrap_or(false);
         config.follow = follow || follows;
         let beside = || config.folder.with_added_extension("position");

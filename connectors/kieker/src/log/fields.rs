@@ -11,10 +11,10 @@ use memchr::{memchr, memchr_iter};
 use super::number::{floating, integer, plain_integer, shown};
 use super::text::Problem;
 
-/// The memory of texts that a parser keeps before it forgets them all.
+/// The memory of texts that a parser keeps before it forgets all of them.
 const MAX_TEXT_MEMORY: usize = 16 << 20;
 
-/// The texts that came lately.
+/// The latest texts.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
     known: HashMap<Arc<str>, ChunkString, RandomState>,
@@ -37,12 +37,12 @@ impl Texts {
     }
 }
 
-/// What a backslash before a semicolon means.
+/// The meaning of a backslash before a semicolon.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Backslash {
-    /// The semicolon is part of the string, as is the backslash: so Kieker's reader takes it.
+    /// As in Kieker's reader: the semicolon and the backslash are part of the string.
     Hides,
-    /// Itself: so Kieker's writer means it.
+    /// As in Kieker's writer: the backslash means itself.
     Plain,
 }
 
@@ -50,7 +50,7 @@ pub(super) enum Backslash {
 pub(super) struct Fields<'a> {
     text: &'a str,
     backslash: Backslash,
-    /// Where the part that was taken last begins, and where the next one does.
+    /// The start of the last part that was taken, and of the next part.
     at: usize,
     pub(super) next: usize,
     is_done: bool,
@@ -82,14 +82,14 @@ impl<'a> Fields<'a> {
         self.text.get(self.at..end)
     }
 
-    /// The first semicolon from here on.
+    /// Returns the place of the first semicolon from here on.
     fn semicolon(&self, from: usize) -> Option<usize> {
         let rest = self.text.as_bytes().get(from..)?;
         memchr(b';', rest).map(|at| from.saturating_add(at))
     }
 
-    /// Takes the next part if it is an integer in its most common form; otherwise it stays. This
-    /// finds the end of the part at the same time, which saves a third of the time of a record.
+    /// Takes the next part if it is an integer in its most common form; otherwise the part stays.
+    /// This also finds the end of the part, which saves a third of the time of a record.
     #[inline]
     pub(super) fn plain_integer<T: TryFrom<i64>>(&mut self) -> Option<T> {
         let rest = self.text.as_bytes().get(self.next..)?;
@@ -105,7 +105,7 @@ impl<'a> Fields<'a> {
         Some(number)
     }
 
-    /// Copies the next part if it is a plain integer of this type; whether it was.
+    /// Copies the next part if it is a plain integer of this type. Returns whether it was.
     #[inline]
     pub(super) fn put_plain_integer(
         &mut self,
@@ -138,7 +138,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// How many parts are left.
+    /// Returns the number of parts that are left.
     pub(super) fn left(&self) -> usize {
         match self.is_done {
             true => 0,
@@ -149,14 +149,14 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A problem of the part that was taken last.
+    /// Returns a problem of the last part that was taken.
     pub(super) fn problem(&self, message: impl Into<Box<str>>) -> Problem {
         // After the `$`.
         Problem::new(self.at.saturating_add(1), message)
     }
 
-    /// The part that was taken last, without the empty lines after the record: they are part of it
-    /// only where it ends in a string.
+    /// Returns the last part that was taken, without the empty lines after the record. These lines
+    /// belong to the part only if the record ends in a string.
     pub(super) fn without_blank_lines<'t>(&self, text: &'t str) -> &'t str {
         match self.is_done {
             true => text.trim_end_matches(['\n', '\r']),

@@ -12,13 +12,13 @@ use super::position::FilePosition;
 use super::text::{End, Found, Problem, Refused, TextParser, find};
 use crate::headers::DAMAGED_BYTES;
 
-/// How much is read at a time.
+/// The number of bytes that are read at a time.
 const PART: u64 = 256 << 10;
 
 /// The longest record of a text log, with the lines that continue it.
 const MAX_TEXT_BYTES: usize = 1 << 20;
 
-/// After how many polls without new bytes a whole line counts as a whole record.
+/// The number of polls without new bytes after which a whole line counts as a whole record.
 const QUIET_POLLS: u32 = 2;
 
 /// A file of a log that is being read.
@@ -28,18 +28,18 @@ pub(super) struct LogFile {
     name: Box<str>,
     input: Input,
     buffer: Vec<u8>,
-    /// Where the next record begins in the buffer, in the decompressed file, and on which line.
+    /// The start of the next record: in the buffer, in the decompressed file, and its line.
     start: usize,
     offset: u64,
     line: u64,
     content: Content,
-    /// Nothing is appended any more.
+    /// Whether nothing is appended any more.
     is_closed: bool,
-    /// How often in a row nothing came.
+    /// The number of polls in a row without new bytes.
     quiet_polls: u32,
-    /// The file cannot be decompressed further.
+    /// Whether the file cannot be decompressed further.
     is_broken: bool,
-    /// The reason, until it is reported.
+    /// The reason for this, until it is reported.
     broken: Option<Box<str>>,
 }
 
@@ -51,11 +51,11 @@ enum Content {
     Text,
     /// Text, within a record that is too long.
     LongText,
-    /// Nothing in the rest can be read.
+    /// The rest cannot be read.
     Lost,
 }
 
-/// Why no more records are taken from a file, for now.
+/// The reason why no more records are taken from a file for now.
 pub(super) enum FileStep {
     /// Part of the file cannot be read, and was skipped.
     Bad(BadPart),
@@ -77,14 +77,14 @@ pub(super) struct BadPart {
     pub(super) reason: Box<str>,
 }
 
-/// Where records go, and what is needed to read them.
+/// The target of records, and the data that is needed to read them.
 pub(super) struct FileContext<'a> {
     pub(super) strings: &'a mut KiekerStream,
     pub(super) parser: &'a mut TextParser,
     pub(super) chunk: &'a mut KiekerChunk,
     /// Records after this logging timestamp wait.
     pub(super) until: i64,
-    /// The map will not have strings that it does not have now.
+    /// Whether the map is complete and gets no more strings.
     pub(super) map_is_complete: bool,
 }
 
@@ -116,7 +116,7 @@ impl LogFile {
         })
     }
 
-    /// Where the next record begins.
+    /// Returns the start of the next record.
     pub(super) fn position(&self) -> FilePosition {
         let offset = match self.content {
             Content::Lost => FilePosition::LOST,
@@ -129,12 +129,12 @@ impl LogFile {
         }
     }
 
-    /// How far the file was read, in decompressed bytes.
+    /// Returns the offset up to which the file was read, in decompressed bytes.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Says that nothing is appended any more.
+    /// Notes that nothing is appended any more.
     pub(super) fn close(&mut self) {
         self.is_closed = true;
     }
@@ -154,7 +154,7 @@ impl LogFile {
             if self.content == Content::Unknown {
                 self.content = match self.buffer.get(self.start) {
                     None => Content::Unknown,
-                    // The number of a class has a zero byte in front.
+                    // The number of a class begins with a zero byte.
                     Some(0) => Content::Binary,
                     Some(_) => Content::Text,
                 };
@@ -191,7 +191,7 @@ impl LogFile {
         }
     }
 
-    /// Reads the next part of the file; whether there was one.
+    /// Reads the next part of the file. Returns whether there was one.
     fn fill(&mut self) -> io::Result<bool> {
         self.buffer.drain(..self.start);
         self.start = 0;
@@ -218,7 +218,7 @@ impl LogFile {
         Ok(self.buffer.len() > before)
     }
 
-    /// Goes on after this number of bytes.
+    /// Skips this number of bytes.
     fn skip(&mut self, bytes: usize) {
         self.start = self.start.saturating_add(bytes);
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
@@ -329,7 +329,7 @@ impl LogFile {
         }
     }
 
-    /// A part of a text log that cannot be read, with the line and column of the problem.
+    /// Returns a part of a text log that cannot be read, with the line and column of the problem.
     fn bad_text(&mut self, bytes: usize, lines: u64, problem: &Problem) -> FileStep {
         let rest = self.buffer.get(self.start..).unwrap_or_default();
         let before = String::from_utf8_lossy(rest.get(..problem.at).unwrap_or(rest));
@@ -347,7 +347,7 @@ impl LogFile {
         FileStep::Bad(self.take_bad(bytes, reason.into()))
     }
 
-    /// A part of a file that cannot be read.
+    /// Returns a part of a file that cannot be read.
     fn bad_part(&mut self, bytes: usize, reason: &str) -> BadPart {
         let reason = format!("{}: {reason}", self.path.display());
         self.take_bad(bytes, reason.into())

@@ -15,7 +15,7 @@ use super::map::LogMap;
 use super::position::FilePosition;
 use super::text::TextParser;
 
-/// The names of the map; the second one is that of Kieker's predecessor.
+/// The names of the map. Kieker's predecessor used the second one.
 const MAPS: [&str; 2] = ["kieker.map", "tpmon.map"];
 
 /// The prefixes of the names of logs.
@@ -36,17 +36,17 @@ pub(super) struct LogFolder {
     current: Option<LogFile>,
     /// The files after the current one, from old to new.
     files: VecDeque<Box<str>>,
-    /// Where reading goes on when no file is open: in this file, or in the next one.
+    /// The place where reading continues when no file is open: in this file, or in the next one.
     position: FilePosition,
-    /// The position is that of an earlier reader, or the beginning.
+    /// Whether the position comes from an earlier reader, or is the beginning.
     is_resuming: bool,
-    /// What cannot be read and was not reported yet.
+    /// Parts that cannot be read and were not reported yet.
     bad: VecDeque<BadPart>,
 }
 
-/// Why no more records are taken from a folder, for now.
+/// The reason why no more records are taken from a folder for now.
 pub(super) enum FolderStep {
-    /// Part of it cannot be read, and was skipped.
+    /// A part of it cannot be read, and was skipped.
     Bad(BadPart),
     /// Nothing more is there now.
     End,
@@ -57,7 +57,7 @@ pub(super) enum FolderStep {
 }
 
 impl LogFolder {
-    /// A folder that is read from a position.
+    /// Creates a folder that is read from a position.
     pub(super) fn new(
         path: PathBuf,
         name: &str,
@@ -82,17 +82,17 @@ impl LogFolder {
         &self.path
     }
 
-    /// The name in positions, unique in its log.
+    /// Returns the name in positions, unique in its log.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The file that is read now.
+    /// Returns the name of the file that is read now.
     pub(super) fn file(&self) -> &str {
         &self.position.file
     }
 
-    /// Where the next record begins.
+    /// Returns the start of the next record.
     pub(super) fn position(&self) -> FilePosition {
         match &self.current {
             Some(file) => file.position(),
@@ -101,7 +101,7 @@ impl LogFolder {
     }
 
     /// Adds records to the chunk until it is full, a record is later than `until`, or nothing more
-    /// is there. `follows`: the folder is still written to.
+    /// is there. With `follows`, the folder is still written to.
     ///
     /// # Errors
     ///
@@ -149,7 +149,7 @@ impl LogFolder {
                     self.current = None;
                 }
                 FileStep::End => {
-                    // What was written before the next file was made is read after that.
+                    // There is a newer file, so this file is complete: read its last bytes.
                     if follows && !self.has_newer()? {
                         return Ok(FolderStep::End);
                     }
@@ -161,7 +161,8 @@ impl LogFolder {
         }
     }
 
-    /// Opens the file after the last one, or that of the position; whether there is one.
+    /// Opens the file after the last one, or the file of the position. Returns whether there is
+    /// one.
     fn next_file(&mut self, follows: bool) -> io::Result<bool> {
         let resumes = self.is_resuming && !self.position.file.is_empty();
         self.files.clear();
@@ -172,8 +173,8 @@ impl LogFolder {
             let Some(map) = map_of(&self.path) else {
                 return Ok(false);
             };
-            // A file of 1.13 or later ends in a number (`RotatingLogFile.java`), one before that in
-            // the name of a thread, and one of this crate in `Baler`.
+            // The name of a file ends in a number from Kieker 1.13 on (`RotatingLogFile.java`), and
+            // in the name of a thread before. A file of this crate ends in `Baler`.
             let names = self.files.iter().map(|name| &**name);
             let names = names.chain(resumes.then_some(&*self.position.file));
             let has_escapes = names.into_iter().any(|name| !ends_in_number(name));
@@ -221,8 +222,7 @@ impl LogFolder {
         Ok(true)
     }
 
-    /// Whether there are files after that of the position. Looks for them in the folder, if none is
-    /// known.
+    /// Whether there are files after the file of the position. Lists the folder if none is known.
     fn has_newer(&mut self) -> io::Result<bool> {
         if self.files.is_empty() {
             let last = &self.position.file;
@@ -233,7 +233,7 @@ impl LogFolder {
         Ok(!self.files.is_empty())
     }
 
-    /// The file of the position, compressed since.
+    /// Returns the compressed copy of the position's file, if it was compressed since.
     fn compressed_copy(&self) -> io::Result<Option<Box<str>>> {
         let mut names = log_names(&self.path)?.into_iter();
         Ok(names.find(|name| is_compressed_copy(name, &self.position.file)))
@@ -262,14 +262,14 @@ impl LogFolder {
     }
 }
 
-/// Whether a file is what a writer made of a complete file: `x.dat.gz` of `x.dat`.
+/// Whether a file is the compressed copy of a complete file: `x.dat.gz` of `x.dat`.
 fn is_compressed_copy(name: &str, plain: &str) -> bool {
     let rest = name.strip_prefix(plain);
     !plain.is_empty() && rest.is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The folders of a log, in order of their names: the folder itself if it has a map, and otherwise
-/// its folders that have one.
+/// Returns the folders of a log in the order of their names: the folder itself if it has a map, and
+/// otherwise its sub-folders with a map.
 ///
 /// # Errors
 ///
@@ -285,7 +285,7 @@ pub(super) fn folders(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
         .collect())
 }
 
-/// The names of a folder's logs, from old to new.
+/// Returns the names of a folder's logs, from old to new.
 ///
 /// # Errors
 ///
@@ -302,11 +302,11 @@ pub(super) fn log_names(folder: &Path) -> io::Result<Vec<Box<str>>> {
     Ok(names)
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 fn names(folder: &Path) -> io::Result<Vec<Box<str>>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
-        // Kieker gives no other names than those of UTF-8.
+        // Kieker gives only names in UTF-8.
         names.extend(entry?.file_name().to_str().map(Box::from));
     }
     names.sort();

@@ -21,12 +21,12 @@ pub struct Outcome {
     pub damaged: usize,
 }
 
-/// Reads a map and a file of a log, parted by the first 0xff byte, from a folder that it makes
-/// anew. Decodes every chunk.
+/// Writes a map and a file of a log to the folder and reads them. The first 0xff byte of the input
+/// separates the two. Decodes every chunk.
 ///
 /// # Errors
 ///
-/// A finding: something that no input should cause.
+/// A finding: an effect that no input should have.
 pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
     let mut parts = input.splitn(2, |byte| *byte == 0xff);
     let (map, log) = (parts.next().unwrap_or_default(), parts.next());

@@ -1,5 +1,6 @@
-//! The bytes of a log's file, decompressed as its first bytes say: Kieker's names do not help.
-//! (Kieker replaces `.dat` and `.bin` by the name of the compression, and calls bzip2 `.gz`.)
+//! The bytes of a log's file, decompressed according to its first bytes, because Kieker's names do
+//! not help. (Kieker replaces `.dat` and `.bin` by the name of the compression, and calls bzip2
+//! `.gz`.)
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek};
@@ -9,13 +10,13 @@ use bzip2::bufread::MultiBzDecoder;
 use flate2::bufread::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
 use lzma_rust2::XzReader;
 
-/// The memory that a file compressed with xz may ask for, in KiB. Preset 9, which Kieker uses, needs
-/// 65 MiB.
+/// The memory that a file compressed with xz may ask for, in KiB. Preset 9, which Kieker uses,
+/// needs 65 MiB.
 const XZ_MEMORY_KIB: u32 = 128 << 10;
 
 /// The bytes of a file.
 pub(super) enum Input {
-    /// As they are.
+    /// The bytes as they are.
     Plain(File),
     Compressed {
         bytes: Box<dyn Read + Send>,
@@ -34,11 +35,12 @@ impl std::fmt::Debug for Input {
 }
 
 impl Input {
-    /// Opens a file, and goes to this offset in its decompressed bytes; returns how far it came.
+    /// Opens a file, and goes to this offset in its decompressed bytes. Returns the offset that it
+    /// reached.
     ///
     /// # Errors
     ///
-    /// The operating system refuses. Broken bytes are found by reading them.
+    /// The operating system refuses. Broken bytes show only when they are read.
     pub(super) fn open(path: &Path, offset: u64) -> io::Result<(Self, u64)> {
         let mut file = File::open(path)?;
         let length = file.metadata()?.len();
@@ -66,7 +68,7 @@ impl Input {
                 return Ok((Self::Plain(file.into_inner()), offset));
             }
         };
-        // Broken bytes are found by the next read.
+        // Broken bytes show at the next read.
         let skipped = io::copy(&mut (&mut bytes).take(offset), &mut io::sink()).unwrap_or(0);
         Ok((Self::Compressed { bytes, length }, skipped))
     }
@@ -79,8 +81,8 @@ impl Input {
         }
     }
 
-    /// Whether more may be read after opening the file again: a decompressor that came to the end
-    /// of its file does not go on.
+    /// Whether more bytes may be there after the file is opened again. A decompressor that has
+    /// reached the end of its file does not continue.
     pub(super) fn has_grown(&self, path: &Path) -> bool {
         match self {
             Self::Plain(_) => false,
@@ -91,7 +93,7 @@ impl Input {
     }
 }
 
-/// An archive that cannot be read, and why.
+/// An archive that cannot be read, with the reason.
 struct Unreadable(String);
 
 impl Read for Unreadable {
@@ -100,11 +102,11 @@ impl Read for Unreadable {
     }
 }
 
-/// The one file of an archive, which need not be complete.
+/// The only file of an archive, which may be incomplete.
 struct ZipEntry<R>(DeflateDecoder<R>);
 
-/// Goes to the content of an archive's first file, by the local header alone: the directory at the
-/// end is missing where the writer was killed.
+/// Goes to the content of an archive's first file. Uses only the local header, because the
+/// directory at the end is missing if the writer was killed.
 fn zip_entry<R: BufRead>(mut input: R) -> io::Result<ZipEntry<R>> {
     const DEFLATED: u16 = 8;
     let mut header = [0; 30];
@@ -128,7 +130,8 @@ impl<R: BufRead> Read for ZipEntry<R> {
         if read > 0 || buffer.is_empty() {
             return Ok(read);
         }
-        // After the content come its checksum and sizes, with or without a mark, and the next file.
+        // The content is followed by its checksum and sizes, with or without a mark, and by the
+        // next file.
         let mut after = Vec::new();
         self.0.get_mut().take(20).read_to_end(&mut after)?;
         let is_file = |at: usize| {

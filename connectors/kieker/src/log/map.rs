@@ -1,4 +1,5 @@
-//! The map of a log: numbers to the names of classes and, in a binary log, to all other strings.
+//! The map of a log: from numbers to the names of classes and, in a binary log, to all other
+//! strings.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -9,33 +10,33 @@ use baler_common::container::KiekerStream;
 use super::number::{integer, shown};
 use super::text::{End, Found, find};
 
-/// How much is read at a time.
+/// The number of bytes that are read at a time.
 const PART: u64 = 64 << 10;
 
-/// The longest entry: a string, and its number before it.
+/// The longest entry: a string after its number.
 const MAX_ENTRY_BYTES: usize = KiekerStream::MAX_STRING_BYTES + 64;
 
-/// How many entries of one reading are reported each; more are counted.
+/// The most problems of one reading that are reported one by one; more are only counted.
 const MAX_PROBLEMS: usize = 100;
 
-/// Reads `kieker.map`, and what is appended to it.
+/// Reads `kieker.map`, and the entries that are appended to it.
 ///
-/// An entry is `$NUMBER=STRING`. A line without a `$` continues the string before it, unless the map
-/// has none at all, as that of Kieker's predecessor.
+/// An entry is `$NUMBER=STRING`. A line without a `$` continues the string before it, unless the
+/// whole map has no `$`, as in Kieker's predecessor.
 #[derive(Debug)]
 pub(super) struct LogMap {
     path: PathBuf,
     /// Whether `\\`, `\r` and `\n` stand for a backslash and line ends. Kieker up to 1.12 writes
-    /// so; later ones write strings as they are.
+    /// them; later versions write strings as they are.
     has_escapes: bool,
-    /// Up to where the map was read.
+    /// The offset up to which the map was read.
     offset: u64,
-    /// What was read and is no entry yet.
+    /// Bytes that were read and are no entry yet.
     rest: Vec<u8>,
     line: u64,
 }
 
-/// What is wrong with the entries of one reading.
+/// The problems of the entries of one reading.
 #[derive(Debug, Default)]
 struct Problems {
     reported: Vec<Box<str>>,
@@ -62,10 +63,10 @@ impl LogMap {
         }
     }
 
-    /// Adds the entries that were not read yet to the strings; returns what is wrong with the others.
+    /// Adds the new entries to the strings. Returns the problems of wrong entries.
     ///
-    /// An entry without a line end may be cut. It counts if it names a record type, and it is wrong
-    /// if `is_closed` says that nothing is appended any more.
+    /// An entry without a line end may be cut. It counts if it names a record type. It is wrong if
+    /// `is_closed` is set, because then nothing is appended any more.
     ///
     /// # Errors
     ///
@@ -118,7 +119,7 @@ impl LogMap {
     fn entries(&mut self, strings: &mut KiekerStream, end: End, problems: &mut Problems) {
         let rest = std::mem::take(&mut self.rest);
         let mut left = rest.as_slice();
-        // Of a map that has `$`, every part that is read begins with one.
+        // If a map has `$`, every part that is read begins with one.
         let joins = left.first() == Some(&b'$');
         while let Found::Record {
             bytes,
@@ -136,7 +137,7 @@ impl LogMap {
         self.rest = left.to_vec();
     }
 
-    /// Adds an entry; returns what is wrong with it.
+    /// Adds an entry. Returns its problem, if it is wrong.
     fn add(&self, entry: &[u8], strings: &mut KiekerStream) -> Option<Box<str>> {
         let Ok(entry) = std::str::from_utf8(entry) else {
             return Some(self.problem("the entry is not UTF-8"));
@@ -175,7 +176,7 @@ impl LogMap {
     }
 }
 
-/// A backslash before another character means itself.
+/// Undoes the escapes. A backslash before another character means itself.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut chars = text.chars().peekable();

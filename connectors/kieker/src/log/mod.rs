@@ -1,4 +1,4 @@
-//! Kieker's logs, read.
+//! Reads Kieker's logs.
 //!
 //! ```text
 //! folder/kieker.map        $1=kieker.common.record.misc.TimestampRecord
@@ -16,13 +16,13 @@
 //!   of it only if its last field is a string.
 //! - A string with a semicolon looks like two fields. The record is skipped and reported: it has a
 //!   field too many, or a field that is no number.
-//! - A line break with `$` after it looks like two records. Both are reported, unless the first is a
-//!   whole record.
+//! - A line break with `$` after it looks like two records. Both are reported, unless the first is
+//!   a whole record.
 //!
-//! Kieker's own reader loses records with line breaks. It takes a backslash and the semicolon after it
-//! for part of a string; Kieker's writer never writes such a backslash on purpose. So a backslash
-//! means itself first. A record that cannot be read so is read as Kieker's reader does. Logs of
-//! [`KiekerLogWriter`](crate::KiekerLogWriter) have such backslashes.
+//! Kieker's own reader loses records with line breaks. It takes a backslash and the semicolon after
+//! it as part of a string, but Kieker's writer never writes such a backslash on purpose. So a
+//! backslash first means itself. If a record cannot be read in this way, it is read as Kieker's
+//! reader does. Logs of [`KiekerLogWriter`](crate::KiekerLogWriter) have such backslashes.
 
 mod config;
 mod fields;

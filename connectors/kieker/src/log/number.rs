@@ -3,7 +3,7 @@
 use std::num::IntErrorKind;
 use std::str::FromStr;
 
-/// How many characters of a log a message shows at most.
+/// The most characters of a log that a message shows.
 const SHOWN_CHARS: usize = 200;
 
 /// Parses a decimal integer.
@@ -17,8 +17,8 @@ where
     })
 }
 
-/// The integer that a text begins with, and its length: a minus sign perhaps, and at most 19 digits.
-/// `None` for any other text, and for `i64::MIN`.
+/// Returns the integer at the start of a text, and its length: an optional minus sign and at most
+/// 19 digits. Returns `None` for any other text, and for `i64::MIN`.
 #[inline]
 pub(super) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
     let (is_negative, digits) = match text {
@@ -37,7 +37,7 @@ pub(super) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
         number = number.wrapping_mul(10).wrapping_add(digit);
         rest = after;
     }
-    // No number of 19 digits wraps around.
+    // A number of at most 19 digits does not wrap around.
     if !(1..=19).contains(&(digits.len() - rest.len())) {
         return None;
     }
@@ -46,7 +46,7 @@ pub(super) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
     Some((number, text.len() - rest.len()))
 }
 
-/// The number of eight digits: pairs of them are added up three times, all at once.
+/// Returns the number of eight digits. Each of three steps combines all pairs at once.
 #[inline]
 fn eight_digits(text: [u8; 8]) -> Option<u64> {
     const ALL: u64 = 0x0101_0101_0101_0101;
@@ -88,7 +88,7 @@ fn out_of_range(text: &str, wanted: &str) -> Box<str> {
     format!("{} does not fit the type {wanted}", shown(text)).into()
 }
 
-/// The first characters of a text of the log.
+/// Returns the first characters of a text of the log.
 pub(super) fn shown(text: &str) -> Box<str> {
     match text.char_indices().nth(SHOWN_CHARS) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()).into(),

@@ -1,4 +1,4 @@
-//! Up to where the files of a log were read, kept in a file.
+//! The positions up to which the files of a log were read, stored in a file.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,34 +8,34 @@ use std::path::Path;
 use baler_blocking::files::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
-/// The place of the first record of a folder that was not read. Files have names that grow, so the
-/// name tells which ones were read before.
+/// The place of the first record of a folder that was not read. The names of files ascend, so the
+/// name shows which files were read before.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FilePosition {
     pub(super) file: Box<str>,
-    /// In bytes, decompressed; or [`FilePosition::LOST`].
+    /// The offset in the decompressed bytes, or [`FilePosition::LOST`].
     pub(super) offset: u64,
-    /// How many lines of a text log end before it.
+    /// The number of lines of a text log before it.
     pub(super) line: u64,
 }
 
 impl FilePosition {
-    /// The rest of the file cannot be read.
+    /// The offset of a file whose rest cannot be read.
     pub(super) const LOST: u64 = u64::MAX;
 }
 
-/// The position of a log: that of each of its folders, by name.
+/// The position of a log: the positions of its folders, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LogPosition {
     pub(super) folders: BTreeMap<Box<str>, FilePosition>,
 }
 
 impl LogPosition {
-    /// Reads a position from a file; the beginning of the log if there is no such file.
+    /// Reads a position from a file. Returns the beginning of the log if there is no such file.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or holds something else.
+    /// The file cannot be read, or has other content.
     pub(super) fn load(file: &Path) -> io::Result<Self> {
         let Some(bytes) = if_found(fs::read(file))? else {
             return Ok(Self::default());
@@ -46,8 +46,8 @@ impl LogPosition {
         })
     }
 
-    /// Writes the position to a file, which has either the old or the new position whenever the
-    /// process or the machine stops.
+    /// Writes the position to a file. Whenever the process or the machine stops, the file has
+    /// either the old or the new position.
     ///
     /// # Errors
     ///

@@ -23,16 +23,15 @@ use super::position::LogPosition;
 use crate::LOG_SCHEME;
 use crate::headers::first_identity;
 
-/// How soon a log that is followed is looked at again.
+/// The pause before a log that is followed is polled again.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How often the position is saved while records come.
+/// The shortest time between two positions that are saved while records come.
 const SAVE_EVERY: Duration = Duration::from_millis(100);
 
-/// Reads the records of a log, oldest first, text or binary.
+/// Reads the records of a text or binary log, oldest first.
 ///
-/// It starts no thread; `receive` and `settle` do the work, and block on the disk as long as that
-/// takes.
+/// It starts no thread: `receive` and `settle` do the work, and block while the disk is busy.
 #[derive(Debug)]
 pub struct KiekerLogReader {
     config: KiekerLogConfig,
@@ -45,13 +44,13 @@ pub struct KiekerLogReader {
     /// The identity of the next chunk.
     next: ChunkIdentity,
     demand: usize,
-    /// Chunks that are not settled, or that follow such a one; in order.
+    /// Chunks that are not settled, or that follow such a chunk; in order.
     pending: VecDeque<Pending>,
-    /// The position that was saved last, and the one that is to be saved.
+    /// The position that was saved last, and the position to save next.
     saved: LogPosition,
     settled: LogPosition,
     last_save: Instant,
-    /// The records that are there are passed over.
+    /// Whether the records that exist are passed over.
     is_skipping: bool,
     stopped: Option<TransportError>,
 }
@@ -62,13 +61,13 @@ struct Source {
     head: Head,
 }
 
-/// What is known of the next record of a folder.
+/// The known part of a folder's next record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Head {
     Unknown,
-    /// Its logging timestamp.
+    /// The logging timestamp of the record.
     At(i64),
-    /// There is none now.
+    /// There is no record now.
     Missing,
 }
 
@@ -82,7 +81,7 @@ struct Pending {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PendingState {
-    /// To be delivered again.
+    /// The chunk must be delivered again.
     GivenBack,
     HandedOut,
     Settled,
@@ -93,7 +92,7 @@ impl KiekerLogReader {
     ///
     /// # Errors
     ///
-    /// The folder cannot be read, or it has no log and is not followed; or the position cannot be
+    /// The folder cannot be read, or it has no log and is not followed, or the position cannot be
     /// read.
     pub fn open(config: KiekerLogConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = format!("{LOG_SCHEME}:{}", config.folder.display()).into();
@@ -131,7 +130,7 @@ impl KiekerLogReader {
         Ok(reader)
     }
 
-    /// Refuses a log that has no file.
+    /// Returns an error for a log without files.
     fn check(&self) -> Result<(), TransportError> {
         let folder = &self.config.folder;
         if self.folders.is_empty() {
@@ -169,8 +168,8 @@ impl KiekerLogReader {
         Ok(())
     }
 
-    /// Fills the chunk, and returns it when it is full or nothing more is there now, or damage
-    /// before that. `None`: nothing.
+    /// Fills the chunk. Returns it when it is full or nothing more is there now. Returns damage
+    /// before that. Returns `None` if there is nothing.
     fn next(&mut self) -> Result<Option<Received>, TransportError> {
         let follows = self.config.follow;
         while let Some((place, until)) = self.earliest() {
@@ -194,9 +193,9 @@ impl KiekerLogReader {
         Ok(delivery.map(Received::Chunk))
     }
 
-    /// The folder with the earliest record, and up to which timestamp no other folder has an
-    /// earlier one. Of two with one timestamp, and of records without one, the first folder's come
-    /// first: no timestamp is -1.
+    /// Returns the folder with the earliest record, and the timestamp up to which no other folder
+    /// has an earlier record. If timestamps are equal or missing, the records of the first folder
+    /// come first: a missing timestamp is -1.
     fn earliest(&self) -> Option<(usize, i64)> {
         if let [only] = &*self.folders {
             return (only.head != Head::Missing).then_some((0, i64::MAX));
@@ -219,7 +218,7 @@ impl KiekerLogReader {
         Some((first, until.min().unwrap_or(i64::MAX)))
     }
 
-    /// Makes a delivery of the chunk so far, unless it is empty or passed over.
+    /// Makes a delivery of the chunk so far. Returns nothing if the chunk is empty or passed over.
     fn hand_out(&mut self) -> Option<Delivery> {
         let chunk = self.chunk.take()?;
         if self.is_skipping {
@@ -261,7 +260,7 @@ impl KiekerLogReader {
         }))
     }
 
-    /// The position after all records that are in chunks; nothing where none is kept.
+    /// Returns the position after all records in chunks; it is empty if no position is stored.
     fn position(&self) -> LogPosition {
         let mut position = LogPosition::default();
         if self.config.position_file.is_some() {
@@ -273,14 +272,14 @@ impl KiekerLogReader {
         position
     }
 
-    /// How many chunks are handed out and not settled.
+    /// Returns the number of chunks that are handed out and not settled.
     fn handed_out(&self) -> usize {
         let handed_out = |it: &&Pending| it.state == PendingState::HandedOut;
         self.pending.iter().filter(handed_out).count()
     }
 
-    /// Saves the position after the last chunk that is settled with all before it; not too often
-    /// unless `now` is set.
+    /// Saves the position after the last chunk that is settled together with all chunks before it.
+    /// Waits [`SAVE_EVERY`] between two saves unless `now` is set.
     fn save(&mut self, now: bool) -> Result<(), TransportError> {
         let Some(file) = &self.config.position_file else {
             return Ok(());
@@ -330,7 +329,7 @@ impl ChunkReader for KiekerLogReader {
                     return Ok(received);
                 }
                 if self.pending.is_empty() {
-                    // Damage at the end is read and reported, too.
+                    // Damage at the end was read and reported, too.
                     self.settled = self.position();
                     self.save(true)?;
                     if !self.config.follow {

@@ -1,4 +1,4 @@
-//! Records of text logs: where one ends, and its class.
+//! Records of text logs: their ends and their classes.
 //!
 //! A record is `$`, the number of its class, the logging timestamp and the fields in order, all
 //! separated by `;`.
@@ -14,32 +14,32 @@ use memchr::memchr2_iter;
 use super::fields::{Backslash, Fields, Texts};
 use super::number::{integer, shown};
 
-/// What follows the last bytes that are there.
+/// The continuation after the last bytes that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
-    /// More, perhaps at once.
+    /// More bytes, perhaps at once.
     Open,
-    /// Nothing came for a while: a whole line is not continued.
+    /// No bytes came for a while: a whole line is not continued.
     Quiet,
-    /// Nothing.
+    /// No more bytes.
     Closed,
 }
 
-/// What begins at a place of a text log.
+/// The beginning of a text log at one place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// A record with the lines that continue it.
     Record {
-        /// The bytes without the last line end, and with it.
+        /// The number of bytes without the last line end, and with it.
         bytes: usize,
         with_end: usize,
         lines: u64,
     },
-    /// Perhaps a record, of which the end is missing.
+    /// Perhaps a record, but its end is missing.
     Part,
 }
 
-/// Finds the end of the record at the start of `text`: the line end before the next `$`, or, where
+/// Finds the end of the record at the start of `text`: the line end before the next `$` or, if
 /// lines are not joined, the first line end. Lines end in LF, CRLF or CR.
 pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
     let mut lines = 0_u64;
@@ -72,10 +72,10 @@ pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
     Found::Part
 }
 
-/// What is wrong with a record.
+/// The problem of a record.
 #[derive(Debug)]
 pub(super) struct Problem {
-    /// How many bytes into the record.
+    /// The number of bytes before it in the record.
     pub(super) at: usize,
     pub(super) message: Box<str>,
 }
@@ -87,13 +87,13 @@ impl Problem {
     }
 }
 
-/// Why a record was not added to a chunk.
+/// The reason why a record was not added to a chunk.
 #[derive(Debug)]
 pub(super) enum Refused {
-    /// Its logging timestamp, which is after the one given.
+    /// The logging timestamp of the record is later than the given one.
     Later(i64),
     Problem(Problem),
-    /// No class has its number.
+    /// No class has this number.
     UnknownClass(i32, Problem),
 }
 
@@ -107,7 +107,7 @@ impl From<Problem> for Refused {
 #[derive(Debug, Default)]
 pub(super) struct TextParser {
     classes: Vec<TextClass>,
-    /// The places of the classes by the numbers that the map gives them.
+    /// The places of the classes, by their numbers in the map.
     places: HashMap<i32, usize, RandomState>,
     texts: Texts,
 }
@@ -116,13 +116,13 @@ pub(super) struct TextParser {
 struct TextClass {
     name: ChunkString,
     schema: Arc<Schema>,
-    /// It is not one of Kieker's own types.
+    /// Whether it is not one of Kieker's own types.
     is_own: bool,
 }
 
 impl TextParser {
-    /// Adds a record to a chunk, unless its logging timestamp is after `until`. `map` has the names
-    /// of the classes.
+    /// Adds a record to a chunk, unless its logging timestamp is after `until`. `map` contains the
+    /// names of the classes.
     pub(super) fn record(
         &mut self,
         record: &[u8],
@@ -209,7 +209,7 @@ impl TextParser {
         Ok(())
     }
 
-    /// The place of the class with this number.
+    /// Returns the place of the class with this number.
     fn class(
         &mut self,
         number: i32,

@@ -1,4 +1,4 @@
-//! One sender: bytes in, chunks out.
+//! Serves one sender: reads bytes and makes chunks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
 use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
 
-/// How much room a read has, at least.
+/// The least room for a read.
 const READ_BYTES: usize = 64 << 10;
 
 /// Serves one sender until it ends, or until the reader stops. `registry` is the second connection
-/// of a sender with two.
+/// of a sender with two sockets.
 pub(super) async fn serve(
     records: TcpStream,
     registry: Option<TcpStream>,
@@ -47,7 +47,7 @@ pub(super) async fn serve(
         due: None,
         charged: 0,
         endpoint: format!("{SCHEME}://{peer}").into(),
-        // Each connection is a producer of its own.
+        // Each connection is its own producer.
         next: first_identity(random_producer()),
         max_age,
         state: &state,
@@ -70,20 +70,21 @@ pub(super) async fn serve(
     });
 }
 
-/// A sender, and what came of it.
+/// A sender, and the state of its connection.
 struct Sender<'a> {
     records: TcpStream,
     registry: Option<TcpStream>,
     stream: KiekerStream,
     buffer: BytesMut,
     registry_buffer: BytesMut,
-    /// With fewer bytes in the buffer there is no item; 0 while a record waits for its strings.
+    /// The number of bytes in the buffer below which there is no item; 0 while a record waits for
+    /// its strings.
     needed: usize,
-    /// With fewer bytes in the buffer of strings there is none.
+    /// The number of bytes in the buffer of strings below which there is no string.
     registry_needed: usize,
-    /// When the chunk that is being filled goes to the owner at the latest.
+    /// The latest time at which the chunk that is being filled goes to the owner.
     due: Option<Instant>,
-    /// The memory that is charged.
+    /// The memory that was charged for this sender.
     charged: usize,
     endpoint: Arc<str>,
     /// The identity of the next chunk.
@@ -93,7 +94,7 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Reads until the sender ends. What is complete goes to the owner, whatever comes after it.
+    /// Reads until the sender ends. Complete items go to the owner, whatever comes after them.
     async fn run(&mut self) -> Result<(), Box<str>> {
         let result = self.read().await;
         self.hand_over().await;
@@ -137,7 +138,7 @@ impl Sender<'_> {
             let (taken, step) = self.stream.cut(&self.buffer);
             self.buffer.advance(taken);
             match step.map_err(|error| error.to_string())? {
-                // No record is later than the end of time.
+                // `Later` does not occur: no record is later than the end of time.
                 StreamStep::Full | StreamStep::Later(_) => self.hand_over().await,
                 StreamStep::More(needed) => {
                     self.needed = needed;
@@ -155,7 +156,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// Takes the strings of the connection for strings; `read` is the number of bytes that came.
+    /// Takes the strings of the second connection; `read` is the number of bytes that came.
     fn register(&mut self, read: usize) -> Result<(), Box<str>> {
         if read == 0 {
             self.registry = None;
@@ -173,7 +174,7 @@ impl Sender<'_> {
         Ok(())
     }
 
-    /// The sender sends nothing more.
+    /// Returns an error if the sender ended within an item.
     fn ended(&self) -> Result<(), Box<str>> {
         let left = self.buffer.len();
         if left == 0 {
@@ -187,7 +188,7 @@ impl Sender<'_> {
         Err(reason.into())
     }
 
-    /// Gives the chunk so far to the owner.
+    /// Passes the chunk so far to the owner.
     async fn hand_over(&mut self) {
         self.due = None;
         let Some(chunk) = self.stream.take_chunk() else {
@@ -197,7 +198,7 @@ impl Sender<'_> {
         self.state.push(bytes, meta, &self.endpoint).await;
     }
 
-    /// Counts the memory that this sender takes, and refuses it if all of them take too much.
+    /// Charges the memory of this sender. Returns an error if all senders together take too much.
     fn charge(&mut self) -> Result<(), Box<str>> {
         let buffers = self.buffer.len().saturating_add(self.registry_buffer.len());
         let now = self.stream.memory().saturating_add(buffers);
@@ -213,7 +214,7 @@ impl Sender<'_> {
     }
 }
 
-/// Reads what comes over the connection of the strings; never ends where there is none.
+/// Reads from the connection of the strings. Never ends if there is no such connection.
 async fn read_strings(registry: &mut Option<TcpStream>, buffer: &mut BytesMut) -> usize {
     let Some(registry) = registry else {
         return std::future::pending().await;

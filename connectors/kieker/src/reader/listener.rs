@@ -1,4 +1,4 @@
-//! From listening sockets to senders with one or two connections.
+//! Accepts connections, and joins the two connections of a sender.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use super::state::ReaderState;
 use crate::SCHEME;
 use crate::config::KiekerTcpConfig;
 
-/// The pause after the operating system could not accept a connection, for lack of files say.
+/// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// How long one of a sender's two connections waits for the other.
 const PAIRING: Duration = Duration::from_secs(10);
 
-/// After how much silence the operating system asks whether the sender's machine is still there.
+/// The silence after which the operating system checks whether the sender's machine still exists.
 const KEEPALIVE: Duration = Duration::from_secs(60);
 
 /// One of a sender's two connections, which waits for the other.
@@ -53,7 +53,7 @@ pub(super) async fn listen(
     let mut halves: Vec<Half> = Vec::new();
     loop {
         let (accepted, is_registry) = tokio::select! {
-            // Its sender lives as long as the reader; both mean the end.
+            // A change and the end of the channel both mean that the reader stops.
             _ = stop.changed() => break,
             Some(_) = connections.join_next() => continue,
             accepted = listener.accept() => (accepted, false),
@@ -75,7 +75,7 @@ pub(super) async fn listen(
             continue;
         }
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
-        // Without it a sender whose machine is lost only stays in the count of connections.
+        // If this fails, a sender whose machine is lost only stays in the count of connections.
         SockRef::from(&stream).set_tcp_keepalive(&keepalive).ok();
         let half = Half {
             stream,
@@ -101,14 +101,14 @@ pub(super) async fn listen(
     }
 }
 
-/// The next connection of the second port; `None` where there is none.
+/// Accepts the next connection of the second port; `None` if there is no second port.
 async fn accept(
     listener: Option<&tokio::net::TcpListener>,
 ) -> Option<std::io::Result<(TcpStream, SocketAddr)>> {
     Some(listener?.accept().await)
 }
 
-/// The report of a connection for which there was no second one.
+/// Returns the report of a connection for which no second connection came.
 fn unpaired(half: &Half) -> Damaged {
     let port = if half.is_registry {
         "port of strings"
@@ -131,8 +131,8 @@ fn unpaired(half: &Half) -> Damaged {
     }
 }
 
-/// Joins a connection with the oldest one of the same host that came over the other port. The
-/// first of the result carries records. Without such a connection this one waits.
+/// Joins a connection with the oldest connection of the same host that came to the other port. The
+/// first one of the result carries records. Without such a connection this one waits.
 fn pair(halves: &mut Vec<Half>, half: Half) -> Option<(Half, Half)> {
     let fits = |it: &Half| it.is_registry != half.is_registry && it.peer.ip() == half.peer.ip();
     let Some(place) = halves.iter().position(fits) else {

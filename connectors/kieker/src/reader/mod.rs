@@ -27,10 +27,10 @@ use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;
 
-/// Listens, and makes chunks of the records that many senders of Kieker send.
+/// Listens, and makes chunks of the records of many senders of Kieker.
 ///
-/// One thread serves all connections. Senders are held back by TCP while the chunks that wait for
-/// the owner, or for its verdict, take all the memory there is.
+/// One thread serves all connections. While chunks that wait for the owner or for its verdict take
+/// all the memory, TCP holds the senders back.
 #[derive(Debug)]
 pub struct KiekerTcpReader {
     endpoint: Box<str>,
@@ -39,7 +39,7 @@ pub struct KiekerTcpReader {
     capability: ReaderCapability,
     state: Arc<ReaderState>,
     events: Receiver<Event>,
-    /// Received and not handed out. Chunks that were given back come first.
+    /// Chunks that were received and not handed out. Chunks that were given back come first.
     ready: VecDeque<Pending>,
     handed_out: HashMap<Token, Pending>,
     demand: usize,
@@ -53,8 +53,8 @@ impl KiekerTcpReader {
     ///
     /// # Errors
     ///
-    /// An address is taken, or not one of this machine: trying again may help. The schema cannot be
-    /// read: the error is final.
+    /// An address is taken, or does not belong to this machine; trying again may help. Or the
+    /// schema cannot be read, which is final.
     pub fn bind(config: KiekerTcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
         let fail = |error| Failure::of_io("listen at", &error).at(&endpoint);
@@ -105,22 +105,23 @@ impl KiekerTcpReader {
         })
     }
 
-    /// The address on which it listens, with the port that the operating system chose for 0.
+    /// Returns the address at which the reader listens. For port 0 it has the port that the
+    /// operating system chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The address on which it listens for strings, if senders have two sockets.
+    /// Returns the address at which the reader listens for strings, if senders have two sockets.
     pub fn registry_addr(&self) -> Option<SocketAddr> {
         self.registry_address
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> ReaderStats {
         self.state.stats()
     }
 
-    /// Hands out the oldest chunk, as far as the demand goes.
+    /// Hands out the oldest chunk, if the demand allows it.
     fn hand_out(&mut self) -> Option<Delivery> {
         if self.handed_out.len() >= self.demand {
             return None;
@@ -183,7 +184,7 @@ impl ChunkReader for KiekerTcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A listener cannot know whether records are on their way.
+        // A listener cannot know whether records are in flight.
         (self.state.stats().connections == 0).then_some("sender")
     }
 

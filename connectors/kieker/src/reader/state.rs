@@ -1,4 +1,4 @@
-//! What the thread that serves the connections shares with the owner of the reader.
+//! The state that the thread that serves the connections shares with the owner of the reader.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
@@ -11,11 +11,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::KiekerTcpConfig;
 
-/// How many reports of damage or failure wait for the owner; more are only counted.
+/// The most reports of damage or failure that wait for the owner; more are only counted.
 const MAX_REPORTS: usize = 16;
 
-/// The memory that strings and incomplete items of all connections may take, in bytes. The
-/// connection that goes beyond is closed.
+/// The memory that strings and incomplete items of all connections may take, in bytes. A connection
+/// that exceeds it is closed.
 pub(super) const MAX_CONNECTION_MEMORY: usize = 512 << 20;
 
 /// The unit of the memory for chunks, in bytes.
@@ -27,21 +27,21 @@ const STEP_BYTES: usize = 256;
 pub struct ReaderStats {
     /// Senders that sent something.
     pub connections: u64,
-    /// Connections that were closed because of what they sent, or that ended within an item.
+    /// Connections that were closed because of their bytes, or that ended within an item.
     pub damaged: u64,
-    /// Of those, how many were only counted, since too many came at a time.
+    /// Damaged connections that were only counted, because too many came at a time.
     pub damaged_untold: u64,
     /// Connections that were closed at once because there were too many.
     pub connections_turned_away: u64,
     /// Chunks that were made.
     pub chunks: u64,
-    /// Records in them.
+    /// Records in these chunks.
     pub records: u64,
-    /// Bytes that came.
+    /// Bytes that were received.
     pub bytes: u64,
 }
 
-/// What happened at a connection.
+/// An event of a connection.
 pub(super) enum Event {
     Chunk(Pending),
     /// Damage or a failure, and its place among the reports that may wait.
@@ -54,7 +54,7 @@ pub(super) enum Event {
 /// A chunk that is not settled.
 #[derive(Debug)]
 pub(super) struct Pending {
-    /// Chunks are handed out in this order.
+    /// The order in which chunks are handed out.
     pub(super) arrival: u64,
     pub(super) redelivered: bool,
     bytes: Bytes,
@@ -77,7 +77,7 @@ impl Pending {
     }
 }
 
-/// What the thread that serves the connections shares with the owner of the reader.
+/// The state that the thread that serves the connections shares with the owner of the reader.
 #[derive(Debug)]
 pub(super) struct ReaderState {
     /// The types that senders may name.
@@ -114,7 +114,7 @@ impl ReaderState {
         }
     }
 
-    /// Hands a chunk to the owner, as soon as there is memory for it; first come, first served.
+    /// Passes a chunk to the owner as soon as there is memory for it; first come, first served.
     pub(super) async fn push(&self, bytes: Vec<u8>, meta: ChunkMeta, endpoint: &Arc<str>) {
         // A chunk that is larger than all of the memory takes all of it.
         let steps = u32::try_from(bytes.len().div_ceil(STEP_BYTES)).unwrap_or(u32::MAX);
@@ -139,7 +139,7 @@ impl ReaderState {
         self.send(Event::Chunk(pending));
     }
 
-    /// Reports a connection that was closed for what it sent, or ended within an item.
+    /// Reports a connection that was closed because of its bytes, or that ended within an item.
     pub(super) fn push_damaged(&self, damaged: Damaged) {
         let permit = Arc::clone(&self.reports).try_acquire_owned();
         self.count(|stats| {
@@ -152,7 +152,7 @@ impl ReaderState {
         }
     }
 
-    /// Reports a failure that concerns no connection.
+    /// Reports a failure that belongs to no connection.
     pub(super) fn push_failure(&self, failure: Failure) {
         if let Ok(_place) = Arc::clone(&self.reports).try_acquire_owned() {
             let report = Err(failure);
@@ -161,11 +161,12 @@ impl ReaderState {
     }
 
     fn send(&self, event: Event) {
-        // Without an owner nobody needs it.
+        // Without an owner the event is not needed.
         drop(self.events.send(event));
     }
 
-    /// Charges what a connection keeps; whether all connections together keep no more than they may.
+    /// Charges the memory of a connection. Returns whether all connections together stay within the
+    /// limit.
     pub(super) fn charge(&self, before: usize, now: usize) -> bool {
         let memory = &self.connection_memory;
         memory.fetch_add(now, Ordering::Relaxed);

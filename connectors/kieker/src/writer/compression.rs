@@ -1,4 +1,4 @@
-//! Complete files of a log, compressed as Kieker's reader expects them by name.
+//! Complete files of a log, compressed as Kieker's reader expects them by their names.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -11,7 +11,7 @@ use lzma_rust2::{XzOptions, XzWriter};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-/// How a complete file of a log is compressed.
+/// The compression of a complete file of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogCompression {
     /// Kieker's `BZip2CompressionFilter`.
@@ -20,7 +20,7 @@ pub enum LogCompression {
     Deflate,
     /// Kieker's `GZipCompressionFilter`.
     Gzip,
-    /// Not at all: Kieker's `NoneCompressionFilter`.
+    /// No compression: Kieker's `NoneCompressionFilter`.
     None,
     /// Kieker's `XZCompressionFilter`.
     Xz,
@@ -28,7 +28,7 @@ pub enum LogCompression {
     Zip,
 }
 
-/// The preset of xz. Kieker's is 9, which takes hundreds of megabytes of memory.
+/// The preset of xz. Kieker uses 9, which takes hundreds of megabytes of memory.
 const XZ_PRESET: u32 = 6;
 
 impl LogCompression {
@@ -42,10 +42,10 @@ impl LogCompression {
         ("zip", Self::Zip),
     ];
 
-    /// The extension after that of the format (`FSUtil.java`); empty for none.
+    /// Returns the extension after the extension of the format (`FSUtil.java`); empty for none.
     ///
-    /// Kieker's reader takes `.dat.gz` apart. Its writers leave `.dat` out and call bzip2 `.gz`, so
-    /// that it cannot read their files.
+    /// Kieker's reader expects `.dat.gz`. Its writers leave `.dat` out and call bzip2 `.gz`, so
+    /// that the reader cannot read their files.
     const fn extension(self) -> &'static str {
         match self {
             Self::Bzip2 => "bz2",
@@ -59,13 +59,13 @@ impl LogCompression {
 
     /// Replaces a complete file by a compressed one beside it.
     ///
-    /// The plain file is removed last. After a crash in between both are there.
+    /// The plain file is removed last. After a crash in between, both files exist.
     pub(super) fn apply(self, plain: &Path) -> io::Result<()> {
         if self == Self::None {
             return Ok(());
         }
         let whole = plain.with_added_extension(self.extension());
-        // Kieker's reader takes no file that ends so.
+        // Kieker's reader ignores a file with this ending.
         let part = whole.with_added_extension("tmp");
         let compressed = self.compress(plain, &part);
         if let Err(error) = compressed.and_then(|()| fs::rename(&part, &whole)) {

@@ -1,4 +1,4 @@
-//! Records into a folder as Kieker's `FileWriter` leaves it.
+//! Writes records into a folder, in the form that Kieker's `FileWriter` leaves.
 //!
 //! ```text
 //! DIR/kieker-20261125-030000-1234567890-UTC-HOST-KIEKER/
@@ -7,10 +7,10 @@
 //!     kieker-20261125-030102456-UTC-002-Baler.dat
 //! ```
 //!
-//! A name in place of a number at the end says that the map has escapes, as it did up to 1.12: this
-//! crate's reader then undoes them. Kieker's readers always do.
+//! A name instead of a number at the end means that the map has escapes, as in Kieker up to 1.12.
+//! This crate's reader then undoes them; Kieker's readers always do.
 //!
-//! Each opening makes a folder of its own, whose strings are numbered anew.
+//! Each opening makes its own folder, whose strings are numbered from the start.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
@@ -66,7 +66,7 @@ impl BlockingMedium for KiekerLogWriterConfig {
 
     fn capability(&self) -> Capability {
         let mut capability = Capability::new(LOG_SCHEME, Order::PerLane, Durability::Process);
-        // The records come back, but in chunks of the reader's own.
+        // The records come back, but in the reader's own chunks.
         capability.readable = false;
         self.window.apply(&mut capability);
         capability
@@ -148,7 +148,7 @@ impl LogOutput {
         Ok(())
     }
 
-    /// Writes the encoded records: strings first, so that no record is without them.
+    /// Writes the encoded records. Writes the strings first, so that no record lacks its strings.
     fn append(&mut self, entries: usize) -> io::Result<()> {
         let bytes = u64::try_from(self.records.len()).unwrap_or(u64::MAX);
         let is_full = |open: &OpenFile| {
@@ -165,7 +165,7 @@ impl LogOutput {
             none => none.insert(begin_file(&self.config, &self.folder, &mut self.counter)?),
         };
         if let Err(error) = open.file.write_all(&self.records) {
-            // The chunk comes again, into another folder.
+            // The chunk is written again, into another folder.
             open.file.set_len(open.bytes).ok();
             return Err(error);
         }
@@ -196,7 +196,7 @@ impl LogEncoder {
     fn has_room_for(&self, batch: &RecordBatch) -> bool {
         match self {
             Self::Binary(encoder) => encoder.has_room_for(batch),
-            // The map has the names of classes alone.
+            // The map has only the names of classes.
             Self::Text(_) => true,
         }
     }
@@ -241,12 +241,13 @@ fn push_entry(id: impl std::fmt::Display, text: &str, map: &mut String) {
     map.push('\n');
 }
 
-/// Makes the folder of a log with its map, named as by `KiekerLogFolder.java`.
+/// Makes the folder of a log with its map. The name follows `KiekerLogFolder.java`.
 fn begin_folder(config: &KiekerLogWriterConfig) -> io::Result<(PathBuf, File)> {
     fs::create_dir_all(&config.parent)?;
     let now = DateTime::<Utc>::from(SystemTime::now());
     let time = now.format("%Y%m%d-%H%M%S");
-    // Kieker puts the time since the start of the machine here. It tells folders of a second apart.
+    // Kieker puts the time since the start of the machine here. It distinguishes folders of the
+    // same second.
     let mut number = unix_nanos() % 10_000_000_000_000;
     let folder = loop {
         let (host, name) = (&config.hostname, &config.name);
@@ -262,7 +263,8 @@ fn begin_folder(config: &KiekerLogWriterConfig) -> io::Result<(PathBuf, File)> {
     Ok((folder, map))
 }
 
-/// Makes the next file of a folder, named as by `RotatingLogFilePoolHandler.java` and a name.
+/// Makes the next file of a folder. The name follows `RotatingLogFilePoolHandler.java` and ends in
+/// a name.
 fn begin_file(
     config: &KiekerLogWriterConfig,
     folder: &Path,

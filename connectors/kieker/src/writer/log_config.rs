@@ -1,4 +1,4 @@
-//! The folder of a log that is written, and the form of its files.
+//! The settings of a log that is written: its folder and the form of its files.
 
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
@@ -14,33 +14,33 @@ use crate::LOG_SCHEME;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KiekerLogWriterConfig {
-    /// Where a folder is made for each log (Kieker's `customStoragePath`).
+    /// The folder in which each log gets a folder (Kieker's `customStoragePath`).
     pub parent: PathBuf,
-    /// What a file is. Default text, as in Kieker.
+    /// The format of the files. Default text, as in Kieker.
     pub format: LogFormat,
-    /// How a complete file is compressed. Default not at all, as in Kieker.
+    /// The compression of complete files. Default none, as in Kieker.
     pub compression: LogCompression,
-    /// How many records a file has at most, unless one chunk has more. Default 25,000, as Kieker's
+    /// The most records of a file, unless one chunk has more. Default 25,000, as Kieker's
     /// `maxEntriesInFile`.
     pub max_entries: NonZeroUsize,
-    /// How many bytes a file has at most before it is compressed, unless one chunk has more.
-    /// Default none, as Kieker's `maxLogSize`.
+    /// The most bytes of a file before it is compressed, unless one chunk has more. Default none,
+    /// as Kieker's `maxLogSize`.
     pub max_bytes: Option<NonZeroU64>,
-    /// Whether a record without a logging timestamp gets the time of writing. Default true:
-    /// Kieker's trace analysis needs them.
+    /// Whether a record without a logging timestamp gets the time of writing. Default true, because
+    /// Kieker's trace analysis needs timestamps.
     pub set_timestamps: bool,
     /// The host in the name of the folder. Default empty, as Kieker's `hostname`.
     pub hostname: Box<str>,
     /// The controller in the name of the folder. Default `KIEKER`, as Kieker's `name`.
     pub name: Box<str>,
-    /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
+    /// The limits of unconfirmed chunks. Default 64 chunks and 64 MiB.
     pub window: WindowLimits,
     /// An `.irl` file, or a folder of them, with record types that the reader has beside Kieker's
     /// own. Default none.
     pub schema: Option<PathBuf>,
 }
 
-/// What a file of a log is.
+/// The format of a log's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
     /// Kieker's `BinaryLogStreamHandler`.
@@ -50,7 +50,7 @@ pub enum LogFormat {
 }
 
 impl LogFormat {
-    /// The extension of a file without compression, with its dot.
+    /// Returns the extension of a file without compression, with its dot.
     pub(super) const fn extension(self) -> &'static str {
         match self {
             Self::Binary => ".bin",
@@ -60,7 +60,7 @@ impl LogFormat {
 }
 
 impl KiekerLogWriterConfig {
-    /// Logs in this folder, and Kieker's defaults.
+    /// Returns Kieker's defaults for logs in this folder.
     pub fn new(parent: impl Into<PathBuf>) -> Self {
         Self {
             parent: parent.into(),
@@ -76,7 +76,7 @@ impl KiekerLogWriterConfig {
         }
     }
 
-    /// The settings in `kieker-log:DIR?setting=value&…`; README.md lists them.
+    /// Reads the settings from `kieker-log:DIR?setting=value&…`; README.md lists them.
     ///
     /// # Errors
     ///
@@ -112,7 +112,7 @@ impl KiekerLogWriterConfig {
     }
 }
 
-/// The endpoint, as a URI without settings.
+/// Shows the endpoint as a URI without settings.
 impl fmt::Display for KiekerLogWriterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{LOG_SCHEME}:{}", self.parent.display())

@@ -21,17 +21,17 @@ pub use tcp_config::KiekerTcpWriterConfig;
 
 /// Sends records to Kieker's TCP source, over one socket.
 ///
-/// It decodes chunks of any container. A chunk with a record that Kieker cannot read is refused as a
-/// whole, finally.
+/// It decodes chunks of any container. A chunk with a record that Kieker cannot read is refused as
+/// a whole and for good.
 pub type KiekerTcpWriter = ThreadWriter<KiekerTcpWriterConfig>;
 
 /// Writes records into folders of text or binary logs, as [`KiekerTcpWriter`] sends them.
 pub type KiekerLogWriter = ThreadWriter<KiekerLogWriterConfig>;
 
-/// Decodes a chunk, and refuses record types that its reader would not know.
+/// Decodes a chunk, and refuses record types that the chunk's reader would not know.
 ///
-/// Kieker's readers give up the connection or the file at the first record of a class that they do
-/// not have: nothing says where the next record begins.
+/// Kieker's readers cannot find the end of a record of an unknown class. So they give up the
+/// connection or the file at the first such record.
 fn fitting(
     decoder: &mut ChunkDecoder,
     catalog: &Catalog,
@@ -63,7 +63,7 @@ fn fitting(
     }
 }
 
-/// Whether two types are one in Kieker's formats, which know no roles.
+/// Whether two types are the same in Kieker's formats, which have no roles.
 fn is_same(known: &Schema, schema: &Schema) -> bool {
     let fields = |schema: &Schema| {
         let fields = schema.fields().iter();

@@ -1,4 +1,4 @@
-//! From the thread of a writer to its medium: chunks are decoded, and their records are written.
+//! Decodes chunks on the thread of a writer, and writes their records to its medium.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,29 +10,29 @@ use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportErro
 
 use super::fitting;
 
-/// An open connection or folder that takes records. Its calls block.
+/// An open connection or folder that accepts records. Its calls block.
 pub trait RecordOutput {
-    /// Writes the records of a chunk; with `Ok` the operating system has all of them.
+    /// Writes the records of a chunk. After `Ok` the operating system has all of them.
     ///
     /// # Errors
     ///
     /// [`WriteError`]. Nothing of a refused batch was written.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError>;
 
-    /// Ends it after the last chunk.
+    /// Ends the output after the last chunk.
     ///
     /// # Errors
     ///
-    /// What was written may not have got there.
+    /// Written records may not have arrived.
     fn finish(self) -> Result<(), Failure>;
 }
 
-/// Why a chunk was not written.
+/// The reason why a chunk was not written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The medium is gone.
+    /// The medium is broken.
     Broken(Failure),
-    /// The medium never takes this chunk.
+    /// The medium never accepts this chunk.
     Refused(Box<str>),
 }
 
@@ -42,17 +42,17 @@ impl From<EncodeError> for WriteError {
     }
 }
 
-/// Counts since the writer was made, over all its reopenings.
+/// Counts since the writer was created, over all its reopenings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterCounts {
     /// Chunks that were written.
     pub chunks: u64,
-    /// Records in them, as the chunks' owner says.
+    /// Records in these chunks, as the owner of the chunks stated.
     pub records: u64,
-    /// Chunks that were refused, since Kieker could not read a record in them.
+    /// Chunks that were refused because Kieker could not read one of their records.
     pub refused_chunks: u64,
-    /// Records in them.
+    /// Records in these chunks.
     pub refused_records: u64,
 }
 
@@ -67,8 +67,8 @@ pub struct ChunkOutput<O> {
 }
 
 impl<O: RecordOutput> ChunkOutput<O> {
-    /// Reads the record types of `schema`, the file or folder beside Kieker's own ones; opens the
-    /// output after that.
+    /// Reads the record types of `schema`, a file or folder with types beside Kieker's own. Then
+    /// opens the output.
     pub(super) fn open(
         endpoint: String,
         schema: Option<&Path>,

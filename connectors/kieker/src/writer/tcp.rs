@@ -1,6 +1,6 @@
-//! Records over one socket, as Kieker's `SingleSocketTcpWriter` sends them.
+//! Sends records over one socket, as Kieker's `SingleSocketTcpWriter` does.
 //!
-//! Of each chunk the new strings go first, and then the records.
+//! The new strings of a chunk go first, and then its records.
 
 use std::io::{self, ErrorKind};
 use std::mem::MaybeUninit;
@@ -41,7 +41,7 @@ impl BlockingMedium for KiekerTcpWriterConfig {
 
     fn capability(&self) -> Capability {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::None);
-        // The records come back, but in chunks of the reader's own.
+        // The records come back, but in the reader's own chunks.
         capability.readable = false;
         self.window.apply(&mut capability);
         capability
@@ -82,7 +82,7 @@ impl RecordOutput for TcpOutput {
         let writing = async {
             tokio::select! {
                 written = send(stream, parts) => written,
-                // The owner gave up; it knows that the chunk is not confirmed.
+                // The owner gave up, and knows that the chunk is not confirmed.
                 _ = self.interrupt.wait_for(|it| *it) => Err(ErrorKind::Interrupted.into()),
             }
         };
@@ -170,7 +170,7 @@ async fn send(stream: &mut TcpStream, parts: [&Vec<u8>; 2]) -> io::Result<()> {
 
 /// Asks the operating system whether the reader has closed the connection.
 ///
-/// The first write after that would succeed, and its bytes be lost.
+/// Otherwise the first write after the close would succeed, and its bytes would be lost.
 fn check_open(stream: &TcpStream) -> io::Result<()> {
     let mut answer = [MaybeUninit::uninit(); 64];
     loop {
@@ -180,7 +180,7 @@ fn check_open(stream: &TcpStream) -> io::Result<()> {
                 let closed = "the reader closed the connection";
                 return Err(io::Error::new(ErrorKind::ConnectionReset, closed));
             }
-            // A reader of Kieker's streams says nothing.
+            // A reader of Kieker's streams sends nothing.
             Ok(_) => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
             Err(error) => return Err(error),

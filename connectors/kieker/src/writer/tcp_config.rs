@@ -1,4 +1,4 @@
-//! The socket to which records go.
+//! The settings of a socket to which records go.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -15,9 +15,9 @@ use crate::SCHEME;
 #[non_exhaustive]
 pub struct KiekerTcpWriterConfig {
     pub(crate) host: Host,
-    /// How long connecting may take. Default 10 s.
+    /// The time limit of connecting. Default 10 s.
     pub connect_timeout: Duration,
-    /// How much may be unconfirmed. Default 64 chunks and 64 MiB.
+    /// The limits of unconfirmed chunks. Default 64 chunks and 64 MiB.
     pub window: WindowLimits,
     /// An `.irl` file, or a folder of them, with record types that the reader has beside Kieker's
     /// own. Default none.
@@ -25,7 +25,7 @@ pub struct KiekerTcpWriterConfig {
 }
 
 impl KiekerTcpWriterConfig {
-    /// This host and port, and defaults.
+    /// Returns the defaults for this host and port.
     pub fn new(host: impl Into<Box<str>>, port: u16) -> Self {
         Self {
             host: Host {
@@ -38,7 +38,7 @@ impl KiekerTcpWriterConfig {
         }
     }
 
-    /// The settings in `kieker+tcp://host:port?setting=value&…`; README.md lists them.
+    /// Reads the settings from `kieker+tcp://host:port?setting=value&…`; README.md lists them.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl KiekerTcpWriterConfig {
     }
 }
 
-/// The endpoint, as a URI without settings.
+/// Shows the endpoint as a URI without settings.
 impl fmt::Display for KiekerTcpWriterConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{SCHEME}://{}", self.host)

@@ -1,4 +1,4 @@
-//! Records as lines of a text log.
+//! Writes records as lines of a text log.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -14,12 +14,12 @@ pub(super) struct TextEncoder {
 }
 
 impl TextEncoder {
-    /// Appends the records of a batch to `out`, and calls `register` with id and name of each class
-    /// that is new.
+    /// Appends the records of a batch to `out`, and calls `register` with the id and name of each
+    /// new class.
     ///
     /// # Errors
     ///
-    /// A value has no text that Kieker reads. `out` is then of no use.
+    /// A value has no text that Kieker reads. Then `out` must not be used.
     pub(super) fn encode(
         &mut self,
         batch: &RecordBatch,
@@ -66,7 +66,7 @@ impl TextEncoder {
     }
 }
 
-/// Appends a value after a semicolon, or returns what it is that has no text.
+/// Appends a value after a semicolon. Returns the kind of a value that has no text.
 fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<(), &'static str> {
     out.push(';');
     match value {
@@ -90,7 +90,7 @@ fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<(), &'static str>
 /// Appends a string so that it stays one field of one line.
 ///
 /// Kieker's reader takes the character after a backslash as it is, and keeps the backslash. So a
-/// backslash is doubled only where it would hide a separator.
+/// backslash is doubled only if it would hide a separator.
 fn push_string(value: &str, out: &mut String) {
     let mut chars = value.chars().peekable();
     while let Some(char) = chars.next() {
@@ -100,7 +100,8 @@ fn push_string(value: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\\' => {
                 out.push('\\');
-                // The next character belongs to this backslash, unless there is none that may.
+                // The next character belongs to this backslash, if there is one and it is no
+                // separator.
                 match chars.peek().copied() {
                     None | Some(';' | '\r' | '\n') => out.push('\\'),
                     Some(next) => {
@@ -114,8 +115,8 @@ fn push_string(value: &str, out: &mut String) {
     }
 }
 
-/// Appends a number as `Double.toString` and `Float.toString` write it; `shortest` is the shortest
-/// text of it, in Rust's scientific notation.
+/// Appends a number as `Double.toString` and `Float.toString` write it. `shortest` is its shortest
+/// text in Rust's scientific notation.
 fn push_float(value: f64, shortest: &str, out: &mut String) {
     if !value.is_finite() {
         out.push_str(match value {
@@ -126,7 +127,7 @@ fn push_float(value: f64, shortest: &str, out: &mut String) {
         return;
     }
     let magnitude = value.abs();
-    // Java uses plain notation from 0.001 up to, and without, 10,000,000.
+    // Java uses plain notation from 0.001 up to, but not including, 10,000,000.
     if magnitude == 0.0 || (1e-3..1e7).contains(&magnitude) {
         push_plain(shortest, out);
         return;
@@ -158,7 +159,7 @@ fn push_plain(shortest: &str, out: &mut String) {
     push(out, format_args!("{whole}{zeros}.{fraction}"));
 }
 
-/// Appends text. A string takes everything.
+/// Appends text. Writing to a string cannot fail.
 fn push(out: &mut String, text: std::fmt::Arguments<'_>) {
     out.write_fmt(text).ok();
 }

@@ -1,4 +1,4 @@
-//! Senders that send what cannot be, beside a live one.
+//! Senders of impossible bytes, beside a live sender.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use crate::support::{EMPTY, Heard, connect, reader, record, registered, registra
 const LIST: &str = "kieker.common.record.remotecontrol.UpdateParameterEvent";
 const META: &str = "kieker.common.record.misc.KiekerMetadataRecord";
 
-/// A name, what is sent, and a part of the message.
+/// A name, the bytes that are sent, and a part of the message.
 fn attacks() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let after =
         |class: &str, bytes: &[u8]| [registered(0, class), record(0, 1), bytes.to_vec()].concat();

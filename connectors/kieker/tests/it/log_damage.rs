@@ -131,7 +131,7 @@ fn a_record_that_is_too_long_is_passed_over() {
     );
 }
 
-/// What each program of compression makes of some bytes.
+/// Returns the bytes as each compression program writes them.
 fn compressed(bytes: &[u8]) -> [(&'static str, Vec<u8>); 4] {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(bytes).unwrap();

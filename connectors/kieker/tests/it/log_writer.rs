@@ -259,7 +259,7 @@ fn strings_back(parent: &Path) -> Vec<String> {
 
 #[test]
 fn strings_with_separators_and_backslashes_come_back_as_kieker_reads_them() {
-    // A string, and what Kieker's reader of text makes of what was written.
+    // A string, and the string that Kieker's reader of text makes of the written one.
     let strings = [
         ("plain", "plain"),
         ("a;b", "a\\;b"),

@@ -55,7 +55,7 @@ impl LogContent {
         content.records
     }
 
-    /// What is said of the damage, without the folder.
+    /// Returns the text of the damage, without the folder.
     pub(crate) fn reasons(&self) -> Vec<String> {
         let reasons = self.damaged.iter().map(|it| &it.reason);
         reasons
@@ -168,7 +168,7 @@ fn a_backslash_before_a_semicolon_means_itself_unless_the_record_is_then_wrong()
     let class = "kieker.common.record.remotecontrol.ActivationParameterEvent";
     let map = format!("$0={class}\n");
     let read = |log: &str| LogContent::of(folder(&map, log.as_bytes()).path());
-    // As Kieker's writer writes a backslash at the end of a string.
+    // This is how Kieker's writer writes a backslash at the end of a string.
     let content = read("$0;1;C:\\dir\\;n\\;1;x\\;\n$0;1;a\\;n;0\n");
     assert_eq!(content.records.len(), 1, "{:?}", content.reasons());
     let content = read("$0;1;C:\\dir\\;n\\;1;x\\\n");
@@ -178,13 +178,13 @@ fn a_backslash_before_a_semicolon_means_itself_unless_the_record_is_then_wrong()
         (&fields["name"], &fields["values"]),
         (&json!("n\\"), &json!(["x\\"]))
     );
-    // As Kieker's reader reads it.
+    // This is how Kieker's reader reads it.
     let content = read("$0;1;a\\;b\\\\;n\\;m;2;\\;;c\\\\\\;d\n");
     let fields = &content.records[0]["fields"];
     assert_eq!(fields["pattern"], "a\\;b\\\\");
     assert_eq!(fields["name"], "n\\;m");
     assert_eq!(fields["values"], json!(["\\;", "c\\\\\\;d"]));
-    // Neither way: the place is that of the first.
+    // Neither way works: the place is that of the first problem.
     let content = read("$0;1;a\\;n;x;y\n");
     let reason = "kieker-1.dat:1:11: field values: \"x\" is not a number of type u32";
     assert_eq!(content.reasons(), [reason]);

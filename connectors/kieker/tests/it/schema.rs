@@ -31,7 +31,7 @@ fn kiekers_files() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/irl")
 }
 
-/// The `.irl` files of a folder and those in it: name and text.
+/// The `.irl` files of a folder and of its sub-folders: name and text.
 fn texts(folder: &Path) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -70,7 +70,7 @@ fn kiekers_own_files_describe_its_types() {
     }
 }
 
-/// A file with a type of one's own, and records of it among others.
+/// A file with an own type, and records of this type among others.
 fn own(folder: &Path) -> (PathBuf, RecordBatch) {
     let path = folder.join("own.irl");
     fs::write(&path, OWN).unwrap();

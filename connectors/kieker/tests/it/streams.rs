@@ -1,4 +1,4 @@
-//! What Kieker's own writers sent, against the records beside it.
+//! The bytes that Kieker's own writers sent, against the records beside them.
 
 use std::collections::{HashMap, HashSet};
 use std::io::Write as _;
@@ -169,7 +169,7 @@ fn characters_of_two_units_and_ids_with_gaps_are_read() {
         stream.extend(record(70_000, -1));
         stream.extend(i32::MAX.to_be_bytes());
         stream.extend(5_i64.to_be_bytes());
-        // The id is given anew, within one chunk.
+        // The id gets another string, within one chunk.
         stream.extend(registered(i32::MAX, "later"));
         stream.extend(record(70_000, 9));
         stream.extend(i32::MAX.to_be_bytes());

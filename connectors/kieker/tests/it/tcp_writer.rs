@@ -21,7 +21,7 @@ use crate::chunks::{RealChunks, assert_written, batches, chunk, chunks, soon, wr
 use crate::independent::{class_count, stream_records};
 use crate::support::{EMPTY, Heard, data, expected, reader, send};
 
-/// A socket that takes everything, and what it took, one entry a connection.
+/// A socket that takes everything, and the bytes that it took, one entry a connection.
 fn sink(connections: usize) -> (KiekerTcpWriterConfig, JoinHandle<Vec<Vec<u8>>>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -1,4 +1,4 @@
-//! From the source into the outbox.
+//! Takes chunks from the source into the outbox.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use super::ledger::{InFlight, Ledger};
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step, add, length};
 use crate::RelayError;
 
-/// How many chunks are taken at a time before the outbox has its turn: they share the cost of a
-/// turn, and the first of them waits for the others no longer than it takes to fetch them.
+/// The most chunks that are taken before the outbox is driven. They share the cost of a turn. The
+/// first of them waits only while the others are fetched.
 const BATCH: usize = 32;
 
-/// How long to wait after a failure of the source from which it recovers by itself.
+/// The pause after a failure from which the source recovers by itself.
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 
 impl Relay {
-    /// Takes what the source has, as far as there is room.
+    /// Takes the available chunks of the source, as far as there is room.
     pub(super) fn receive(&mut self, by: Instant) -> Result<Step, RelayError> {
         self.ask();
         let mut until = self.patience(by);
@@ -41,9 +41,9 @@ impl Relay {
                     return Ok(step);
                 }
                 Ok(Received::Idle) => break,
-                // What is in flight of a lane that goes to another reader is settled as its
-                // confirmations come; what is later than the medium waits for goes stale, and
-                // comes again there.
+                // A lane goes to another reader. Its chunks in flight are settled as their
+                // confirmations come. Settlements that are too late for the medium are stale, and
+                // the other reader gets these chunks again.
                 Ok(Received::Assigned { .. } | Received::Revoked { .. }) => continue,
                 Err(error) if error.is_retryable() => {
                     add(&mut self.ledger.counts.source_errors, 1);
@@ -58,7 +58,7 @@ impl Relay {
             if self.demand.paused {
                 break;
             }
-            // The rest of the batch is what is there already.
+            // Do not wait for the rest of the batch.
             until = Instant::now();
         }
         self.pause = match step {
@@ -66,13 +66,13 @@ impl Relay {
             _ => self.pause.saturating_mul(2).min(LONGEST_PAUSE),
         };
         if self.demand.paused && step == Step::Idle {
-            // The source has nothing to give: only the sink can change anything.
+            // The source is paused: only the sink can change anything.
             self.wait(self.until(by.min(Instant::now() + LONGEST_PAUSE)));
         }
         Ok(step)
     }
 
-    /// Notes whether the source owes something.
+    /// Notes whether the relay waits for the source.
     fn look_at_progress(&mut self, received: &Result<Received, TransportError>) {
         let Ledger { reader, counts, .. } = &mut self.ledger;
         let waits_for = || reader.waits_for().filter(|_| !self.demand.paused);
@@ -80,10 +80,10 @@ impl Relay {
         waiting.received(received, waits_for, Instant::now);
     }
 
-    /// Until when to wait for the source.
+    /// Returns the time until which to wait for the source.
     ///
-    /// Nothing wakes a reader that waits when the sink confirms: while it owes confirmations the
-    /// waits are short, and grow while nothing happens.
+    /// A confirmation of the sink does not wake a reader that waits. So the waits are short while
+    /// confirmations are missing, and grow while nothing happens.
     fn patience(&mut self, by: Instant) -> Instant {
         let now = Instant::now();
         self.has_changed = self.has_changed || self.changes.try_recv().is_ok();

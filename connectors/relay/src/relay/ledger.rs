@@ -1,4 +1,4 @@
-//! Deliveries in flight: the fate of a chunk at the sink decides how its delivery is settled.
+//! Deliveries in flight. The fate of a chunk at the sink decides how its delivery is settled.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,14 +9,14 @@ use baler_common::transport::{
 
 use super::{RelayError, RelayStats, add, length};
 
-/// Why a sound chunk is not discarded.
+/// The reason why a sound chunk is not discarded.
 const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";
 
-/// The source, its deliveries in flight, and the counts of the others.
+/// The source, its deliveries in flight, and the counts.
 pub(super) struct Ledger {
     pub(super) reader: Box<dyn ChunkReader>,
     pub(super) quarantine: Option<Box<dyn Quarantine>>,
-    /// By ascending ticket.
+    /// The deliveries in flight, by ascending ticket.
     pub(super) in_flight: VecDeque<InFlight>,
     pub(super) counts: RelayStats,
 }
@@ -30,7 +30,7 @@ pub(super) struct InFlight {
 }
 
 impl Ledger {
-    /// Nothing is in flight yet.
+    /// Creates a ledger with nothing in flight.
     pub(super) fn new(reader: Box<dyn ChunkReader>) -> Self {
         Self {
             reader,
@@ -40,7 +40,7 @@ impl Ledger {
         }
     }
 
-    /// The figures that the ledger keeps.
+    /// Returns the counts of the ledger and the figures of the source.
     pub(super) fn stats(&self) -> RelayStats {
         RelayStats {
             in_flight: u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX),
@@ -49,7 +49,7 @@ impl Ledger {
         }
     }
 
-    /// Settles the delivery of a chunk that has its fate.
+    /// Settles the delivery of a chunk according to its fate.
     pub(super) fn conclude(&mut self, fate: Fate, sink_failed: bool) -> Result<(), RelayError> {
         let Fate { chunk, end } = fate;
         let place = self
@@ -64,7 +64,8 @@ impl Ledger {
                 add(&mut self.counts.forwarded_bytes, length(&chunk.bytes));
                 return self.settle(delivery.token, Verdict::Ack);
             }
-            // On disk it outlives this process, and is sent on by this one or the next.
+            // A chunk on disk survives the end of this process. This process or the next one sends
+            // it on.
             End::Spooled => {
                 add(&mut self.counts.spooled, 1);
                 return self.settle(delivery.token, Verdict::Ack);
@@ -103,8 +104,8 @@ impl Ledger {
         kept.and(settled)
     }
 
-    /// Keeps bytes that cannot be passed on. Without a quarantine a sound chunk cannot be kept, and
-    /// anything else is discarded.
+    /// Keeps bytes that cannot be passed on. Without a quarantine, a sound chunk is an error, and
+    /// other bytes are discarded.
     pub(super) fn keep(&mut self, poison: Poison<'_>) -> Result<(), RelayError> {
         let kept = match &mut self.quarantine {
             Some(quarantine) => quarantine.put_aside(poison),
@@ -126,7 +127,8 @@ impl Ledger {
                 add(&mut self.counts.stale, 1);
                 Ok(())
             }
-            // The delivery comes again, here or elsewhere: a copy, by its identity.
+            // The delivery comes again, here or at another reader. Its identity shows that it is a
+            // copy.
             Err(error) if error.is_retryable() => {
                 add(&mut self.counts.source_errors, 1);
                 Ok(())

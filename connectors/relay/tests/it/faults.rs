@@ -1,4 +1,4 @@
-//! Whatever breaks, and whoever is killed: what was acknowledged at the source is in the sink.
+//! In spite of failures and kills, every chunk that was acknowledged at the source is in the sink.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -14,7 +14,7 @@ use proptest::prelude::*;
 
 use crate::support::{contents, fill, relay, set, soon};
 
-/// What happens between two steps of the relay.
+/// An event between two steps of the relay.
 #[derive(Debug, Clone)]
 enum Event {
     BreakSink,
@@ -40,7 +40,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// What was put aside.
+/// The chunks that were put aside.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<BTreeSet<Label>>>);
 
@@ -107,7 +107,7 @@ proptest! {
                 Event::Steps(steps) => (0..steps).for_each(|_| step(&mut relay)),
                 Event::Unreachable(unreachable) => to.set_unreachable(unreachable),
             }
-            // At any moment: what is no longer at the source has arrived, or was put aside.
+            // At any moment, a chunk that is no longer at the source has arrived or was put aside.
             let stats = relay.stats();
             prop_assert!(stats.adds_up(), "{stats:?}");
             let safe = consumer.distinct() + to.len() + kept.0.lock().unwrap().len();

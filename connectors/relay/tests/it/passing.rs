@@ -1,4 +1,4 @@
-//! What passes when nothing breaks.
+//! Chunks pass while nothing breaks.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -143,7 +143,7 @@ fn silence_counts_from_the_end_of_the_source() {
     assert_eq!(to.len(), 3);
 }
 
-/// A reader that gets its part of the medium at a time, and hands out nothing before.
+/// A reader that joins the medium at a given time, and hands out nothing before.
 struct Joining {
     reader: MemoryReader,
     joined_at: Instant,

@@ -55,7 +55,7 @@ pub(crate) fn contents(medium: &MemoryMedium) -> Tap {
     tap
 }
 
-/// What different chunks a medium holds.
+/// Returns the different chunks that a medium holds.
 pub(crate) fn set(tap: &Tap) -> BTreeSet<Label> {
     tap.received().iter().copied().collect()
 }

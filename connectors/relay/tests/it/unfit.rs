@@ -12,7 +12,7 @@ use baler_relay::{Ended, Relay, RelayError, Stop};
 
 use crate::support::{contents, fill, relay, relay_of, set, soon};
 
-/// What was put aside: whether it is sound, bytes, reason, whether its identity is known.
+/// A chunk that was put aside: whether it is sound, bytes, reason, whether its identity is known.
 type PutAside = (bool, Vec<u8>, String, bool);
 
 /// Keeps everything.

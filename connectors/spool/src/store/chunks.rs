@@ -1,4 +1,4 @@
-//! Chunks on their way to the disk, and from it.
+//! Writes chunks to the disk, and reads them back.
 
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::state::{add, take};
 /// A chunk that is being written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Flight {
-    /// Of which life of the owner's tickets.
+    /// The generation of the owner's tickets.
     pub(crate) generation: u64,
     pub(crate) ticket: u64,
     records: u32,
@@ -26,7 +26,7 @@ pub(crate) struct Flight {
 }
 
 impl Store {
-    /// Opens the writer if it is not; says whether chunks can be offered.
+    /// Opens the writer if it is not open. Returns whether chunks can be offered.
     pub(crate) fn ensure_writable(&mut self, now: Instant) -> bool {
         if self.lock.is_none() || self.failed_until.is_some_and(|until| until > now) {
             return false;
@@ -57,7 +57,7 @@ impl Store {
         }
     }
 
-    /// Offers a chunk to the writer; says whether it was taken.
+    /// Offers a chunk to the writer. Returns whether the writer accepted it.
     pub(crate) fn offer(&mut self, chunk: Chunk, generation: u64, now: Instant) -> bool {
         let flight = Flight {
             generation,
@@ -127,12 +127,12 @@ impl Store {
 
 fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
     let mut writer = FileWriterConfig::new(config.folder.join(CHUNKS_FOLDER));
-    // Room comes back by the segment, so the bound is several of them.
+    // Room comes back one segment at a time, so the limit is several segments.
     let share = NonZeroU64::new(config.max_bytes.get() / 8).unwrap_or(NonZeroU64::MIN);
     writer.segment_bytes = config.segment_bytes.min(share);
     writer.max_total_bytes = Some(config.max_bytes);
     writer.sync = config.sync;
-    // The medium's limit holds; the file connector's own is that of a frame's length.
+    // The medium's limit applies. The file connector's own limit is the length field of a frame.
     writer.max_chunk_bytes = NonZeroUsize::MAX;
     writer
 }
@@ -141,9 +141,9 @@ fn writer_config(config: &SpoolConfig) -> FileWriterConfig {
 pub(crate) enum Front {
     Chunk(Delivery),
     Damaged(Damaged),
-    /// Nothing, for sure.
+    /// There is certainly no chunk.
     Empty,
-    /// It cannot be read now.
+    /// The front cannot be read now.
     Unknown,
 }
 
@@ -153,15 +153,16 @@ impl Store {
         self.unreadable
     }
 
-    /// Whether a chunk is known to be there that was not handed out.
+    /// Whether a chunk is known to be on disk that was not handed out.
     pub(crate) fn has_front(&self) -> bool {
         self.readable > 0 || self.again > 0
     }
 
-    /// The oldest chunk that was not handed out.
+    /// Returns the oldest chunk that was not handed out.
     pub(crate) fn front(&mut self, now: Instant) -> Front {
-        // What is being written may be there already, but is counted when it is durable. What a
-        // failed write left behind was never counted: it shows when nothing else is left.
+        // Chunks that are being written may be readable, but are counted only when they are
+        // durable. Chunks that a failed write left behind were never counted. They appear when no
+        // other chunk is left.
         if !self.has_front() && !self.flight.is_empty() {
             return Front::Unknown;
         }
@@ -196,7 +197,7 @@ impl Store {
                 if !self.flight.is_empty() {
                     return Front::Unknown;
                 }
-                // Counted, and not there: the disk has lost it.
+                // These chunks were counted and are missing: the disk has lost them.
                 let lost = std::mem::take(&mut self.readable);
                 self.again = 0;
                 self.watch.update(|status| {
@@ -220,7 +221,8 @@ impl Store {
         let mut config = FileReaderConfig::new(self.chunks_folder());
         config.follow = true;
         config.consumer = CONSUMER.parse().ok();
-        // Not by itself: a settlement must not fail because the disk is full.
+        // The reader must not commit by itself: a settlement must not fail because the disk is
+        // full.
         config.commit_interval = Duration::MAX;
         config.keep = Keep::Consumed;
         config.max_chunk_bytes = NonZeroUsize::MAX;
@@ -233,7 +235,7 @@ impl Store {
         }
     }
 
-    /// Says what became of a chunk that was handed out.
+    /// Settles a chunk that was handed out.
     pub(crate) fn settle(&mut self, token: Token, verdict: Verdict) {
         let Some(reader) = &mut self.reader else {
             return;
@@ -241,7 +243,7 @@ impl Store {
         if verdict == Verdict::Retry {
             add(&mut self.again, 1);
         }
-        // It writes nothing, so nothing can go wrong.
+        // Settling writes nothing, so it cannot fail.
         let settled = reader.settle(token, verdict);
         drop(settled);
     }
@@ -254,8 +256,8 @@ impl Store {
         let Err(error) = reader.commit_now() else {
             return;
         };
-        // A full disk: what was sent on goes all the same. A position in a segment that is gone
-        // means the one after it.
+        // The disk is full. Remove the segments that were sent on all the same: a position in a
+        // removed segment means the next segment.
         let settled = reader.watermark().segment;
         self.remove_segments(|segment| segment < settled);
         self.note(error);

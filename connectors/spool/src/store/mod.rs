@@ -1,4 +1,4 @@
-//! The disk: a folder of the file connector, written behind and read in front.
+//! The disk: a folder of the file connector. The spool writes at its end and reads at its front.
 
 mod chunks;
 
@@ -22,10 +22,10 @@ use super::{CHUNKS_FOLDER, LOCK_FILE};
 use chunks::Flight;
 pub(crate) use chunks::Front;
 
-/// Under which name the spool reads its own folder.
+/// The consumer's name under which the spool reads its own folder.
 const CONSUMER: &str = "replay";
 
-/// How long the disk may take to open.
+/// The time limit of opening the disk.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The folder of a spool.
@@ -38,16 +38,16 @@ pub(crate) struct Store {
     /// Damaged pieces that earlier writers of this life found.
     damaged_before: u64,
     reader: Option<Box<FileReader>>,
-    /// Being written, in order.
+    /// Chunks that are being written, in order.
     flight: VecDeque<Flight>,
-    /// Known to be on disk and not handed out.
+    /// The number of chunks that are known to be on disk and were not handed out.
     readable: u64,
-    /// Handed out and given back.
+    /// The number of chunks that were handed out and given back.
     again: u64,
-    /// Until when the disk is left alone after an error.
+    /// The time until which the disk is not used after an error.
     failed_until: Option<Instant>,
     backoff: Backoff,
-    /// The last attempt to read failed.
+    /// Whether the last attempt to read failed.
     unreadable: bool,
 }
 
@@ -74,17 +74,17 @@ impl Store {
         TransportError::caused_by(operation, self.endpoint(), RetryClass::Retry, error)
     }
 
-    /// Whether the disk did not take a chunk and is left alone for a while.
+    /// Whether the disk did not accept a chunk and is not used for a while.
     pub(crate) fn is_failing(&self) -> bool {
         self.failed_until.is_some()
     }
 
-    /// When to try the disk again.
+    /// Returns the time at which to try the disk again.
     pub(crate) fn failed_until(&self) -> Option<Instant> {
         self.failed_until
     }
 
-    /// Tries the disk at once when it is needed next.
+    /// Ends the pause after an error: the next use tries the disk at once.
     pub(crate) fn try_now(&mut self, now: Instant) {
         if self.failed_until.is_some() {
             self.failed_until = Some(now);
@@ -102,7 +102,7 @@ impl Store {
         self.writer.is_some() || self.reader.is_some()
     }
 
-    /// Shows what went wrong at the disk.
+    /// Shows an error of the disk in the status.
     pub(crate) fn note(&self, error: TransportError) {
         let error = Arc::new(error);
         self.watch.update(|status| {
@@ -111,7 +111,8 @@ impl Store {
         });
     }
 
-    /// Closes reader and writer, and removes what was sent on: everything, if nothing is left.
+    /// Closes reader and writer, and removes the segments that were sent on, or all if nothing is
+    /// left.
     pub(crate) fn clear(&mut self, by: Instant, nothing_left: bool) {
         let mut error = None;
         if let Some(reader) = self.reader.take() {
@@ -146,8 +147,8 @@ impl Store {
 }
 
 impl Drop for Store {
-    /// The file connector's thread still writes what it has: who opens the spool next, in this
-    /// process, must not count before that is done, so the lock is kept until then.
+    /// Waits until the file connector's thread has written its chunks. The lock is kept until then:
+    /// the next spool in this process must not count the chunks before.
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             let closed = Box::new(writer).close(Instant::now() + OPEN_TIMEOUT);
@@ -165,9 +166,9 @@ impl Store {
         format!("spool:{}", self.config.folder.display())
     }
 
-    /// Locks the folder and looks what an earlier life left.
+    /// Locks the folder and looks for chunks that an earlier life left.
     ///
-    /// `Err` means that another process has it; a disk that cannot be used now is a
+    /// `Err` means that another process has locked the folder. A disk that cannot be used now is a
     /// [failure](Self::is_failing) like others.
     pub(crate) fn prepare(&mut self, now: Instant) -> Result<(), TransportError> {
         if self.lock.is_some() || self.failed_until.is_some_and(|until| until > now) {
@@ -228,7 +229,7 @@ impl Store {
             let name = entry.file_name();
             let segment = name.to_str().and_then(parse_segment_name);
             if segment.is_some_and(&is_settled) {
-                // One that stays is read again in the next life, at worst.
+                // In the worst case, a segment that stays is read again in the next life.
                 let removed = fs::remove_file(entry.path());
                 drop(removed);
             }

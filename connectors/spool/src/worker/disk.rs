@@ -1,4 +1,5 @@
-//! To disk: the pending chunks while the medium is away; and chunks that leave the disk.
+//! Puts the pending chunks on disk while the medium is away, and settles chunks that leave the
+//! disk.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,13 +13,13 @@ use super::{Medium, Worker};
 use crate::state::{SpoolStatus, add, take};
 
 impl Worker {
-    /// Whether chunks belong on disk: the medium is away for long enough, or others are before
-    /// them.
+    /// Whether new chunks go to disk: the medium has been away for long enough, or other chunks on
+    /// disk come before them.
     fn is_spooling(&self, now: Instant) -> bool {
         match self.medium {
-            // While the medium takes chunks from disk, new chunks go to disk after them. Once it has
-            // all, new chunks wait for its confirmation, which is one round trip: else a sender that is
-            // never idle would go by way of the disk for ever.
+            // While the medium takes chunks from disk, new chunks go to disk after them. Once it
+            // has all, new chunks wait for its confirmation, which takes one round trip. Otherwise
+            // the chunks of a sender that is never idle would always go through the disk.
             Medium::Open(_) => self.store.has_front() || self.next.is_some(),
             Medium::Away | Medium::Closed(..) => {
                 let lasts = |since| now.saturating_duration_since(since) >= self.config.spool_after;
@@ -70,7 +71,7 @@ impl Worker {
         }
     }
 
-    /// Decides whether chunks are taken: the medium or the disk has to work.
+    /// Decides whether chunks are accepted: the medium or the disk must work.
     pub(super) fn judge(&mut self, now: Instant) {
         let (undecided, failed, waits) = {
             let state = self.state.lock();
@@ -81,7 +82,7 @@ impl Worker {
             )
         };
         if failed {
-            // The owner asks again when it wants to know.
+            // The owner reopens when it wants a new verdict.
             return;
         }
         let is_usable = matches!(self.medium, Medium::Open(_)) && !self.store.is_unreadable();
@@ -98,7 +99,7 @@ impl Worker {
         }
     }
 
-    /// Neither the medium nor the disk takes chunks.
+    /// Returns the error for a medium and a disk that both accept no chunks.
     fn stuck(&self) -> TransportError {
         let status = self.state.watch.status();
         let told = |error: &Option<Arc<TransportError>>| {
@@ -120,7 +121,7 @@ impl Worker {
         self.state.tell(|state| state.verdict = Some(verdict));
     }
 
-    /// A chunk that is not on disk any more.
+    /// Counts a chunk that has left the disk.
     pub(super) fn count_gone(
         &self,
         delivery: &Delivery,
@@ -158,7 +159,7 @@ impl Worker {
                 });
             }
             Err(error) => {
-                // It stays where it is; sooner or later there is room for it.
+                // The chunk stays in place; sooner or later there is room for it.
                 self.store.note(self.store.disk_error("write to", error));
                 let pause = self.pause();
                 self.give_back(&delivery, pause, now);

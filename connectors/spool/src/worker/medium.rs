@@ -1,4 +1,4 @@
-//! To the medium: first the chunks on disk, then the pending ones.
+//! Sends chunks to the medium: first the chunks on disk, then the pending chunks.
 
 use std::time::Instant;
 
@@ -13,7 +13,8 @@ use crate::state::add;
 use crate::store::Front;
 
 impl Worker {
-    /// Sends as many chunks as the medium takes: those on disk first, then the pending ones.
+    /// Sends as many chunks as the medium accepts: the chunks on disk first, then the pending
+    /// chunks.
     pub(super) fn send(&mut self, now: Instant) {
         if !matches!(self.medium, Medium::Open(_)) {
             return;
@@ -33,7 +34,7 @@ impl Worker {
         }
     }
 
-    /// Returns since when the medium confirms nothing, and the reason, if that lasts for too long.
+    /// Returns the time since which the medium stalls, and the reason, if that lasts for too long.
     fn stalled(&mut self, now: Instant) -> Option<(Instant, &'static str)> {
         let Medium::Open(inner) = &self.medium else {
             return None;
@@ -61,7 +62,7 @@ impl Worker {
         TransportError::new("write to", medium, RetryClass::Retry, message)
     }
 
-    /// Offers a chunk to the medium. Returns the ticket under which it is to be kept as outstanding.
+    /// Offers a chunk to the medium. Returns the ticket that the chunk has in `outstanding`.
     fn offer(&mut self, meta: ChunkMeta, bytes: Bytes, now: Instant) -> Result<u64, RejectReason> {
         let Medium::Open(inner) = &mut self.medium else {
             return Err(RejectReason::Full);
@@ -86,7 +87,7 @@ impl Worker {
         }
     }
 
-    /// Offers the chunks on disk, and finds out whether any is left there.
+    /// Offers the chunks on disk, and finds out whether any chunk is left there.
     fn offer_front(&mut self, now: Instant) -> Result<(), TransportError> {
         if self.pause_until.is_some_and(|until| until > now) {
             return Ok(());
@@ -98,7 +99,8 @@ impl Worker {
                 None => match self.store.front(now) {
                     Front::Chunk(delivery) => delivery,
                     Front::Damaged(damaged) => {
-                        // The file connector has passed it: this is the last chance to keep it.
+                        // The file connector does not return it again: this is the last chance to
+                        // keep it.
                         let kept = self.refused.put_aside(Poison {
                             bytes: &damaged.bytes,
                             origin: &damaged.origin,
@@ -136,15 +138,15 @@ impl Worker {
                 }
             }
         };
-        // A disk that cannot be read holds no chunk that was counted and not handed out: the others
-        // are still pending.
+        // A disk that cannot be read holds no counted chunk that was not handed out. Chunks that
+        // were not counted are still pending.
         self.drained = !matches!(self.outstanding.front(), Some((_, Sent::Disk(_))))
             && !self.store.is_writing()
             && !self.store.has_front()
             && (is_empty || self.store.is_failing());
         if self.drained && self.store.is_in_use() {
             self.store.clear(now + self.config.reopen_timeout, true);
-            // Chunks that were counted and are not there are known as lost only in the end.
+            // Counted chunks that are missing are known as lost only when nothing else is left.
             self.state.watch.update(|status| {
                 add(&mut status.lost_records, status.waiting_records);
                 status.waiting_records = 0;
@@ -154,7 +156,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Offers the pending chunks, once nothing is on disk any more.
+    /// Offers the pending chunks, once no chunk is left on disk.
     fn offer_pending(&mut self, now: Instant) -> Result<(), TransportError> {
         if !self.drained {
             return Ok(());
@@ -165,7 +167,7 @@ impl Worker {
             (state.generation, new.collect::<Vec<_>>())
         };
         if generation != self.generation {
-            // The next step takes the owner's order first.
+            // The next step handles the owner's order first.
             return Ok(());
         }
         for chunk in chunks {
@@ -181,7 +183,7 @@ impl Worker {
                 Err(RejectReason::Full) => break,
                 Err(RejectReason::Broken(error)) => return Err(*error),
                 Err(RejectReason::TooLarge { max_chunk_bytes }) => {
-                    // Only the owner can split it.
+                    // Only the owner can split the chunk.
                     let error = self.error_of_medium(format!(
                         "it takes {max_chunk_bytes} bytes a chunk, less than before it was away"
                     ));
@@ -253,7 +255,7 @@ impl Worker {
         }
     }
 
-    /// Passes outcomes to the owner, unless it has reopened meanwhile.
+    /// Passes outcomes to the owner, unless the owner has reopened meanwhile.
     pub(super) fn conclude(&mut self, outcomes: Vec<DeliveryReport>) {
         let generation = self.generation;
         let concluded = self.state.tell(|state| {
@@ -266,9 +268,9 @@ impl Worker {
         self.offered = self.offered.saturating_sub(concluded);
     }
 
-    /// The medium is away again, since this time. Chunks that it has not confirmed are sent again.
+    /// Marks the medium as away since this time. Chunks that it has not confirmed are sent again.
     fn break_off(&mut self, error: TransportError, since: Instant, now: Instant) {
-        // A medium that is opened again and again, and confirms nothing, is away all the time.
+        // A medium that is opened again and again without a confirmation is away all the time.
         if self.away_since.is_none() || self.state.lock().pending.is_empty() {
             self.away_since = Some(since);
         }
@@ -309,7 +311,7 @@ impl Worker {
                 return Some(panicked);
             }
         };
-        // A refusal for now would be one for ever at this point; the disk keeps the chunk.
+        // Ignore a temporary refusal: there is no later attempt, and the disk keeps the chunk.
         report.delivery_reports.retain(|it| {
             !matches!(&it.outcome, Outcome::Refused(error) if error.class != RetryClass::Final)
         });

@@ -1,5 +1,5 @@
-//! The spool's thread: to the medium while it is fine, to disk while it is away, and from disk to
-//! the medium when it is back.
+//! The spool's thread: sends chunks to the medium while it works, to disk while it is away, and
+//! from disk to the medium when it is back.
 
 mod disk;
 mod medium;
@@ -19,9 +19,9 @@ use super::config::{Backoff, SpoolConfig};
 use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop};
 use super::store::Store;
 
-/// How often the thread looks whether the medium stalls, at least.
+/// The shortest interval at which the thread checks whether the medium stalls.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// And at most.
+/// The longest interval of these checks.
 const MAX_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The spool's thread.
@@ -31,44 +31,45 @@ pub(crate) struct Worker {
     store: Store,
     refused: QuarantineFolder,
     medium: Medium,
-    /// Since when the medium moves nothing although it should; none once it confirmed a chunk.
+    /// The time since which the medium makes no progress; none once it has confirmed a chunk.
     away_since: Option<Instant>,
     backoff: Backoff,
     generation: u64,
-    /// How many pending chunks, from the oldest on, were offered: to the disk, or to the medium while
-    /// nothing is on disk.
+    /// The number of pending chunks, from the oldest on, that were offered: to the disk, or to the
+    /// medium while nothing is on disk.
     offered: usize,
-    /// Chunks that the medium has not confirmed yet, by ticket. Either all are from disk or none.
+    /// Chunks that the medium has not confirmed yet, by ticket. Either all of them are from disk or
+    /// none.
     outstanding: VecDeque<(u64, Sent)>,
-    /// Read from disk, and not yet taken by the medium.
+    /// A chunk that was read from disk and not yet accepted by the medium.
     next: Option<Delivery>,
     next_ticket: u64,
-    /// When the medium last took or confirmed something.
+    /// The time at which the medium last accepted or confirmed a chunk.
     progress: Instant,
-    /// Since when the medium asks to wait.
+    /// The time since which the medium asks to wait.
     blocked_since: Option<Instant>,
-    /// Whether the medium confirmed something since that was shown last.
+    /// Whether the medium has confirmed a chunk since the status was last shown.
     has_moved: bool,
-    /// The medium refused a chunk for now.
+    /// The end of the pause after the medium refused a chunk for now.
     pause_until: Option<Instant>,
-    /// The medium is open, and nothing is on disk that it has not confirmed.
+    /// Whether the medium is open and has confirmed all chunks on disk.
     drained: bool,
     ticked: Instant,
 }
 
 /// The writer of the medium.
 enum Medium {
-    /// A thread of its own opens it, or it was closed for good.
+    /// Another thread opens it, or it was closed for good.
     Away,
-    /// It is to be opened at this time.
+    /// The writer will be opened at this time.
     Closed(Box<dyn ChunkWriter>, Instant),
     Open(Box<dyn ChunkWriter>),
 }
 
-/// Where a chunk that the medium has comes from.
+/// The origin of a chunk that the medium has.
 enum Sent {
     Disk(Delivery),
-    /// From the owner, in this generation of its tickets.
+    /// A chunk of the owner, in this generation of its tickets.
     Owner {
         generation: u64,
         ticket: u64,
@@ -126,7 +127,7 @@ impl Worker {
         self.state.tell(|state| state.ended = true);
     }
 
-    /// Does what can be done now; returns when to come again at the latest.
+    /// Does the work that is due. Returns the latest time of the next step.
     fn step(&mut self, now: Instant) -> Instant {
         if let Err(error) = self.send_on(now) {
             self.decide(Err(error));
@@ -143,9 +144,9 @@ impl Worker {
         self.next_time(now)
     }
 
-    /// Takes orders and results, and sends on what can be sent now.
+    /// Takes orders and results, and sends on the chunks that can be sent now.
     ///
-    /// `Err` means that another process has the folder: nothing goes on before it is ours.
+    /// `Err` means that another process has locked the folder: nothing goes on before it is free.
     fn send_on(&mut self, now: Instant) -> Result<(), TransportError> {
         self.take_orders(now);
         self.store.prepare(now)?;
@@ -155,7 +156,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Sends on what can be sent until the deadline, puts the rest on disk, and ends.
+    /// Sends on chunks until the deadline, puts the rest on disk, and ends.
     fn close(&mut self, by: Instant) {
         let begun = Instant::now();
         let disk_by = by.max(begun + DISK_GRACE);
@@ -199,7 +200,7 @@ impl Worker {
             )
         };
         if generation != self.generation {
-            // The owner has forgotten the chunks that were taken, and expects no outcome.
+            // The owner has forgotten the accepted chunks, and expects no outcome.
             self.generation = generation;
             self.offered = 0;
         }
@@ -227,7 +228,7 @@ impl Worker {
         }
     }
 
-    /// Counts a failure of the medium; returns the pause before the next attempt.
+    /// Counts a failure of the medium. Returns the pause before the next attempt.
     fn pause(&mut self) -> Duration {
         self.backoff.pause(&self.config.retry)
     }
@@ -265,7 +266,7 @@ impl Worker {
         if is_idle {
             self.away_since = None;
         }
-        // Only a chunk that moved ends the wait for one that did not, or that none is left.
+        // Only a chunk that moved, or an idle spool, ends the wait.
         let ends = std::mem::take(&mut self.has_moved) || is_idle;
         self.state.watch.update(|status| {
             status.route = route;
@@ -291,14 +292,14 @@ impl Worker {
             self.pause_until,
             self.store.failed_until(),
         ];
-        // A time that has passed was acted on, or waits for something else.
+        // A time in the past was handled, or waits for another event.
         let next = times.into_iter().flatten().filter(|at| *at > now).min();
         let look_at = now + look.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         next.map_or(look_at, |next| next.min(look_at))
     }
 }
 
-/// Lets nobody wait for a thread that has panicked.
+/// Ends the owner's waits if the thread panics.
 struct EndOnPanic(Arc<SpoolState>);
 
 impl Drop for EndOnPanic {
@@ -314,11 +315,11 @@ impl Drop for EndOnPanic {
     }
 }
 
-/// Opens the medium's writer on a thread of its own: the disk does not wait for a medium that does
-/// not answer. The result comes to [`State::opened`](crate::state::State::opened).
+/// Opens the medium's writer on its own thread, so that the disk does not wait for a medium that
+/// does not answer. The result goes to [`State::opened`](crate::state::State::opened).
 fn open(state: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
     let medium = inner.capability().medium;
-    // Were it moved into the closure, it would be lost with a thread that cannot be started.
+    // Inside the closure, the writer would be lost if the thread cannot be started.
     let cell = Arc::new(Mutex::new(Some(inner)));
     let (for_thread, result) = (Arc::clone(&cell), Arc::clone(state));
     let attempt = move || {

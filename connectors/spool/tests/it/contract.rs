@@ -74,11 +74,11 @@ macro_rules! medium {
     };
 }
 
-// A break does not reach the owner, and chunks without a confirmation at a close are on disk: no
-// groups `breaks` and `stalls`.
+// A break does not reach the owner, and chunks without a confirmation at a close are on disk. So
+// the groups `breaks` and `stalls` are left out.
 medium!(Patient, |_| {});
 medium!(Eager, |config| config.spool_after = Duration::ZERO);
-// A folder below a file: there is no disk, and the spool is as good as none.
+// A folder below a file: there is no disk, and the writer works as without a spool.
 medium!(WithoutDisk, |config| config.folder =
     "/dev/null/spool".into());
 

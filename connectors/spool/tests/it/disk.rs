@@ -21,7 +21,7 @@ fn newest_segment(folder: &Path) -> PathBuf {
     segments.pop().unwrap()
 }
 
-/// Spools, and ends with the medium away.
+/// Puts chunks into a spool, and ends while the medium is away.
 fn spool(folder: &Path, chunks: usize) {
     let medium = MemoryMedium::default();
     medium.set_unreachable(true);
@@ -30,7 +30,7 @@ fn spool(folder: &Path, chunks: usize) {
     sender.close();
 }
 
-/// What a next life sends on.
+/// Returns the chunks that a next life sends on.
 fn replayed(folder: &Path) -> (Vec<u64>, baler_spool::SpoolStatus) {
     let medium = MemoryMedium::default();
     let mut tap = Tap::new(Box::new(medium.reader()));
@@ -43,7 +43,8 @@ fn replayed(folder: &Path) -> (Vec<u64>, baler_spool::SpoolStatus) {
     (sequences.collect(), status)
 }
 
-/// The chunk at the end is cut or overwritten at every byte: it alone is gone, and it is seen.
+/// The chunk at the end is cut or overwritten at every byte. Only this chunk is lost, and the loss
+/// is noticed.
 #[test]
 fn torn_write_costs_the_last_chunk_only_wherever_it_tore() {
     let origin = tempfile::tempdir().unwrap();
@@ -193,7 +194,7 @@ fn child_that_spools() {
     write!(note, "{}", status.disk_failures).unwrap();
 }
 
-/// Runs the child in a shell that first runs `prepare`; how often the disk failed.
+/// Runs the child in a shell that first runs `prepare`. Returns how often the disk failed.
 fn limited(folder: &Path, prepare: &str) -> u64 {
     let output = Command::new("sh")
         .arg("-c")
@@ -214,8 +215,8 @@ fn limited(folder: &Path, prepare: &str) -> u64 {
 #[test]
 fn write_that_the_system_refuses_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // No file may pass 32 blocks (of 512 or 1,024 bytes): the write in which that happens comes
-    // through in part, as on a full disk.
+    // No file may exceed 32 blocks (of 512 or 1,024 bytes). The write that exceeds them succeeds in
+    // part, as on a full disk.
     let failures = limited(folder.path(), "trap '' XFSZ; ulimit -f 32;");
     assert!(failures >= 3, "the limit was not reached");
 }

@@ -1,4 +1,4 @@
-//! A process that forks and is killed: its child keeps no lock of it.
+//! A process forks and is killed: its child keeps none of its locks.
 
 #![expect(
     unsafe_code,
@@ -18,7 +18,7 @@ use crate::support::{Sender, config, soon};
 
 /// Where the forking process keeps its files.
 const FOLDER: &str = "BALER_SPOOL_TEST_FOLDER";
-/// What the child of the fork writes when it runs.
+/// The text that the child of the fork writes when it runs.
 const READY: &[u8] = b"the child of the fork runs\n";
 
 /// A file writer, a named consumer of its folder, and a spool that has chunks on disk.
@@ -53,7 +53,7 @@ fn process_that_forks() {
     assert!(fork() >= 0);
     // Parent and child wait here; only the child is left after a while.
     let mut byte = 0;
-    // SAFETY: both buffers are as long as said and live until the calls return.
+    // SAFETY: both buffers have the given lengths and live until the calls return.
     unsafe {
         write(2, READY.as_ptr(), READY.len());
         read(0, &raw mut byte, 1);
@@ -73,7 +73,7 @@ fn child_of_a_fork_keeps_no_lock_of_its_dead_parent() {
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(parent.stderr.take().unwrap()).lines();
-    // Both processes of the fork say it.
+    // Both processes of the fork write it.
     for _ in 0..2 {
         let line = lines.next().unwrap().unwrap();
         assert_eq!(line.as_bytes(), READY.trim_ascii_end());

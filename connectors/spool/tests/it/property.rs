@@ -1,4 +1,4 @@
-//! Random outages, restarts, crashes and full disks, against what must hold.
+//! Random outages, restarts, crashes and full disks, and the properties that must hold.
 
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::support::{assert_adds_up, config, receive, soon};
 
-/// What happens next.
+/// The next event.
 #[derive(Debug, Clone)]
 enum Event {
     /// Chunks are offered in these lanes, round robin.
@@ -190,8 +190,8 @@ proptest! {
         .. ProptestConfig::default()
     })]
 
-    /// Whatever happens: chunks reported as confirmed or spooled arrive, first arrivals are in
-    /// the order of their lanes, and the figures add up.
+    /// In every case: chunks reported as confirmed or spooled arrive, first arrivals are in the
+    /// order of their lanes, and the figures add up.
     #[test]
     fn nothing_that_was_told_to_be_safe_is_lost(
         events in prop::collection::vec(event(), 1..40),
@@ -200,7 +200,7 @@ proptest! {
         spool_after in prop_oneof![Just(0_u64), Just(5)],
     ) {
         let folder = tempfile::tempdir().unwrap();
-        // When it breaks, it loses the chunks that it has taken and has no room for.
+        // A memory medium that breaks loses the chunks that it has accepted and has no room for.
         let medium = MemoryMedium::new(MemoryLimits {
             capacity_chunks: NonZeroUsize::new(8).unwrap(),
             ..MemoryLimits::default()

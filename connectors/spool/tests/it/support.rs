@@ -77,7 +77,7 @@ pub(crate) fn receive(tap: &mut Tap) {
     while tap.poll(Duration::ZERO) {}
 }
 
-/// What the figures must say at any time between two chunks.
+/// Checks the figures, which must add up at any time between two chunks.
 pub(crate) fn assert_adds_up(status: &SpoolStatus) {
     let stats = &status.stats;
     assert_eq!(

@@ -23,12 +23,13 @@ fn chunks_survive_whatever_pieces_they_come_in() {
     for lane in [0, 0, 1, 0, 0] {
         outgoing.push(&source.next(lane, 200));
     }
-    // One that was numbered and never offered: what follows it must say who it is.
+    // This chunk was numbered and never offered, so the next chunk must carry its identity.
     source.next(0, 200);
     outgoing.push(&source.next(0, 200));
     outgoing.push_short(FrameKind::Bye);
     let bytes = written(&outgoing);
-    // The first of lane 0, of lane 1, of lane 0 again and after the gap carry their identity.
+    // These chunks carry their identity: the first of lane 0, of lane 1, of lane 0 again and after
+    // the gap.
     let identities = 4 * ChunkIdentity::BYTES;
     assert_eq!(bytes.len(), 7 * FrameHeader::BYTES + 6 * 200 + identities);
     for piece in [1, 7, 28, 300, bytes.len()] {

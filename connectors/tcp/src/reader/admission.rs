@@ -1,4 +1,4 @@
-//! From an accepted socket to a sender that has said hello, and proved what it must.
+//! Admits a sender: TLS, its hello, and its proof.
 
 use std::io;
 use std::time::Duration;
@@ -20,22 +20,22 @@ use crate::security::{self, ACCEPTED, PROOF_BYTES, Proof, REFUSED};
 /// The first bytes of Kieker's writers with one socket: a string follows.
 const KIEKER: [u8; 4] = [0xff; 4];
 
-/// Below so much room a new buffer is made instead of reading little.
+/// The least free room of a buffer for a read. With less room, a new buffer is made.
 pub(super) const LEAST_ROOM: usize = 4 << 10;
 
-/// How long a refused sender may take to read why.
+/// The time in which a refused sender may read the reason.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How a connection ended.
+/// The end of a connection.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The sender said that nothing follows, or never began.
+    /// The sender sent its last frame, or no byte at all.
     Bye,
-    /// This side is stopping.
+    /// This side stops.
     Stopped,
-    /// It was cut, or silent.
+    /// The connection was cut, or the sender was silent.
     Lost,
-    /// The sender broke the protocol. With the bytes that were not read yet.
+    /// The sender broke the protocol. Contains the bytes that were not read yet.
     Broken(ProtocolError, Bytes),
 }
 
@@ -51,14 +51,14 @@ impl From<time::error::Elapsed> for End {
     }
 }
 
-/// The settings by which a reader takes connections.
+/// The settings with which a reader accepts connections.
 pub(super) struct Settings {
     pub(super) config: TcpConfig,
     #[cfg(feature = "tls")]
     pub(super) acceptor: Option<TlsAcceptor>,
 }
 
-/// Agrees with the sender on TLS, if the settings want it.
+/// Sets up TLS with the sender, if the settings ask for it. Also returns the sender's proof.
 #[cfg(feature = "tls")]
 pub(super) async fn secure(
     socket: TcpStream,
@@ -78,7 +78,7 @@ pub(super) async fn secure(
                 .map_or(Proof::None, |it| Proof::Certificate(it.as_ref().into()));
             Ok((Box::new(stream), proof))
         }
-        // Of rustls: no other source of this kind is read here.
+        // Only rustls returns an error of this kind here.
         Err((error, mut socket)) if error.kind() == io::ErrorKind::InvalidData => {
             farewell(&mut socket, &[]).await;
             let reason = error.to_string().into();
@@ -89,7 +89,7 @@ pub(super) async fn secure(
     }
 }
 
-/// Connections without TLS are all that this build has.
+/// Returns the connection as it is: this build has no TLS.
 #[cfg(not(feature = "tls"))]
 pub(super) async fn secure(
     socket: TcpStream,
@@ -99,7 +99,8 @@ pub(super) async fn secure(
     Ok((Box::new(socket), Proof::None))
 }
 
-/// Hears the sender's hello and answers it, within the configured time.
+/// Reads the sender's hello, answers it and checks the token, within the configured time. Returns
+/// the hello and the bytes after it.
 pub(super) async fn greet(
     stream: &mut dyn Stream,
     config: &TcpConfig,
@@ -121,7 +122,7 @@ pub(super) async fn greet(
     });
     let heard = heard.await;
     if bytes.is_empty() {
-        // Somebody checked whether the port is open.
+        // The peer only checked whether the port is open.
         return Err(End::Bye);
     }
     if bytes.starts_with(&KIEKER) {
@@ -142,7 +143,7 @@ pub(super) async fn greet(
     };
     let hello = Hello::read(hello, Role::Sender);
     if !matches!(hello, Err(ProtocolErrorKind::Checksum { .. })) {
-        // The answer names the versions of this side to a sender of another version.
+        // A sender of another version reads the versions of this side in the answer.
         let answer = config.hello(Role::Receiver).to_bytes();
         time::timeout(config.connect_timeout, send(stream, &answer)).await??;
     }
@@ -160,8 +161,8 @@ pub(super) async fn greet(
     }
 }
 
-/// Lets the sender prove that it has the token, if one is demanded. `rest` are the bytes after its
-/// hello; the proof is taken off.
+/// Checks that the sender has the token, if one is demanded. `rest` holds the bytes after the
+/// sender's hello; the proof is removed from it.
 async fn admit(
     stream: &mut dyn Stream,
     config: &TcpConfig,
@@ -202,7 +203,7 @@ async fn admit(
 
 /// Sends a last answer, and closes the connection when the peer has read it.
 ///
-/// Closing at once could take the answer back: bytes that nobody has read reset the connection.
+/// Closing at once could lose the answer, because unread bytes reset the connection.
 pub(super) async fn farewell(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), answer: &[u8]) {
     let answered = async {
         send(stream, answer).await?;

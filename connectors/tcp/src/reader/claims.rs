@@ -1,7 +1,8 @@
-//! Which connection may send chunks of which producer.
+//! Decides which connection may send chunks of a producer.
 //!
-//! A sender that uses the producer and epoch of another one could have its chunks taken for copies
-//! and dropped. So both belong to the connection that sends them, as long as it is alive.
+//! A sender might use the producer and epoch of another sender. Its chunks could then count as
+//! copies and be dropped. So producer and epoch belong to the connection that sends them, as long
+//! as it is alive.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,23 +11,23 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
 use super::progress::Connection;
 
-/// How many lives of producers a connection holds. A relay that forwards more of them forgets those
-/// that it claimed first, and claims them again with their next chunk.
+/// The most lives of producers (producer and epoch) that a connection holds. A relay that forwards
+/// more lives loses its oldest claims, and claims them again with their next chunk.
 const MAX_CLAIMS: usize = 256;
 
-/// Which connection holds which life of a producer.
+/// The connection that holds each life of a producer.
 #[derive(Debug, Default)]
 pub(super) struct Claims(Mutex<HashMap<(ProducerId, Epoch), Arc<Connection>>>);
 
 impl Claims {
     /// Claims the producer and epoch of a chunk for the connection that sends it.
     ///
-    /// Another connection keeps them while it is alive, unless both have proved the same: the same
-    /// token or certificate. Then the one that sent last holds them.
+    /// Another live connection keeps them, unless both connections have given the same proof: the
+    /// same token or certificate. Then the connection that sent last holds them.
     ///
     /// # Errors
     ///
-    /// The other connection keeps them; its sender.
+    /// The sender of the other connection, which keeps them.
     pub(super) fn claim(
         &self,
         identity: ChunkIdentity,
@@ -64,7 +65,7 @@ impl Claims {
     }
 }
 
-/// Removes a claim, unless another connection has it by now.
+/// Removes a claim, unless another connection holds it now.
 fn remove(
     holders: &mut HashMap<(ProducerId, Epoch), Arc<Connection>>,
     life: &(ProducerId, Epoch),

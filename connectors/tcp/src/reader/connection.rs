@@ -21,13 +21,14 @@ use crate::framing::{Incoming, Step};
 use crate::headers::{FrameHeader, FrameKind, Hello, Role};
 use crate::security::{PROOF_BYTES, Proof};
 
-/// How much is read at a time, at least: several small chunks share one allocation.
+/// The least room that is made for a read: several small chunks share one allocation.
 const READ_BYTES: usize = 64 << 10;
 
-/// How fast a frame must arrive at least, once it has begun and as long as this side reads.
+/// The lowest rate at which a frame must arrive, once it has begun and while this side reads.
 const LEAST_BYTES_PER_SECOND: u32 = 16 << 10;
 
-/// How many bytes of a damaged connection are kept, unless they are one chunk.
+/// The most bytes that are kept of a damaged connection. Of a chunk with a wrong checksum all are
+/// kept.
 const DAMAGED_BYTES: usize = 64 << 10;
 
 /// Serves one sender until either side ends.
@@ -135,14 +136,14 @@ struct Receiving<'a> {
     connection: &'a Arc<Connection>,
     incoming: Incoming,
     window_chunks: u64,
-    /// How long the sender may be silent between frames: it says so itself.
+    /// The longest silence of the sender between frames, from its hello.
     silence: Duration,
-    /// How long it may be silent in the middle of a frame, which takes memory.
+    /// The longest silence of the sender within a frame, which takes memory.
     patience: Duration,
-    /// How long this side has waited for the rest of the frame.
+    /// The time that this side has waited for the rest of the frame.
     spent: Duration,
     buffer: BytesMut,
-    /// Complete chunks that the owner does not have yet.
+    /// Complete chunks that were not passed to the owner yet.
     batch: Vec<Pending>,
     /// Memory for the chunk that has arrived in part, beyond the first [`READ_BYTES`].
     arriving: Arriving,
@@ -220,8 +221,8 @@ impl Receiving<'_> {
         }
         let room = self.buffer.capacity() - held;
         if room < part || room < LEAST_ROOM {
-            // As much as has arrived, never as much as is only announced: memory that grows with
-            // what the sender has sent, and few copies.
+            // Reserve as much as has arrived, never as much as is only announced. So memory grows
+            // with the bytes that were sent, and few bytes are copied.
             self.buffer.reserve(missing.min(held).max(READ_BYTES));
         }
         let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
@@ -238,7 +239,7 @@ impl Receiving<'_> {
             self.spent += began.elapsed();
             read
         };
-        // The sender has what was cut off: it is no damage.
+        // The sender still has the chunk that was cut off, so this is no damage.
         if read == 0 {
             return Err(End::Lost);
         }

@@ -26,14 +26,14 @@ use crate::tls;
 use admission::Settings;
 use state::ReaderState;
 
-/// The pause after the operating system could not accept a connection, for lack of files say.
+/// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Listens, and takes chunks of many [`TcpWriter`](crate::TcpWriter)s.
+/// Listens, and receives the chunks of many [`TcpWriter`](crate::TcpWriter)s.
 ///
-/// One thread serves all connections; it reads no more than its memory and the senders' windows
-/// allow, and sends an acknowledgement once the owner has settled a chunk and every one before it
-/// of the same connection.
+/// One thread serves all connections. It reads no more than its memory and the senders' windows
+/// allow. It acknowledges a chunk once the owner has settled this chunk and all chunks before it of
+/// the same connection.
 #[derive(Debug)]
 pub struct TcpReader {
     endpoint: Box<str>,
@@ -51,20 +51,21 @@ pub struct TcpReader {
 pub struct ReaderStats {
     /// Senders that said hello.
     pub connections: u64,
-    /// Connections that ended without a farewell: cut, silent, or closed for what they sent.
+    /// Connections that ended without a farewell: cut, silent, refused, or closed for a broken
+    /// protocol.
     pub connections_lost: u64,
-    /// Connections that did not prove to have the token or a certificate, or that sent chunks of the
-    /// producer of another connection. The owner gets each as damage that names the peer.
+    /// Connections without the demanded token or certificate, or with chunks of the producer of
+    /// another connection. The owner gets a damage report for each of them, which names the peer.
     pub connections_refused: u64,
     /// Connections that were closed at once because there were too many.
     pub connections_turned_away: u64,
-    /// Chunks that came, repetitions included.
+    /// Chunks that were received, repetitions included.
     pub chunks: u64,
-    /// Bytes of those chunks.
+    /// Bytes of these chunks.
     pub bytes: u64,
-    /// Connections that sent what cannot be a hello or a frame.
+    /// Connections that broke the protocol or were refused.
     pub damaged: u64,
-    /// Damaged connections that were only counted, since too many came at a time.
+    /// Damaged connections that were only counted, because too many came at a time.
     pub damaged_untold: u64,
 }
 
@@ -73,11 +74,11 @@ impl TcpReader {
     ///
     /// # Errors
     ///
-    /// The address is taken, or not one of this machine: trying again may help. Or the file of the
-    /// token, or one that TLS needs, cannot be used.
+    /// The address is taken, or does not belong to this machine; trying again may help. Or the
+    /// token's file, or a file for TLS, cannot be used.
     pub fn bind(config: TcpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
-        // A wrong token is found at the start, not at the first sender.
+        // Find a wrong token at the start, not at the first sender.
         config
             .read_token()
             .map_err(|failure| failure.at(&endpoint))?;
@@ -121,23 +122,24 @@ impl TcpReader {
         })
     }
 
-    /// The address on which it listens, with the port that the operating system chose for 0.
+    /// Returns the address at which the reader listens. For port 0 it has the port that the
+    /// operating system chose.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// The counts so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> ReaderStats {
         self.state.stats()
     }
 
-    /// A function that returns the counts while somebody else owns the reader.
+    /// Returns a function that returns the counts, for use while the reader has another owner.
     pub fn stats_handle(&self) -> impl Fn() -> ReaderStats + Send + Sync + use<> {
         let state = Arc::clone(&self.state);
         move || state.stats()
     }
 
-    /// Ends the thread that serves the connections, by this time.
+    /// Stops the thread that serves the connections, by this time.
     fn stop(&mut self, by: Instant) {
         self.stop.send_replace(Some(by));
         if let Some(thread) = self.thread.take() {
@@ -167,7 +169,7 @@ impl ChunkReader for TcpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        // A listener cannot know whether chunks are on their way.
+        // A listener cannot know whether chunks are in flight.
         (self.state.stats().connections == 0).then_some("sender")
     }
 
@@ -202,7 +204,7 @@ async fn listen(
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            // Its sender lives as long as the reader; both mean the end.
+            // A change and the end of the channel both mean that the reader stops.
             _ = stop.changed() => break,
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => match accepted {

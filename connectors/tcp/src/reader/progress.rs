@@ -1,4 +1,4 @@
-//! Which chunks of a connection are settled.
+//! Tracks the settled chunks of a connection.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -10,30 +10,30 @@ use tokio::sync::Notify;
 
 use crate::security::Proof;
 
-/// A sender's connection, as far as settling concerns it.
+/// The connection of a sender: its proof, its claims and its settled chunks.
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// The sender, as an endpoint.
+    /// The endpoint of the sender.
     pub(super) endpoint: Box<str>,
     /// The proof that the sender has given.
     proof: Proof,
-    /// How long it may be silent and still be alive.
+    /// The longest silence of a sender that is alive.
     silence: Duration,
-    /// When something of it was read last; nothing while it is not being read.
+    /// The time of the last read from the sender; none while this side does not read.
     heard: Mutex<Option<Instant>>,
-    /// The lives of producers that it has claimed, in that order.
+    /// The lives of producers that the sender has claimed, oldest first.
     claimed: Mutex<VecDeque<(ProducerId, Epoch)>>,
     open: AtomicBool,
     progress: Mutex<Progress>,
-    /// The watermark moved.
+    /// Notified when the watermark moved.
     pub(super) moved: Notify,
-    /// How many steps of the memory its unsettled chunks take.
+    /// The steps of memory that the unsettled chunks take.
     held: AtomicU32,
-    /// A chunk gave its memory back.
+    /// Notified when a chunk gave its memory back.
     pub(super) released: Notify,
 }
 
-/// Which chunks of a connection are settled.
+/// The settled chunks of a connection.
 #[derive(Debug, Default)]
 struct Progress {
     /// All chunks before this one are settled.
@@ -43,7 +43,7 @@ struct Progress {
 }
 
 impl Connection {
-    /// A connection that has just said hello.
+    /// Creates a connection whose sender has just said hello.
     pub(super) fn new(endpoint: Box<str>, proof: Proof, silence: Duration) -> Self {
         Self {
             endpoint,
@@ -59,55 +59,55 @@ impl Connection {
         }
     }
 
-    /// Whether the sender is known to be there.
+    /// Whether the sender is known to be alive.
     pub(super) fn is_alive(&self) -> bool {
         let heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         self.open.load(Ordering::Acquire) && heard.is_some_and(|at| at.elapsed() < self.silence)
     }
 
-    /// Something of the sender was read now; or from now on nothing is.
+    /// Notes that bytes of the sender were read now, or that this side stops reading.
     pub(super) fn set_heard(&self, is_heard: bool) {
         let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         *heard = is_heard.then(Instant::now);
     }
 
-    /// Whether both senders have proved the same, and something.
+    /// Whether both senders have given the same proof, other than none.
     pub(super) fn has_same_proof(&self, other: &Self) -> bool {
         self.proof != Proof::None && self.proof == other.proof
     }
 
-    /// The lives of producers that it has claimed.
+    /// Returns the lives of producers that the sender has claimed.
     pub(super) fn claimed(&self) -> MutexGuard<'_, VecDeque<(ProducerId, Epoch)>> {
         self.claimed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many chunks from the first on are settled.
+    /// Returns the number of settled chunks, from the first one on.
     pub(super) fn watermark(&self) -> u64 {
         self.lock().watermark
     }
 
-    /// How many steps of the memory its unsettled chunks take.
+    /// Returns the steps of memory that the unsettled chunks take.
     pub(super) fn held(&self) -> u32 {
         self.held.load(Ordering::Acquire)
     }
 
-    /// Adds steps of memory that its chunks take.
+    /// Adds the steps of memory that a chunk takes.
     pub(super) fn charge(&self, steps: u32) {
         self.held.fetch_add(steps, Ordering::AcqRel);
     }
 
-    /// Takes off steps of memory that a chunk gave back.
+    /// Subtracts the steps of memory that a chunk gave back.
     pub(super) fn release(&self, steps: u32) {
         self.held.fetch_sub(steps, Ordering::AcqRel);
         self.released.notify_one();
     }
 
-    /// Nothing can be acknowledged any more.
+    /// Marks the connection as ended: no chunk can be acknowledged any more.
     pub(super) fn set_gone(&self) {
         self.open.store(false, Ordering::Release);
     }
 
-    /// Marks a chunk as settled; stale if the connection has ended.
+    /// Marks a chunk as settled. Returns [`Settled::Stale`] if the connection has ended.
     pub(super) fn settle(&self, sequence: u64) -> Settled {
         if !self.open.load(Ordering::Acquire) {
             return Settled::Stale;
@@ -124,7 +124,7 @@ impl Connection {
 }
 
 impl Progress {
-    /// Marks a chunk as settled; whether the watermark moved.
+    /// Marks a chunk as settled. Returns whether the watermark moved.
     fn settle(&mut self, sequence: u64) -> bool {
         let Some(place) = sequence
             .checked_sub(self.watermark)

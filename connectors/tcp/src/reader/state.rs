@@ -1,5 +1,5 @@
-//! The state of a reader: chunks that are not settled, and the memory that they may take. The owner
-//! of a reader and the thread that serves its connections share it.
+//! The state of a reader: unsettled chunks, and the memory that they may take. The owner of a
+//! reader and the thread that serves its connections share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,10 +16,10 @@ use super::claims::Claims;
 use super::progress::Connection;
 use crate::config::TcpConfig;
 
-/// How many reports of damage wait for the owner; more are only counted.
+/// The most damage reports that wait for the owner; more are only counted.
 const MAX_DAMAGED: usize = 16;
 
-/// Chunks that have arrived in part may have this part of the memory, in addition.
+/// The divisor of the additional memory for chunks that have arrived in part.
 const ARRIVING_SHARE: usize = 4;
 
 /// The unit of the memory budget, in bytes. A chunk takes one unit more than its bytes, for its
@@ -35,7 +35,7 @@ pub(super) struct ReaderState {
     budget_steps: u32,
     /// The memory that is left for chunks that have arrived in part, in steps.
     arriving: Arc<Semaphore>,
-    /// Held by the one chunk that may arrive when that memory is used up.
+    /// The permit of the one chunk that may go on when that memory is used up.
     beyond: Arc<Semaphore>,
     state: Mutex<State>,
     changed: Condvar,
@@ -44,9 +44,9 @@ pub(super) struct ReaderState {
 #[derive(Debug, Default)]
 struct State {
     stats: ReaderStats,
-    /// Received and not handed out.
+    /// Chunks that were received and not handed out.
     ready: VecDeque<Pending>,
-    /// Given back, by arrival; they come before those in `ready`.
+    /// Chunks that the owner gave back, by arrival; they come before the chunks in `ready`.
     again: BTreeMap<u64, Pending>,
     handed_out: HashMap<u64, Pending>,
     demand: usize,
@@ -66,7 +66,7 @@ pub(super) struct Pending {
     bytes: Bytes,
     meta: ChunkMeta,
     redelivered: bool,
-    /// Its part of the memory.
+    /// The chunk's part of the memory.
     _memory: ChunkMemory,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct ChunkMemory {
 
 impl Drop for ChunkMemory {
     fn drop(&mut self) {
-        // First the permit: the connection looks for room as soon as it is notified.
+        // Release the permit first: the connection looks for room as soon as it is notified.
         self.permit.take();
         self.connection.release(self.steps);
     }
@@ -89,7 +89,7 @@ impl Drop for ChunkMemory {
 /// The memory of a chunk that has arrived in part.
 #[derive(Debug, Default)]
 pub(super) struct Arriving {
-    /// How many bytes it is for.
+    /// The number of bytes that the memory is for.
     pub(super) bytes: usize,
     memory: Option<OwnedSemaphorePermit>,
     beyond: Option<OwnedSemaphorePermit>,
@@ -102,7 +102,7 @@ impl Pending {
         memory: ChunkMemory,
     ) -> Self {
         Self {
-            // Known when it is ready.
+            // Set when the chunk is ready.
             arrival: 0,
             connection: Arc::clone(connection),
             sequence,
@@ -140,7 +140,7 @@ impl ReaderState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The part of the memory that a chunk takes; all of it for one that is larger.
+    /// Returns the part of the memory that a chunk takes; all of it for a larger chunk.
     fn steps(&self, bytes: usize) -> u32 {
         let steps = bytes.div_ceil(STEP_BYTES).saturating_add(1);
         u32::try_from(steps)
@@ -150,15 +150,16 @@ impl ReaderState {
 
     /// Whether there is memory for a chunk at once.
     ///
-    /// A sender may hold as much as it leaves free: one alone has half of the memory, and two have a
-    /// third each. So there is room for the next sender, however many chunks the others have sent
-    /// (dynamic thresholds; Choudhury and Hahne, 1998). One chunk of a sender is always taken.
+    /// A sender may hold as much memory as it leaves free: one sender alone has half of the memory,
+    /// and two have a third each. So there is room for the next sender, however many chunks the
+    /// others have sent (dynamic thresholds; Choudhury and Hahne, 1998). One chunk of a sender is
+    /// always accepted.
     pub(super) fn has_room(&self, connection: &Connection, bytes: usize) -> bool {
         let steps = self.steps(bytes);
         self.has_share(connection, steps) && self.free_steps() >= steps
     }
 
-    /// Memory for a chunk, as soon as there is; first come, first served.
+    /// Reserves memory for a chunk as soon as there is enough; first come, first served.
     pub(super) async fn reserve(
         &self,
         connection: &Arc<Connection>,
@@ -181,14 +182,14 @@ impl ReaderState {
         u32::try_from(self.budget.available_permits()).unwrap_or(u32::MAX)
     }
 
-    /// Whether a sender holds no more than it leaves free when it takes these steps too.
+    /// Whether a sender with these additional steps holds no more than it leaves free.
     fn has_share(&self, connection: &Connection, steps: u32) -> bool {
         let held = connection.held();
         let after = held.saturating_add(steps);
         held == 0 || after <= self.free_steps().saturating_sub(steps)
     }
 
-    /// Memory for the next bytes of a chunk that has arrived in part.
+    /// Reserves memory for the next bytes of a chunk that has arrived in part.
     ///
     /// The chunks that arrive together share a part of the memory. When it is used up, one of them
     /// goes on, so that they cannot wait for each other for ever.
@@ -212,7 +213,7 @@ impl ReaderState {
         arriving.bytes = arriving.bytes.saturating_add(bytes);
     }
 
-    /// Lets the owner have chunks; empties the vector.
+    /// Passes the chunks to the owner and empties the vector.
     pub(super) fn push(&self, chunks: &mut Vec<Pending>) {
         if chunks.is_empty() {
             return;
@@ -240,12 +241,12 @@ impl ReaderState {
         });
     }
 
-    /// Reports a failure that concerns no connection to the owner, once.
+    /// Reports to the owner, once, a failure that belongs to no connection.
     pub(super) fn push_failure(&self, failure: Failure) {
         self.update(|state| state.failure = Some(failure));
     }
 
-    /// Counts something that the owner need not be woken for.
+    /// Counts an event without waking the owner.
     pub(super) fn count(&self, change: impl FnOnce(&mut ReaderStats)) {
         change(&mut self.lock().stats);
     }
@@ -303,14 +304,14 @@ impl ReaderState {
         }
     }
 
-    /// How many chunks are handed out and not settled.
+    /// Returns the number of chunks that are handed out and not settled.
     pub(super) fn unsettled(&self) -> usize {
         self.lock().handed_out.len()
     }
 }
 
 impl State {
-    /// The next event for the owner, if there is one.
+    /// Returns the next event for the owner, if there is one.
     fn next(&mut self) -> Option<Result<Received, Failure>> {
         if let Some(failure) = self.failure.take() {
             return Some(Err(failure));

@@ -16,7 +16,7 @@ use crate::error::ProtocolErrorKind;
 use crate::framing::Outgoing;
 use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, Hello};
 
-/// Connects before `by`, says so, and serves the connection until it ends.
+/// Connects before `by`, reports the result, and serves the connection until it ends.
 pub(super) fn run(
     config: &TcpConfig,
     state: &WriterState,
@@ -48,11 +48,11 @@ pub(super) fn run(
             }
         }
     });
-    // A name that is still being looked up holds nobody up.
+    // Do not wait for a name lookup that is still running.
     runtime.shutdown_background();
 }
 
-/// Writes and reads at the same time until everything is said, or the connection ends.
+/// Writes and reads at the same time until the last frame is sent or the connection ends.
 async fn serve(
     connected: Connected,
     state: &WriterState,
@@ -100,7 +100,7 @@ async fn send(
     }
 }
 
-/// Reads the receiver's frames until the connection ends; yields why it did.
+/// Reads the receiver's frames until the connection ends. Returns the reason of the end.
 async fn receive(
     read: ReadHalf<Box<dyn Stream>>,
     state: &WriterState,
@@ -108,7 +108,7 @@ async fn receive(
 ) -> Failure {
     let mut offset = u64::try_from(Hello::BYTES).unwrap_or_default();
     let mut frame = [0; FrameHeader::BYTES];
-    // Acknowledgements are counts: 146 of them at a time are ample.
+    // Acknowledgements are counts: room for 146 of them is ample.
     let mut read = BufReader::with_capacity(4096, read);
     let mut confirmed = false;
     loop {
@@ -139,7 +139,7 @@ async fn receive(
     }
 }
 
-/// Takes a frame: whether it confirms something, or nothing if it is the last one.
+/// Processes a frame. Returns whether it confirms chunks, or nothing if it is the last frame.
 fn take(
     frame: &[u8; FrameHeader::BYTES],
     state: &WriterState,

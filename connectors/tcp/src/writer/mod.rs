@@ -20,8 +20,9 @@ use state::WriterState;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
 ///
-/// A connection has a thread, which writes offered chunks, as many at a time as there are, and reads
-/// acknowledgements. It never blocks [`offer`](ChunkWriter::offer), and ends with the connection.
+/// Each connection has a thread, which writes all waiting chunks together and reads
+/// acknowledgements. The thread never blocks [`offer`](ChunkWriter::offer), and ends with the
+/// connection.
 #[derive(Debug)]
 pub struct TcpWriter {
     config: TcpConfig,
@@ -32,7 +33,8 @@ pub struct TcpWriter {
 }
 
 impl TcpWriter {
-    /// A writer to the receiver at the configured address; like every writer it starts closed.
+    /// Creates a writer to the receiver at the configured address. Like every writer it starts
+    /// closed.
     pub fn new(config: TcpConfig) -> Self {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::Received);
         apply(&mut capability, config.hello(Role::Sender).limits);
@@ -130,7 +132,7 @@ impl ChunkWriter for TcpWriter {
         if self.thread.is_some() {
             let failure = self.state.drain(by);
             if failure.is_none() {
-                // Everything is acknowledged, so there is room for the last frame.
+                // Everything is acknowledged, so the socket has room for the last frame.
                 self.join();
             }
             report.error = failure.map(|failure| failure.at(&self.endpoint));

@@ -1,4 +1,4 @@
-//! The state of a connection: chunks that are not written, or not confirmed, and why it failed. The
+//! The state of a connection: chunks that are not written or not confirmed, and its failure. The
 //! owner of a writer and its thread share it.
 
 use std::collections::VecDeque;
@@ -16,27 +16,27 @@ pub(super) struct WriterState {
     state: Mutex<State>,
     /// Wakes the thread that writes.
     work: Notify,
-    /// Wakes the thread, whatever it does.
+    /// Wakes the thread after a failure, whatever it waits for.
     failed: Notify,
-    /// Wakes an owner that closes.
+    /// Wakes the owner while it closes.
     answered: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Why nothing can be offered.
+    /// The reason why no chunk can be offered.
     failure: Option<Failure>,
-    /// Offered and not yet given to the thread that writes.
+    /// Chunks that were offered and not yet passed to the thread that writes.
     queue: VecDeque<Chunk>,
-    /// Offered and not acknowledged, `queue` included.
+    /// Chunks that were offered and not acknowledged, `queue` included.
     window: Window,
-    /// How many chunks of this connection are acknowledged.
+    /// The number of acknowledged chunks of this connection.
     acknowledged: u64,
-    /// Tickets that the owner has not fetched.
+    /// Confirmed tickets that the owner has not fetched.
     confirmed: Vec<u64>,
-    /// Nothing more will be offered.
+    /// Whether the owner closes and offers no more chunks.
     closing: bool,
-    /// An offer was handed back since the window was full.
+    /// Whether the last offer was rejected because the window was full.
     lacks_room: bool,
 }
 
@@ -67,17 +67,17 @@ impl WriterState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the connection before, for the next one.
+    /// Clears the state for the next connection.
     pub(super) fn reset(&self) {
         *self.lock() = State::default();
     }
 
-    /// Why nothing can be offered.
+    /// Returns the reason why no chunk can be offered.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.lock().failure.clone()
     }
 
-    /// Takes a chunk unless the window is full, or hands it back.
+    /// Accepts a chunk, or returns it if the window is full.
     pub(super) fn offer(&self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
         let mut state = self.lock();
         state.lacks_room = !state.window.take(&chunk, capability);
@@ -90,7 +90,8 @@ impl WriterState {
         Ok(())
     }
 
-    /// Appends the confirmations since the last call; returns why the connection is gone, if it is.
+    /// Appends the confirmations since the last call. Returns the failure of the connection, if
+    /// any.
     pub(super) fn delivery_reports(&self, out: &mut Vec<DeliveryReport>) -> Option<Failure> {
         let mut state = self.lock();
         out.extend(state.confirmed.drain(..).map(|ticket| DeliveryReport {
@@ -100,7 +101,7 @@ impl WriterState {
         state.failure.clone()
     }
 
-    /// Waits until there is something to write. Puts chunks into `chunks`, which is empty.
+    /// Waits for the next frames to write. Moves chunks into `chunks`, which must be empty.
     pub(super) async fn work(&self, chunks: &mut VecDeque<Chunk>) -> Work {
         loop {
             {
@@ -117,19 +118,19 @@ impl WriterState {
         }
     }
 
-    /// Waits until the connection is of no use any more.
+    /// Waits until the connection has failed.
     pub(super) async fn failed(&self) {
         while self.lock().failure.is_none() {
             self.failed.notified().await;
         }
     }
 
-    /// Notes how many chunks of the connection the receiver has settled; returns whether they are more
-    /// than before. [`tell_confirmed`](Self::tell_confirmed) follows.
+    /// Notes how many chunks of the connection the receiver has settled. Returns whether the number
+    /// grew. The caller calls [`tell_confirmed`](Self::tell_confirmed) afterwards.
     ///
     /// # Errors
     ///
-    /// It cannot have: the least and the most that it can have settled.
+    /// The number is impossible. The error is the lowest and the highest possible number.
     pub(super) fn acknowledge(&self, settled: u64) -> Result<bool, (u64, u64)> {
         let mut state = self.lock();
         let low = state.acknowledged;
@@ -161,7 +162,7 @@ impl WriterState {
         }
     }
 
-    /// The connection is gone. The first reason stays.
+    /// Records the failure of the connection. The first failure stays.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
         if state.failure.is_some() {
@@ -174,8 +175,8 @@ impl WriterState {
         self.notify.notify();
     }
 
-    /// Waits until everything is acknowledged, the connection is gone, or `by`; returns why not
-    /// everything is.
+    /// Waits until everything is acknowledged, the connection has failed, or `by`. Returns the
+    /// reason if not everything is acknowledged.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         self.lock().closing = true;
         self.work.notify_one();
@@ -188,7 +189,7 @@ impl WriterState {
         (!state.window.is_empty()).then(|| state.failure.clone().unwrap_or_else(late))
     }
 
-    /// Tickets that are not acknowledged, in order.
+    /// Returns the tickets that are not acknowledged, in order.
     pub(super) fn unconfirmed(&self) -> Vec<u64> {
         self.lock().window.tickets().collect()
     }

@@ -95,7 +95,7 @@ fn frozen_connection_is_noticed_by_both_ends() {
     let counts = reader.stats_handle();
     let mut writer = tcp.writer_with(quick);
     writer.reopen(soon()).unwrap();
-    // Longer than the silence that is allowed: heartbeats keep the connection.
+    // Longer than the allowed silence: heartbeats keep the connection.
     let start = Instant::now();
     within_patience("several heartbeats pass", || {
         writer.delivery_reports(&mut Vec::new()).unwrap();
@@ -135,7 +135,8 @@ fn slow_consumer_slows_the_sender_down() {
     let mut pump = Pump::open(Box::new(tcp.writer_with(set)));
     let mut source = ChunkSource::new(1);
     pump.push((0..900).map(|_| source.next(0, 10_000)));
-    // Four chunks fit, and one sender may have two of them; time passes without more, and heartbeats keep the connection.
+    // Four chunks fit, and one sender may have two of them. Time passes without more chunks, and
+    // heartbeats keep the connection.
     let start = Instant::now();
     within_patience("several heartbeats pass", || {
         pump.step();
@@ -189,8 +190,8 @@ fn close_is_in_time_though_nobody_reads() {
     let mut writer = Box::new(TcpWriter::new(TcpConfig::new("127.0.0.1", port)));
     writer.reopen(soon()).unwrap();
     let _stream = answering.join().unwrap();
-    // The answer has a window of 60,000 bytes, and one chunk may always be on its way: far more
-    // than the sockets hold.
+    // The answer has a window of 60,000 bytes, and one chunk may always be in flight. That is far
+    // more than the buffers of the sockets.
     let chunk = ChunkSource::new(1).next(0, 16 << 20);
     writer.offer(chunk).unwrap();
     let start = Instant::now();
@@ -278,7 +279,7 @@ fn closing_receiver_says_bye_and_confirms_what_is_settled() {
 #[test]
 fn half_open_connection_keeps_its_sender_out_for_a_moment_at_most() {
     let secrets = Secrets::new();
-    // With a token at once, however long the old connection may be silent.
+    // With a token this works at once, however long the old connection may be silent.
     let cases = [
         (Guard::None, Duration::from_millis(200)),
         (Guard::Token, Duration::from_secs(600)),

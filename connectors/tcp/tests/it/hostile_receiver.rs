@@ -1,4 +1,4 @@
-//! A writer and what may answer it.
+//! A writer and hostile answers.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use baler_connector_testkit::hostile::{Header, Hello, SENDER};
 
 const RECEIVER: Hello = Hello { role: 2, ..SENDER };
 
-/// A writer to somebody who takes one connection, hears the hello and then does this.
+/// Returns a writer to a peer that takes one connection, reads the hello and then runs `answer`.
 fn writer_to(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> TcpWriter {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -28,13 +28,13 @@ fn writer_to(answer: impl FnOnce(&mut TcpStream) + Send + 'static) -> TcpWriter 
     TcpWriter::new(config(port))
 }
 
-/// What opening says to such an answer.
+/// Returns the error of opening a writer that gets this answer.
 fn refused(answer: Vec<u8>) -> TransportError {
     let mut writer = writer_to(move |stream| stream.write_all(&answer).unwrap());
     writer.reopen(Instant::now() + PATIENCE).unwrap_err()
 }
 
-/// Why a writer breaks that opened, offered one chunk, and got these frames.
+/// Returns the error of a writer that opened, offered one chunk, and got these frames.
 fn broken(frames: Vec<u8>) -> TransportError {
     let mut writer = writer_to(move |stream| {
         stream.write_all(&RECEIVER.bytes()).unwrap();

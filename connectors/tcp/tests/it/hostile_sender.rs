@@ -1,4 +1,4 @@
-//! A receiver and what may come in at its port.
+//! A receiver and hostile bytes at its port.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -17,7 +17,7 @@ use baler_connector_testkit::{
 
 use crate::support::{Secrets, config, receiver, with};
 
-/// What the reader says next of damage.
+/// Returns the next damage that the reader reports.
 fn damaged(reader: &mut TcpReader) -> Damaged {
     match reader.receive(Instant::now() + PATIENCE).unwrap() {
         Received::Damaged(damaged) => damaged,
@@ -346,7 +346,7 @@ fn port_that_is_only_looked_at_is_no_damage() {
     assert_eq!(reader.stats().damaged, 0);
 }
 
-/// What the live sender gets through in a while, beside whatever attack there is.
+/// Returns the number of chunks that the live sender gets through in a while, beside an attack.
 fn throughput(pump: &mut Pump, tap: &mut Tap, source: &mut ChunkSource) -> usize {
     const WHILE: Duration = Duration::from_millis(300);
     let (before, began) = (pump.confirmed(), Instant::now());
@@ -355,7 +355,7 @@ fn throughput(pump: &mut Pump, tap: &mut Tap, source: &mut ChunkSource) -> usize
             pump.push((0..32).map(|_| source.next(0, 10_000)));
         }
         pump.step();
-        // Bounded, so that the pump gets its turn.
+        // A bounded number of times, so that the pump gets its turn.
         for _ in 0..64 {
             if !tap.poll(Duration::from_millis(1)) {
                 break;
@@ -385,7 +385,8 @@ fn a_live_sender_goes_on_beside_every_attack() {
         let mut source = ChunkSource::new(LIVE_PRODUCER);
         throughput(&mut pump, &mut tap, &mut source);
         let mut peers = Vec::new();
-        // A busy machine may slow down one of two measurements; an attack that works slows down all.
+        // A busy machine may slow down one of two measurements. An attack that works slows down
+        // all.
         within_patience(name, || {
             peers.clear();
             let alone = throughput(&mut pump, &mut tap, &mut source);
@@ -428,7 +429,7 @@ fn unsettled_chunks_of_one_sender_leave_room_for_others() {
         pump
     };
     let mut pumps = Vec::new();
-    // Nothing is settled: each of them comes through while the others hold what they may.
+    // Nothing is settled. Each chunk comes through while the others hold their share of the memory.
     for producer in 1..4 {
         pumps.push(flood(producer));
         let mut chunks = 0;
@@ -459,7 +460,7 @@ fn silence_in_the_middle_of_a_chunk_is_limited_by_the_receiver() {
     }));
     let address = reader.local_addr();
     let counts = reader.stats_handle();
-    // More than all chunks that arrive may have.
+    // More bytes than all chunks that have arrived in part may take.
     let stalled = stall_in_large_chunks(address, 40, 1 << 20);
     let mut tap = Tap::new(Box::new(reader));
     let writer = TcpWriter::new(TcpConfig::new("127.0.0.1", address.port()));

@@ -1,4 +1,4 @@
-//! Who may send to a receiver that demands a token.
+//! Senders at a receiver that demands a token.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -33,7 +33,7 @@ fn guarded(folder: &Path) -> TcpReader {
 #[test]
 fn senders_are_admitted_by_their_token() {
     let folder = tempfile::tempdir().unwrap();
-    // The receiver's token, the sender's, and why the sender is refused.
+    // The receiver's token, the sender's token, and the reason of the refusal.
     let table: [(Option<&str>, Option<&str>, Option<&str>); 6] = [
         (None, None, None),
         (None, Some(TOKEN), None),
@@ -86,7 +86,7 @@ fn senders_are_admitted_by_their_token() {
 fn peers_that_guess_or_repeat_a_proof_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut reader = guarded(folder.path());
-    // A proof of 32 bytes, and a chunk right behind it that nobody may take.
+    // A proof of 32 bytes, and directly after it a chunk that nobody may take.
     let (header, payload) = wire::chunk(0, b"forged");
     let frame = [header.bytes(), payload].concat();
     let mut challenges = Vec::new();

@@ -1,4 +1,4 @@
-//! A receiver behind a proxy, and the secrets that senders prove to have.
+//! A receiver after a proxy, and the secrets that senders prove to have.
 
 use std::fs;
 use std::num::{NonZeroU32, NonZeroUsize};
@@ -52,7 +52,7 @@ impl Secrets {
         self.folder.path().join(name).display().to_string()
     }
 
-    /// The settings of both ends where this is demanded.
+    /// Returns the settings of both ends for this demand.
     pub(crate) fn config(&self, guard: Guard, port: u16) -> TcpConfig {
         let plain = format!("tcp://127.0.0.1:{port}");
         uri(&match guard {
@@ -62,7 +62,7 @@ impl Secrets {
         })
     }
 
-    /// A URI with TLS: whom this side trusts, and its own certificate.
+    /// Returns a URI with TLS: the authority that this side trusts, and its own certificate.
     pub(crate) fn tls(&self, port: u16, authority: &str, certificate: Option<&str>) -> String {
         let mut uri = format!(
             "tcp+tls://127.0.0.1:{port}?cacertfile={}",
@@ -84,13 +84,14 @@ pub(crate) fn uri(text: &str) -> TcpConfig {
     TcpConfig::from_uri(Uri::parse(text).unwrap()).unwrap()
 }
 
-/// A receiver behind a proxy: writers come through it, a restarted receiver has another port.
+/// A receiver after a proxy. Writers connect to the proxy, because a restarted receiver has another
+/// port.
 pub(crate) struct Tcp {
     pub(crate) proxy: TcpProxy,
 }
 
 impl Tcp {
-    /// A receiver with other settings, now behind the proxy.
+    /// Starts a receiver with other settings after the proxy.
     pub(crate) fn reader_with(&self, config: TcpConfig) -> TcpReader {
         let reader = receiver(config);
         self.proxy.set_target(Some(reader.local_addr()));

@@ -1,4 +1,4 @@
-//! TLS: who is let in, and the contract over it.
+//! TLS: the senders that are admitted, and the contract over it.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,8 @@ use rcgen::{
 
 use crate::support::{Secrets, Tcp, receiver, uri};
 
-/// Writes two authorities; of `authority` the certificates `one` and `two`, of `stranger` a `third`.
+/// Writes two authorities: `authority` with the certificates `one` and `two`, `stranger` with a
+/// `third`.
 pub(crate) fn issue(folder: &Path) {
     for (authority, names) in [("authority", &["one", "two"][..]), ("stranger", &["third"])] {
         let mut params = CertificateParams::default();
@@ -174,7 +175,7 @@ fn a_producer_belongs_to_the_certificate_that_sends_it() {
         writer.offer(source.next(0, 100)).unwrap();
         writer
     };
-    // Two connections with one certificate may share a producer: two relays before it may forward it.
+    // Two connections with one certificate may share a producer: two relays may both forward it.
     for (name, is_let_in) in [("one", true), ("one", true), ("two", false)].into_iter() {
         let before = tap.distinct();
         let mut writer = open(name);
@@ -183,7 +184,7 @@ fn a_producer_belongs_to_the_certificate_that_sends_it() {
                 tap.poll(std::time::Duration::from_millis(5));
                 (tap.distinct() == before + 1).then_some(())
             });
-            // It stays open, and keeps what it has claimed.
+            // The connection stays open, and keeps its claims.
             std::mem::forget(writer);
             continue;
         }

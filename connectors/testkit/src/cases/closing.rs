@@ -1,4 +1,4 @@
-//! Ends have deadlines, and account for everything.
+//! Closing meets its deadline, and accounts for every chunk.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
-/// Everything that was offered is confirmed, during the close if not before; confirmed
-/// chunks arrive. A spool that closes before its medium is open keeps what it has for its next life.
+/// Every offered chunk is confirmed, during the close if not before, and confirmed chunks arrive. A
+/// spool that closes before its medium is open keeps its chunks for its next life.
 pub fn close_flushes_what_was_offered<M: TestMedium>() {
     let (_medium, mut pump, mut taps) = opened::<M>();
     let chunks = pump.writer().capability().window_chunks.get().min(8);
     pump.push(ChunkSource::new(1).take(chunks));
     pump.step();
     assert_eq!(pump.pending(), 0, "the window takes {chunks} chunks");
-    // The peer may have to settle for the writer to close, so it needs a thread of its own.
+    // The writer may close only after the peer settles, so it closes on its own thread.
     let (pump, report) = std::thread::scope(|scope| {
         let closing = scope.spawn(move || pump.close(Instant::now() + GRACE * 4));
         while !closing.is_finished() {
@@ -34,7 +34,7 @@ pub fn close_flushes_what_was_offered<M: TestMedium>() {
     });
 }
 
-/// A stuck peer: the writer gives up at its deadline and names the chunks in doubt.
+/// The peer is stuck: the writer gives up at its deadline and names the chunks in doubt.
 pub fn close_accounts_for_what_a_stuck_peer_holds<M: TestMedium>() {
     let (mut medium, mut pump, taps) = opened::<M>();
     medium.stall();
@@ -50,7 +50,7 @@ pub fn close_accounts_for_what_a_stuck_peer_holds<M: TestMedium>() {
     drop(taps);
 }
 
-/// A reader closes in time and says what was not settled.
+/// A reader closes in time and reports the number of unsettled chunks.
 pub fn reader_closes_within_its_deadline<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::holding(medium.reader(), 3);
@@ -66,7 +66,7 @@ pub fn reader_closes_within_its_deadline<M: TestMedium>() {
     assert_eq!(report.unsettled, 3);
 }
 
-/// A writer that was never opened has nothing to wait for.
+/// A writer that was never opened closes at once.
 pub fn unopened_writer_closes_at_once<M: TestMedium>() {
     let mut medium = M::fresh();
     let writer = medium.writer();

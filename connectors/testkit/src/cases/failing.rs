@@ -1,4 +1,4 @@
-//! What survives retries, restarts and broken connections.
+//! Chunks survive retries, restarts and broken connections.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive_pair};
 
-/// Writes chunks and receives them without settling: as many as the window takes, at most 8.
+/// Writes chunks and receives them without settling: as many as fit the window, at most 8.
 fn held<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
     let reader = medium.reader();
     assert!(reader.capability().redelivers);
@@ -35,7 +35,7 @@ fn finish(mut pump: Pump, mut tap: Tap) -> Tap {
     tap
 }
 
-/// A verdict of retry delivers again, with the same bytes; then it can be acknowledged.
+/// A retried chunk is delivered again, with the same bytes. Then it can be acknowledged.
 pub fn retried_chunk_is_delivered_again<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = held(&mut medium);
@@ -59,7 +59,7 @@ pub fn retried_chunk_is_delivered_again<M: TestMedium>() {
     );
 }
 
-/// A verdict of reject is final, for this reader and after a restart.
+/// A rejection is final, for this reader and after a restart.
 pub fn rejected_chunk_is_not_delivered_again<M: TestMedium>() {
     let mut medium = M::fresh();
     let (pump, mut tap) = held(&mut medium);
@@ -79,7 +79,7 @@ pub fn rejected_chunk_is_not_delivered_again<M: TestMedium>() {
     );
 }
 
-/// A token that was settled, or never given, counts as stale; that is no error.
+/// A token that was settled, or never given, is stale; that is no error.
 pub fn stale_token_is_told<M: TestMedium>() {
     let mut medium = M::fresh();
     let (pump, mut tap) = held(&mut medium);
@@ -99,7 +99,7 @@ pub fn stale_token_is_told<M: TestMedium>() {
     finish(pump, tap);
 }
 
-/// What a reader received and did not settle comes again when it is restarted.
+/// Chunks that a reader received and did not settle come again when it is restarted.
 pub fn unsettled_chunks_come_again_after_restart<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, tap) = held(&mut medium);
@@ -113,11 +113,11 @@ pub fn unsettled_chunks_come_again_after_restart<M: TestMedium>() {
     });
 }
 
-/// Settled out of order, then restarted: what was not settled comes again, all of it.
+/// Chunks are settled out of order. After a restart, all unsettled chunks come again.
 pub fn watermark_never_passes_an_unsettled_chunk<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = held(&mut medium);
-    // All but the second and the last but one, the later ones first.
+    // Settle all but the second and the last but one, the later ones first.
     let held = tap.unsettled();
     let kept: HashSet<Label> = [held.get(1), held.get(held.len() - 2)]
         .into_iter()
@@ -136,8 +136,8 @@ pub fn watermark_never_passes_an_unsettled_chunk<M: TestMedium>() {
     });
 }
 
-/// The connection breaks again and again; after go-back-N every chunk arrived at least once, and
-/// the first deliveries are in order.
+/// The connection breaks again and again. After go-back-N every chunk has arrived at least once,
+/// and the first deliveries are in order.
 pub fn broken_connection_loses_nothing<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::new(medium.reader());

@@ -12,20 +12,20 @@ use crate::contract::TestMedium;
 use crate::pump::Pump;
 use crate::tap::{Tap, drive};
 
-/// What a deadline may be missed by on a busy machine.
+/// The time by which a busy machine may miss a deadline.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// How many readers or writers of one medium a case opens.
+/// The number of readers or writers of one medium that a case opens.
 const SEVERAL: usize = 4;
 
-/// A reader that acknowledges everything and a writer to it, open.
+/// Opens a reader that acknowledges everything, and a writer.
 fn pair<M: TestMedium>(medium: &mut M) -> (Pump, Tap) {
     let tap = Tap::new(medium.reader());
     let pump = Pump::open(medium.writer());
     (pump, tap)
 }
 
-/// A medium with an open writer, and the readers of [`drains`].
+/// Opens a medium with a writer, and the readers of [`drains`].
 fn opened<M: TestMedium>() -> (M, Pump, Vec<Tap>) {
     let mut medium = M::fresh();
     let taps = drains(&mut medium);
@@ -33,14 +33,14 @@ fn opened<M: TestMedium>() -> (M, Pump, Vec<Tap>) {
     (medium, pump, taps)
 }
 
-/// Drives until everything is offered and answered.
+/// Drives until every chunk is offered and answered.
 fn confirm_all(what: &str, pump: &mut Pump, taps: &mut [Tap]) {
     drive(what, slice::from_mut(pump), taps, |pumps, _| {
         pumps.iter().all(Pump::is_done)
     });
 }
 
-/// The readers that a medium has while a case looks at a writer only.
+/// Returns the readers that a medium needs while a case tests only a writer.
 fn drains<M: TestMedium>(medium: &mut M) -> Vec<Tap> {
     if medium.is_readable() {
         vec![Tap::new(medium.reader())]

@@ -1,4 +1,4 @@
-//! What a reader gets.
+//! The promises of a reader.
 
 use std::collections::HashSet;
 use std::slice;
@@ -12,7 +12,7 @@ use crate::contract::{TestMedium, within_patience};
 use crate::pump::Pump;
 use crate::tap::{Tap, drive, drive_pair};
 
-/// The capabilities of both ends agree with what the medium says of itself.
+/// The capabilities of both ends agree with each other and with the medium.
 pub fn capability_is_consistent<M: TestMedium>() {
     let mut medium = M::fresh();
     let reader = medium.reader();
@@ -28,7 +28,7 @@ pub fn capability_is_consistent<M: TestMedium>() {
     }
 }
 
-/// A reader of an empty medium waits until its deadline and is idle, or says that it ended.
+/// A reader of an empty medium is idle until its deadline, or returns its end.
 pub fn empty_medium_is_idle_or_ends<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut reader = medium.reader();
@@ -42,15 +42,15 @@ pub fn empty_medium_is_idle_or_ends<M: TestMedium>() {
             let again = reader.receive(Instant::now() + time);
             assert!(matches!(again, Ok(Received::End)), "an end is final");
         }
-        // Told once, before the first chunk.
+        // Returned once, before the first chunk.
         Ok(Received::Assigned { .. }) => {}
         other => panic!("from an empty medium: {other:?}"),
     }
     assert!(start.elapsed() < time + GRACE, "it overslept its deadline");
 }
 
-/// Once all is confirmed, all can be read, each chunk once. The reader then says that it is at the
-/// end.
+/// Once all chunks are confirmed, each chunk can be read exactly once. The reader then reports that
+/// it is at the end.
 pub fn everything_confirmed_is_readable<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = pair(&mut medium);
@@ -86,7 +86,7 @@ pub fn order_is_kept_in_each_lane<M: TestMedium>() {
     tap.assert_ordered();
 }
 
-/// The largest chunk and the smallest pass.
+/// The largest and the smallest chunk pass.
 pub fn chunk_at_the_limit_passes<M: TestMedium>() {
     let mut medium = M::fresh();
     let (mut pump, mut tap) = pair(&mut medium);
@@ -100,7 +100,7 @@ pub fn chunk_at_the_limit_passes<M: TestMedium>() {
     assert_eq!((pump.confirmed(), pump.breaks()), (4, 0));
 }
 
-/// Several writers at a time; the order of each one's lane is kept.
+/// Several writers write at the same time; the order of each writer's lane is kept.
 pub fn many_writers_reach_one_reader<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut tap = Tap::new(medium.reader());
@@ -142,7 +142,7 @@ pub fn paused_reader_gets_nothing<M: TestMedium>() {
     drive_pair("two come", &mut pump, &mut tap, |_, tap| {
         tap.received().len() == 2
     });
-    // The tap itself fails when it gets more than it demands.
+    // The tap fails when it gets more chunks than it demands.
     for _ in 0..10 {
         pump.step();
         tap.poll(Duration::from_millis(5));
@@ -157,7 +157,7 @@ pub fn paused_reader_gets_nothing<M: TestMedium>() {
 pub fn readers_share_the_chunks<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps: Vec<Tap> = (0..SEVERAL).map(|_| Tap::new(medium.reader())).collect();
-    // A group that still deals its partitions may deliver chunks again.
+    // A group that still assigns its partitions may deliver chunks again.
     drive("all readers have joined", &mut [], &mut taps, |_, taps| {
         taps.iter().all(|tap| tap.waits_for().is_none())
     });

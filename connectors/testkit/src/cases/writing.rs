@@ -1,4 +1,4 @@
-//! What a writer promises before anybody reads.
+//! The promises of a writer before any chunk is read.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::chunks::ChunkSource;
 use crate::contract::{PATIENCE, TestMedium};
 use crate::pump::Pump;
 
-/// A writer starts closed: an offer is handed back as broken, and so say the confirmations.
+/// A writer starts closed: it returns an offered chunk as broken, and confirmations are an error.
 pub fn offer_before_reopen_is_broken<M: TestMedium>() {
     let mut medium = M::fresh();
     let mut taps = drains(&mut medium);
@@ -32,7 +32,7 @@ pub fn offer_before_reopen_is_broken<M: TestMedium>() {
     confirm_all("the chunk is confirmed", &mut pump, &mut taps);
 }
 
-/// A chunk above the limit is handed back unchanged, and the writer goes on.
+/// A chunk above the limit is returned unchanged, and the writer works on.
 pub fn chunk_above_the_limit_is_handed_back<M: TestMedium>() {
     let (_medium, mut pump, mut taps) = opened::<M>();
     let limit = pump.writer().capability().max_chunk_bytes.get();
@@ -65,7 +65,7 @@ pub fn every_ticket_is_confirmed_exactly_once<M: TestMedium>() {
     assert!(late.is_empty(), "confirmed again: {late:?}");
 }
 
-/// A window that fills says so, hands the chunk back, and notifies when it opens.
+/// A full window returns the chunk, and notifies when it opens.
 pub fn full_window_hands_back_and_notifies_when_it_opens<M: TestMedium>() {
     let (mut medium, mut pump, mut taps) = opened::<M>();
     let capability = pump.writer().capability();
@@ -98,7 +98,7 @@ pub fn full_window_hands_back_and_notifies_when_it_opens<M: TestMedium>() {
     assert_eq!((pump.confirmed(), pump.breaks()), (chunks, 0));
 }
 
-/// A window that is full of bytes before it is full of chunks says so, too.
+/// A window can be full of bytes before it is full of chunks.
 pub fn window_counts_bytes<M: TestMedium>() {
     let (mut medium, mut pump, mut taps) = opened::<M>();
     let capability = pump.writer().capability();
@@ -123,8 +123,9 @@ pub fn window_counts_bytes<M: TestMedium>() {
     assert_eq!((pump.confirmed(), pump.breaks()), (fit + 2, 0));
 }
 
-/// An owner that does not wait for confirmations is notified when a window that was full opens, and of
-/// the rest once it waits again: it goes by notifications alone and gets every confirmation.
+/// An owner that does not wait for confirmations is notified when a full window opens. It is
+/// notified of the other confirmations once it waits again. So an owner that acts only on
+/// notifications gets every confirmation.
 pub fn owner_that_stops_waiting_is_told_of_room_and_of_all_when_it_waits_again<M: TestMedium>() {
     let (_medium, mut pump, mut taps) = opened::<M>();
     pump.writer().set_awaited(false);

@@ -21,30 +21,30 @@ const MEDIUM: &str = "memory";
 
 /// A bounded queue of chunks in memory, shared by its clones.
 ///
-/// A chunk is confirmed when the queue has room for it.
-/// Many writers and many readers may share it: readers compete, and what one does not settle comes
-/// again, to it after a retry and to any reader after it was closed or dropped.
-/// For tests, documentation and examples; it blocks nobody but a reader that waits.
+/// A chunk is confirmed when the queue has room for it. Many writers and many readers may share it.
+/// Readers compete for chunks. An unsettled chunk comes again, to any reader: after a retry, or
+/// after its reader was closed or dropped. For tests, documentation and examples. It blocks only a
+/// reader that waits.
 #[derive(Debug, Clone)]
 pub struct MemoryMedium {
     shared: Arc<MediumState>,
 }
 
-/// How much fits into a [`MemoryMedium`].
+/// The limits of a [`MemoryMedium`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MemoryLimits {
     /// The largest chunk, in bytes.
     pub max_chunk_bytes: NonZeroUsize,
-    /// How many chunks of a writer may be unconfirmed.
+    /// The most unconfirmed chunks of a writer.
     pub window_chunks: NonZeroUsize,
-    /// How many bytes of a writer may be unconfirmed.
+    /// The most unconfirmed bytes of a writer.
     pub window_bytes: NonZeroUsize,
-    /// How many chunks the queue holds, those included that are being processed.
+    /// The most chunks in the queue, including chunks that are being processed.
     pub capacity_chunks: NonZeroUsize,
 }
 
 impl Default for MemoryLimits {
-    /// The limits of [`Capability::new`], and 1,024 chunks in the queue.
+    /// Returns the limits of [`Capability::new`], and 1,024 chunks in the queue.
     fn default() -> Self {
         let ample = Capability::new(MEDIUM, Order::PerLane, Durability::Received);
         Self {
@@ -65,9 +65,9 @@ struct MediumState {
 
 #[derive(Debug, Default)]
 struct State {
-    /// What can be received, by arrival.
+    /// Chunks that can be received, by arrival.
     queue: BTreeMap<u64, Stored>,
-    /// What is being processed, by token, with the reader that has it.
+    /// Chunks that are being processed, by token, with the reader that has them.
     handed_out: HashMap<u64, (u64, Stored)>,
     writers: BTreeMap<u64, WriterState>,
     next_arrival: u64,
@@ -85,19 +85,19 @@ struct Stored {
     arrival: u64,
     bytes: Bytes,
     meta: ChunkMeta,
-    /// How often it was delivered and given back.
+    /// The number of times that it was delivered and given back.
     attempts: u32,
 }
 
 #[derive(Debug, Default)]
 struct WriterState {
     open: bool,
-    /// Taken and not yet in the queue.
+    /// Accepted chunks that are not in the queue yet.
     waiting: VecDeque<Chunk>,
-    /// In the queue, with the confirmation held back.
+    /// Reports of chunks in the queue that are held back.
     held: Vec<DeliveryReport>,
     delivery_reports: Vec<DeliveryReport>,
-    /// Taken and not yet reported as confirmed.
+    /// Accepted chunks that were not yet reported as confirmed.
     unconfirmed: Window,
     notify: Arc<NotifyCell>,
 }
@@ -109,7 +109,7 @@ impl Default for MemoryMedium {
 }
 
 impl MemoryMedium {
-    /// An empty medium.
+    /// Creates an empty medium.
     pub fn new(limits: MemoryLimits) -> Self {
         Self {
             shared: Arc::new(MediumState {
@@ -120,23 +120,23 @@ impl MemoryMedium {
         }
     }
 
-    /// A writer into it; like every writer it starts closed.
+    /// Returns a writer to the medium. Like every writer it starts closed.
     pub fn writer(&self) -> MemoryWriter {
         MemoryWriter::new(Arc::clone(&self.shared))
     }
 
-    /// A reader of it.
+    /// Returns a reader of the medium.
     pub fn reader(&self) -> MemoryReader {
         MemoryReader::new(Arc::clone(&self.shared))
     }
 
-    /// How many chunks are in it: waiting, and handed out but not settled.
+    /// Returns the number of chunks in the medium: waiting, or handed out and not settled.
     pub fn len(&self) -> usize {
         let state = self.shared.lock();
         state.queue.len() + state.handed_out.len()
     }
 
-    /// Whether nothing is in it.
+    /// Whether the medium has no chunk.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -153,7 +153,7 @@ impl MemoryMedium {
             .update(|state| state.writers.values_mut().for_each(WriterState::disconnect));
     }
 
-    /// While unreachable, writers are broken and cannot be reopened.
+    /// Sets whether the medium is unreachable: writers are then broken and cannot be reopened.
     pub fn set_unreachable(&self, unreachable: bool) {
         self.shared.update(|state| {
             state.unreachable = unreachable;
@@ -163,7 +163,8 @@ impl MemoryMedium {
         });
     }
 
-    /// While held, chunks arrive and can be read but are not confirmed.
+    /// Sets whether confirmations are held: chunks then arrive and can be read, but are not
+    /// confirmed.
     pub fn hold_confirmations(&self, hold: bool) {
         self.shared.update(|state| {
             state.confirmations_held = hold;
@@ -186,12 +187,13 @@ impl MediumState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the state, moves chunks that now have room, and notifies waiting writers and readers.
+    /// Changes the state, moves chunks that now have room, and notifies waiting writers and
+    /// readers.
     fn update<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
         let mut state = self.lock();
         let result = change(&mut state);
         state.admit(self.limits.capacity_chunks.get());
-        // They are notified once the lock is released.
+        // Notify them after the lock is released.
         let writers = state.writers.values();
         let to_notify: Vec<_> = writers.map(|it| Arc::clone(&it.notify)).collect();
         drop(state);
@@ -245,7 +247,7 @@ impl State {
         }
     }
 
-    /// Puts back what a reader has.
+    /// Puts the chunks of a reader back. Returns their number.
     fn give_back(&mut self, reader: u64) -> usize {
         let tokens: Vec<u64> = self
             .handed_out

@@ -33,7 +33,7 @@ impl MemoryReader {
         }
     }
 
-    /// What can be returned at once.
+    /// Returns the event that is there now.
     fn look(&self, state: &mut State) -> Option<Received> {
         let held = state
             .handed_out

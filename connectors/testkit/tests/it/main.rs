@@ -1,4 +1,4 @@
-//! The contract holds for the medium in memory, and its fault switches do what they say.
+//! The contract holds for the medium in memory, and its fault switches work.
 
 #![cfg(test)]
 

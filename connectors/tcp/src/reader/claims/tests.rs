@@ -30,7 +30,7 @@ fn a_producer_belongs_to_the_connection_that_sends_it() {
     assert_eq!(claims.claim(identity(1), &one), Ok(()));
     assert_eq!(claims.claim(identity(1), &two), Err("one".into()));
     assert_eq!(claims.claim(identity(2), &two), Ok(()));
-    // Nothing is read from it at the moment, so nobody knows whether it is there.
+    // Nothing is read from it at the moment, so the sender is not known to be alive.
     one.set_heard(false);
     assert_eq!(claims.claim(identity(1), &two), Ok(()));
     one.set_heard(true);
@@ -39,7 +39,7 @@ fn a_producer_belongs_to_the_connection_that_sends_it() {
     assert_eq!(claims.claim(identity(1), &one), Ok(()));
     one.set_gone();
     assert_eq!(claims.claim(identity(1), &two), Ok(()));
-    // What has another holder by now is not released.
+    // A claim that another connection holds now is not released.
     claims.release(&one);
     let other = connection("other", Proof::None);
     assert_eq!(claims.claim(identity(1), &other), Err("two".into()));

@@ -18,15 +18,15 @@ proptest! {
     }
 }
 
-// Random histories of connections: settled in any order, lost, and opened again by a sender that
-// repeats what was not acknowledged.
+// Random histories of connections: chunks are settled in any order, connections are lost, and the
+// sender opens them again and repeats the chunks that were not acknowledged.
 const CHUNKS: usize = 40;
 const WINDOW: usize = 8;
 
 #[test]
 fn no_schedule_acknowledges_past_an_unsettled_chunk() {
     each_schedule(20_000, |dice| {
-        // What the sender keeps until it is acknowledged. Chunks are numbered over all lives.
+        // The chunks that the sender keeps until they are acknowledged, numbered over all lives.
         let mut unconfirmed: VecDeque<usize> = (0..CHUNKS).collect();
         let mut settled = [false; CHUNKS];
         let mut lives = 0;
@@ -34,7 +34,7 @@ fn no_schedule_acknowledges_past_an_unsettled_chunk() {
             lives += 1;
             assert!(lives < 4_000, "no end");
             let connection = Connection::new("tcp://sender:1".into(), Proof::None, Duration::MAX);
-            // Sent over this connection, by their sequence in it.
+            // Chunks that were sent over this connection, by their sequence in it.
             let mut sent: Vec<usize> = Vec::new();
             let mut held: Vec<usize> = Vec::new();
             let mut told = 0;
@@ -48,7 +48,8 @@ fn no_schedule_acknowledges_past_an_unsettled_chunk() {
                         }
                     }
                     3..6 => {
-                        // Given back and settled later is settled later, for a connection.
+                        // For a connection, a chunk that is given back is a chunk that is settled
+                        // later.
                         if let Some(sequence) = dice.draw(&mut held) {
                             if dice.once_in(6) {
                                 held.push(sequence);
@@ -72,7 +73,7 @@ fn no_schedule_acknowledges_past_an_unsettled_chunk() {
                     }
                 }
             }
-            // Cut off, or killed: what comes late is stale and moves nothing.
+            // The connection is cut off, or killed: late settlements are stale and move nothing.
             connection.set_gone();
             let before = connection.watermark();
             for sequence in held {
