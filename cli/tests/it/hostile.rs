@@ -241,7 +241,9 @@ fn a_listener_that_is_open_to_all_is_warned_of() {
         receiver.signal("TERM");
         let (status, _, told) = receiver.end();
         assert!(status.success(), "{status}: {told}");
-        let found = told.lines().filter(|it| it.starts_with("warning: whoever"));
+        let found = told
+            .lines()
+            .filter(|it| it.starts_with("warning: any host that reaches"));
         assert_eq!(found.count(), warnings, "{from}: {told}");
         assert!(!told.contains(TOKEN), "{told}");
     }

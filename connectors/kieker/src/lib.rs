@@ -35,7 +35,7 @@ pub const MEDIUM: Medium = Medium {
             let reader = KiekerTcpReader::bind(config.clone())?;
             let address = reader.local_addr();
             let warning = format!(
-                "whoever reaches {address} can send records, since Kieker's protocol has neither \
+                "any host that reaches {address} can send records, since Kieker's protocol has neither \
                  passwords nor encryption; listen on 127.0.0.1 or in a network of its own"
             );
             Ok(OpenReader {

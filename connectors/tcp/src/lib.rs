@@ -48,7 +48,7 @@ pub const MEDIUM: Medium = Medium {
             let address = reader.local_addr();
             let is_open = config.is_open_to_all() && !address.ip().is_loopback();
             let warning = format!(
-                "whoever reaches {address} can send records, and read those on their way; listen \
+                "any host that reaches {address} can send records, and read those on their way; listen \
                  on 127.0.0.1, demand a token (token_file=FILE or {TOKEN_VARIABLE}), or use \
                  {SCHEME_TLS}:"
             );
