@@ -1,6 +1,6 @@
 //! The deliveries of a channel, and how each was settled. No I/O here.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use baler_common::transport::{ChunkMeta, Settled, Token, Verdict};
 use bytes::Bytes;
@@ -16,12 +16,13 @@ use crate::headers;
 /// ledger keeps it until it is settled, and [`StreamPosition`] notes how far the stream is settled.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// The number of this channel's first deliveries that are finished and removed.
-    removed: u64,
-    /// The deliveries that follow.
-    states: VecDeque<State>,
-    /// How many acknowledgements must be sent.
-    owed: usize,
+    /// The tag of the last delivery.
+    last_tag: u64,
+    /// The tags of the deliveries that are not settled.
+    open: BTreeSet<u64>,
+    /// The tags whose acknowledgements must be sent. A tag is removed with its acknowledgement: the
+    /// broker closes the channel over a second one.
+    acknowledged: BTreeSet<u64>,
     /// Must be sent, before any acknowledgement that follows.
     pub(super) nacks: Vec<Nack>,
     /// Messages of a stream that must be handed out again.
@@ -34,17 +35,6 @@ pub(super) struct Ledger {
     last_token: u64,
     /// `None` for a queue.
     pub(super) stream: Option<StreamPosition>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// An acknowledgement must be sent.
-    Acknowledged,
-    /// Not settled.
-    Open,
-    /// A separate message settles it at the broker. No acknowledgement may name it again: the broker
-    /// would close the channel.
-    Settled,
 }
 
 /// A message, taken from the client library.
@@ -117,11 +107,11 @@ impl Ledger {
 
     /// Notes the next delivery.
     pub(super) fn arrive(&mut self, arrived: &Arrived) -> Arrival {
-        let known = u64::try_from(self.states.len()).unwrap_or(u64::MAX);
-        if arrived.tag != self.removed.saturating_add(known).saturating_add(1) {
+        if arrived.tag != self.last_tag.saturating_add(1) {
             return Arrival::Gap;
         }
-        self.states.push_back(State::Open);
+        self.last_tag = arrived.tag;
+        self.open.insert(arrived.tag);
         let Some(stream) = &mut self.stream else {
             return Arrival::New {
                 gone: 0,
@@ -172,12 +162,11 @@ impl Ledger {
         match (&mut self.stream, verdict) {
             (None, Verdict::Ack) => self.set_acknowledged(arrived.tag),
             (None, Verdict::Reject | Verdict::Retry) => {
-                let tag = arrived.tag;
-                if let Some(state) = self.open(tag) {
-                    *state = State::Settled;
-                }
-                let requeue = verdict == Verdict::Retry;
-                self.nacks.push(Nack { tag, requeue });
+                self.open.remove(&arrived.tag);
+                self.nacks.push(Nack {
+                    tag: arrived.tag,
+                    requeue: verdict == Verdict::Retry,
+                });
             }
             (Some(_), Verdict::Retry) => {
                 arrived.redelivered = true;
@@ -187,17 +176,9 @@ impl Ledger {
         }
     }
 
-    /// The state of a delivery, if it is open.
-    fn open(&mut self, tag: u64) -> Option<&mut State> {
-        let at = tag.checked_sub(self.removed.saturating_add(1))?;
-        let state = self.states.get_mut(usize::try_from(at).ok()?)?;
-        (*state == State::Open).then_some(state)
-    }
-
     fn set_acknowledged(&mut self, tag: u64) {
-        if let Some(state) = self.open(tag) {
-            *state = State::Acknowledged;
-            self.owed += 1;
+        if self.open.remove(&tag) {
+            self.acknowledged.insert(tag);
         }
     }
 
@@ -209,14 +190,14 @@ impl Ledger {
     /// How many of the deliveries that were handed out the broker counts against `prefetch`.
     pub(super) fn taken(&self) -> usize {
         match self.stream {
-            None => self.held.len() + self.owed,
-            Some(_) => self.owed,
+            None => self.held.len() + self.owed(),
+            Some(_) => self.owed(),
         }
     }
 
     /// How many acknowledgements must be sent.
     pub(super) fn owed(&self) -> usize {
-        self.owed
+        self.acknowledged.len()
     }
 
     /// Takes the acknowledgements that are sent now: one for all deliveries before the first open
@@ -226,28 +207,20 @@ impl Ledger {
     /// The caller sends [`nacks`](Self::nacks) first: an acknowledgement of several deliveries
     /// includes the rejected ones among them.
     pub(super) fn acknowledge(&mut self, max_behind: usize) -> Vec<Acknowledgement> {
-        let mut acknowledgements = Vec::new();
-        let mut last = None;
-        while let Some(State::Acknowledged | State::Settled) = self.states.front() {
-            self.removed += 1;
-            if self.states.pop_front() == Some(State::Acknowledged) {
-                self.owed -= 1;
-                last = Some(self.removed);
-            }
-        }
-        acknowledgements.extend(last.map(|tag| Acknowledgement {
-            tag,
+        let first_open = self.open.first().copied().unwrap_or(u64::MAX);
+        let behind = self.acknowledged.split_off(&first_open);
+        let before = std::mem::replace(&mut self.acknowledged, behind);
+        let last = before.last().map(|tag| Acknowledgement {
+            tag: *tag,
             multiple: true,
-        }));
-        if self.owed > max_behind {
-            for (tag, state) in (self.removed + 1..).zip(&mut self.states) {
-                if *state == State::Acknowledged {
-                    *state = State::Settled;
-                    let multiple = false;
-                    acknowledgements.push(Acknowledgement { tag, multiple });
-                }
-            }
-            self.owed = 0;
+        });
+        let mut acknowledgements = Vec::from_iter(last);
+        if self.acknowledged.len() > max_behind {
+            let behind = std::mem::take(&mut self.acknowledged).into_iter();
+            acknowledgements.extend(behind.map(|tag| Acknowledgement {
+                tag,
+                multiple: false,
+            }));
         }
         acknowledgements
     }
