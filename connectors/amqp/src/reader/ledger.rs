@@ -201,8 +201,8 @@ impl Ledger {
     }
 
     /// Takes the acknowledgements that are sent now: one for all deliveries before the first open
-    /// one. If more than `max_behind` must follow, each of them gets its own; otherwise the broker
-    /// would stop to deliver.
+    /// one. If more than `max_behind` remain, they are sent one by one. Otherwise the broker would
+    /// stop delivering.
     ///
     /// The caller sends [`nacks`](Self::nacks) first: an acknowledgement of several deliveries
     /// includes the rejected ones among them.

@@ -37,7 +37,7 @@ pub(super) struct State {
     is_suspect: bool,
     /// The number of acknowledgements that are worth a message to the broker.
     pub(super) ack_every: usize,
-    /// The number of unsettled deliveries after which the broker stops to deliver.
+    /// The number of unsettled deliveries after which the broker stops delivering.
     pub(super) prefetch: usize,
     /// The number of messages that the queue has for any reader, or of all messages of a stream.
     pub(super) ready: Option<u64>,
