@@ -1,7 +1,7 @@
-//! From the settings to a channel on which everything is declared, on a thread of its own.
+//! Connects and declares queues and exchanges.
 //!
-//! Queues and exchanges are declared anew at every connection: what exists already stays as it is, and
-//! what a restored or replaced broker lost is made again.
+//! Each connection declares them again. Existing ones stay as they are. A restored or replaced broker
+//! gets its lost ones back.
 
 #[cfg(test)]
 mod tests;
@@ -29,14 +29,14 @@ use lapin::{Channel, Connect, Connection, ConnectionProperties};
 use super::config::{AmqpConfig, QueueType, TapTarget};
 use super::error;
 
-/// A channel on which everything is declared, and the connection that it needs.
+/// A connection, and a channel on which all declarations are made.
 pub(crate) struct Connected {
     pub(crate) connection: Connection,
     pub(crate) channel: Channel,
 }
 
-/// Runs `body` in a runtime of its own on a thread of its own: no runtime of the application is
-/// needed or disturbed.
+/// Runs `body` on a new thread with its own runtime. So it neither needs nor disturbs a runtime of the
+/// application.
 pub(crate) fn spawn<F: Future<Output = ()>>(
     name: &str,
     body: impl FnOnce() -> F + Send + 'static,
@@ -48,7 +48,7 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
         .map_err(failed)?;
     let run = move || {
         runtime.block_on(body());
-        // Not dropped: that waits for a name that is being looked up, without a deadline.
+        // A drop would wait for a running name lookup, without a deadline.
         runtime.shutdown_background();
     };
     thread::Builder::new()
@@ -59,10 +59,11 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
 
 /// Connects to one of the hosts and declares, before `by` and within the configured time.
 ///
-/// The hosts are tried in turn from a random one on, so that many clients spread over a cluster.
-/// One that does not answer leaves the others their share of the time, or their turn in the next
-/// attempt where shares would be too short to connect in. It fails for good only if
-/// every host says so: one that is away may know better when it is back.
+/// It tries the hosts in turn from a random one on, so that many clients spread over a cluster. Each
+/// host has a share of the time. If shares would be too short to connect in, some hosts wait for the
+/// next attempt.
+///
+/// It fails for good only if every host does so: a host that is away may accept the client later.
 pub(crate) async fn connect(
     config: &AmqpConfig,
     name: &'static str,
@@ -111,18 +112,18 @@ pub(crate) async fn connect_to_publish(
     }
 }
 
-/// Connecting and declaring takes milliseconds, and a second on a broker that has just started.
+/// The shortest share of a host. Connecting and declaring takes milliseconds, and a second on a broker
+/// that has just started.
 const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
 
-/// An even number from 0 to below this one: the seeds of the standard library's hash tables are
-/// random.
+/// A random number below `bound`. It comes from the seeds of the standard library's hash tables.
 fn random_below(bound: usize) -> usize {
     let random = RandomState::new().build_hasher().finish();
     let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
     usize::try_from(random % bound).unwrap_or(0)
 }
 
-/// What went wrong at the hosts, as one failure: the first that may pass, if one may.
+/// The failures of the hosts as one failure: the first that may pass, if there is one.
 fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
     if failures.len() > 1 {
         for (host, failure) in &mut failures {
@@ -132,11 +133,11 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
     let passes = failures
         .iter()
         .position(|(_, failure)| failure.class == RetryClass::Retry);
-    let told = passes.unwrap_or(0);
-    if told >= failures.len() {
+    let first = passes.unwrap_or(0);
+    if first >= failures.len() {
         return Failure::last("connect to", "no host is named");
     }
-    let (_, mut failure) = failures.swap_remove(told);
+    let (_, mut failure) = failures.swap_remove(first);
     let others = failures.iter().map(|(_, other)| &*other.message);
     for other in others {
         failure.message = format!("{}; {other}", failure.message).into();
@@ -150,7 +151,7 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     let tls = tls(config)?;
     is_there(config, host).await?;
     let uri = uri(config, host)?;
-    // That of this thread.
+    // The runtime of this thread.
     let runtime = lapin::runtime::default_runtime().map_err(failed)?;
     let connecting = uri.connect_with_config(properties, tls, runtime);
     let connection = connecting.await.map_err(failed)?;
@@ -162,11 +163,10 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     })
 }
 
-/// Whether anyone accepts connections there.
+/// Checks that the host accepts connections.
 ///
-/// The client library (lapin 4.12) leaves a task with all it holds behind in the runtime for each
-/// connection that is refused: a reader, whose runtime lives on, would grow by 15 kB with each
-/// attempt of an outage.
+/// For each refused connection the client library (lapin 4.12) leaves a task in the runtime. Each
+/// attempt of an outage would add 15 kB to a reader, whose runtime lives on.
 async fn is_there(config: &AmqpConfig, host: &Host) -> Result<(), Failure> {
     let name = host.name.trim_start_matches('[').trim_end_matches(']');
     match tokio::net::TcpStream::connect((name, config.port(host))).await {
@@ -199,7 +199,7 @@ fn uri(config: &AmqpConfig, host: &Host) -> Result<AMQPUri, Failure> {
     })
 }
 
-/// Read at every connection, so that renewed certificates are taken up.
+/// Reads the certificates. Each connection does so again, so that renewed ones count.
 fn tls(config: &AmqpConfig) -> Result<OwnedTLSConfig, Failure> {
     let read = |path: &Path| {
         std::fs::read(path)
@@ -222,7 +222,7 @@ fn tls(config: &AmqpConfig) -> Result<OwnedTLSConfig, Failure> {
 }
 
 impl Connected {
-    /// Tells the broker that this was all, which also makes sure that it has everything.
+    /// Closes the connection. The broker's answer confirms that it has got all messages.
     pub(crate) async fn close(self, by: Instant) -> Result<(), Failure> {
         let by = by.min(Instant::now() + CLOSE_AT_MOST);
         let closing = self.connection.close(200, "OK".into());
@@ -233,7 +233,7 @@ impl Connected {
     }
 }
 
-/// A broker that hangs is not waited for.
+/// The longest time for a broker's answer to a close.
 const CLOSE_AT_MOST: Duration = Duration::from_secs(5);
 
 /// The next item of a stream.
@@ -241,7 +241,7 @@ pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
     poll_fn(|cx| Pin::new(&mut *stream).poll_next(cx)).await
 }
 
-/// Waits for a time; for ever if there is none.
+/// Waits until this time. Without a time it waits for ever.
 pub(crate) async fn at(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
@@ -250,7 +250,7 @@ pub(crate) async fn at(time: Option<Instant>) {
 }
 
 /// Declares the exchange, the queue or one for each lane, their bindings and the queue for dead
-/// letters, as far as they are named.
+/// letters, as far as the settings name them.
 pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     match config.tap_target {
         None if config.declare => {}
@@ -295,7 +295,7 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     Ok(())
 }
 
-/// Lets a queue have what comes to an exchange with this key.
+/// Binds a queue to an exchange with this key.
 async fn bind(
     channel: &Channel,
     queue: &str,
@@ -313,14 +313,13 @@ async fn bind(
         .await
 }
 
-/// The most chunks that wait for one who only looks; the oldest ones make room.
+/// The most chunks in the queue of a tap. The broker drops the oldest ones.
 const TAP_CHUNKS: i64 = 10_000;
 
-/// And their bytes.
+/// The most bytes in the queue of a tap.
 const TAP_BYTES: i64 = 64 << 20;
 
-/// Declares what one who only looks at an exchange needs: a queue that nobody else may use and that
-/// ends with the connection.
+/// Declares the queue of a tap at an exchange. Nobody else may use it, and it ends with the connection.
 async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     let failed = |error: lapin::Error| error::of_setup("look at", &error);
     let names = &config.names;
@@ -340,7 +339,7 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
     Ok(())
 }
 
-/// Checks that a queue is there, and that it has no consumers: a look would take chunks from them.
+/// Checks that a queue exists and has no consumers: a look would take chunks from them.
 async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     const OPERATION: &str = "look at";
     let queue = config.names.queue.as_deref().unwrap_or_default();
@@ -365,12 +364,12 @@ async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Fail
     }
 }
 
-/// Whether a name can be declared: those that begin with `amq.` are the broker's.
+/// Whether an exchange can be declared: names that begin with `amq.` belong to the broker.
 fn is_ours(exchange: &str) -> bool {
     !exchange.starts_with("amq.")
 }
 
-/// What the queue is declared with.
+/// The arguments of the queue's declaration.
 pub(crate) fn queue_arguments(config: &AmqpConfig) -> FieldTable {
     let mut arguments = arguments(config.queue_type);
     config.arguments.add_to(config.queue_type, &mut arguments);

@@ -1,4 +1,4 @@
-//! What a broker can refuse, and what of it can be tried again.
+//! The errors of the client library and the broker, and their retry classes.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use baler_common::transport::{Failure, RetryClass};
 use lapin::ErrorKind;
 use lapin::protocol::AMQPError;
 
-/// Of connecting and declaring: says whether doing it again can help.
+/// The failure to connect or declare. Its class says whether another attempt can help.
 pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Failure {
     Failure {
         class: class(error),
@@ -14,7 +14,8 @@ pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Failure
     }
 }
 
-/// Of a declaration: where the broker has something else of that name, says which setting suits it.
+/// The failure of a declaration. If the broker has a different queue or exchange of that name, the
+/// message says which setting suits it.
 pub(crate) fn of_declaration(error: &lapin::Error) -> Failure {
     let mut failure = of_setup("declare", error);
     if let Some(advice) = advice(&failure.message) {
@@ -23,8 +24,8 @@ pub(crate) fn of_declaration(error: &lapin::Error) -> Failure {
     failure
 }
 
-/// What to do about a queue or an exchange that the broker has with other arguments, by the words
-/// with which it refuses the declaration (`rabbit_misc:assert_args_equivalence1`).
+/// The advice for a queue or an exchange that the broker has with other arguments. It comes from the
+/// words of the refusal (`rabbit_misc:assert_args_equivalence1`).
 fn advice(message: &str) -> Option<String> {
     let (_, rest) = message.split_once("inequivalent arg '")?;
     let (argument, rest) = rest.split_once('\'')?;
@@ -51,7 +52,7 @@ fn advice(message: &str) -> Option<String> {
     ))
 }
 
-/// Of a connection that worked: connecting again tells whether that can help.
+/// The failure of a connection that worked. It can always be tried again.
 pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Failure {
     let message = match error.kind() {
         ErrorKind::ProtocolError(error) => error.get_message().to_string(),
@@ -65,7 +66,7 @@ fn class(error: &lapin::Error) -> RetryClass {
     match error.kind() {
         ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) => RetryClass::Final,
         ErrorKind::ProtocolError(error) => class_of_refusal(error),
-        // A certificate that is not trusted, or a file that is none.
+        // A certificate is not trusted, or a file has none.
         ErrorKind::IOError(error)
             if matches!(
                 error.kind(),
@@ -82,7 +83,7 @@ fn class_of_refusal(error: &AMQPError) -> RetryClass {
     // AMQP 0.9.1, section 1.2: access-refused, not-found, resource-locked, precondition-failed,
     // not-allowed, not-implemented.
     let refused = matches!(error.get_id(), 403..=406 | 530 | 540);
-    // The same codes while a node is down or starting, or a limit of connections is reached.
+    // A broker sends the same codes while a node is down or starting, or at a limit of connections.
     let message = error.get_message().as_str();
     let passes = ["is down", "stopped by", "connection limit", "locked queue"]
         .iter()
@@ -94,8 +95,8 @@ fn class_of_refusal(error: &AMQPError) -> RetryClass {
     }
 }
 
-/// The broker's own limit of a message in bytes, from the words with which it closed the channel:
-/// it tells it in no other way.
+/// The broker's limit of a message in bytes. It is only in the message with which the broker closes
+/// the channel.
 pub(crate) fn broker_limit(message: &str) -> Option<usize> {
     let (_, limit) = message.split_once("larger than configured max size ")?;
     let digits = limit.find(|c: char| !c.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! What travels beside a container: who it is, where the container cannot say so itself.
+//! The properties of a message: the identity of a chunk whose container does not have it.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ const LANE: &str = "baler-lane";
 const SEQUENCE: &str = "baler-sequence";
 const RECORDS: &str = "baler-records";
 
-/// Kept across a restart of the broker (AMQP 0.9.1, `delivery-mode`).
+/// The broker keeps the message across a restart (AMQP 0.9.1, `delivery-mode`).
 pub(crate) const PERSISTENT: u8 = 2;
 
 /// The property `content-type` of a message with Kieker's container.
@@ -26,9 +26,9 @@ const ADDED_TYPE: &str = "application/x-baler-added-chunk";
 
 /// The properties of a message with this chunk.
 ///
-/// A native container says who it is, so that only what helps a person to tell messages apart is
-/// repeated, and in the two properties that take the fewest bytes: of small chunks a table of named
-/// headers would be a tenth of what is sent.
+/// A native container has its identity. The properties repeat only enough for a person to distinguish
+/// messages. They are the two that take the fewest bytes: a table of named headers would add a tenth
+/// to small chunks.
 pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
     let identity = meta.identity;
     if meta.container.carries_identity() {
@@ -63,7 +63,7 @@ pub(crate) fn properties(meta: &ChunkMeta) -> BasicProperties {
         .with_headers(headers)
 }
 
-/// What the properties say of a chunk, if they say all of it; a native container says it itself.
+/// The identity of a chunk, if the properties have all of it. A native container has its own.
 pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
     let container = match properties.content_type().as_ref()?.as_str() {
         ADDED_TYPE => ContainerKind::Added,
@@ -83,7 +83,7 @@ pub(crate) fn meta(properties: &BasicProperties) -> Option<ChunkMeta> {
     })
 }
 
-/// How often the broker delivered a message before, where it counts (quorum queues do).
+/// How often the broker delivered a message before. Only quorum queues count.
 pub(crate) fn delivery_count(properties: &BasicProperties) -> Option<u32> {
     let headers = properties.headers().as_ref()?;
     u32::try_from(number(headers, "x-delivery-count")?).ok()
@@ -103,7 +103,7 @@ fn text<'a>(headers: &'a FieldTable, name: &str) -> Option<&'a str> {
     }
 }
 
-/// A whole number, in whichever width the broker or another sender chose.
+/// A whole number, of any width that the broker or another sender chose.
 fn number(headers: &FieldTable, name: &str) -> Option<i64> {
     match headers.inner().get(name)? {
         AMQPValue::ShortShortInt(number) => Some((*number).into()),

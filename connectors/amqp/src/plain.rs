@@ -1,4 +1,4 @@
-//! One message a record, with the client library alone: what chunks are measured against.
+//! One message for each record, with the client library alone. Measurements compare chunks with it.
 
 use std::fmt;
 use std::time::Instant;
@@ -15,16 +15,15 @@ use crate::writer::publish::InFlight;
 
 /// Publishes messages without Baler's chunks, threads and headers, for measurements.
 ///
-/// It makes the promises that [`AmqpWriter`](crate::AmqpWriter) makes: persistent, mandatory
-/// messages, each confirmed by the broker, as many unconfirmed as the window of the URI has.
-/// Publishes are pipelined, which is the best that the client library does; a window of one message
-/// awaits each before the next.
+/// It makes the promises of [`AmqpWriter`](crate::AmqpWriter): persistent, mandatory messages, each
+/// confirmed by the broker. The window of the URI limits the unconfirmed messages. Publishes are
+/// pipelined, which is the best that the client library does, unless it awaits each message.
 ///
 /// It does not connect again: the owner measures one connection. It belongs to one thread, and its
 /// calls block.
 pub struct PlainPublisher {
     runtime: Runtime,
-    /// Ends with this value.
+    /// Closed with this value.
     _connected: Connected,
     endpoint: Box<str>,
     window: usize,
@@ -42,7 +41,7 @@ impl fmt::Debug for PlainPublisher {
 }
 
 impl PlainPublisher {
-    /// Connects and declares what the settings say; `awaiting` makes it await each message.
+    /// Connects and declares. With `awaiting` it awaits each message.
     ///
     /// # Errors
     ///
@@ -59,7 +58,7 @@ impl PlainPublisher {
             runtime,
             endpoint: endpoint.into(),
             window: match awaiting {
-                // Each is awaited before the next.
+                // The answer to each message comes before the next message.
                 true => 0,
                 false => usize::try_from(config.window.chunks.get()).unwrap_or(usize::MAX),
             },
@@ -76,11 +75,11 @@ impl PlainPublisher {
         Ok((runtime, connected))
     }
 
-    /// Publishes each of these as a message, in order; waits while the window is full.
+    /// Publishes each payload as a message, in order. It waits while the window is full.
     ///
     /// # Errors
     ///
-    /// The connection is gone, or a message was refused.
+    /// The connection is lost, or a message was refused.
     pub fn publish(&mut self, payloads: &[Vec<u8>]) -> Result<(), TransportError> {
         let published = self.publish_all(payloads);
         published.map_err(|failure| failure.at(&self.endpoint))
@@ -114,16 +113,16 @@ impl PlainPublisher {
         }
     }
 
-    /// How many messages the broker has confirmed, as far as was looked.
+    /// How many messages the broker has confirmed, by the answers so far.
     pub fn confirmed(&self) -> u64 {
         self.confirmed
     }
 
-    /// Waits until everything is confirmed, `by` at most.
+    /// Waits until all messages are confirmed, until `by` at most.
     ///
     /// # Errors
     ///
-    /// It is not, or something was refused.
+    /// They are not, or one was refused.
     pub fn settle(&mut self, by: Instant) -> Result<(), TransportError> {
         while self.in_flight.len() > 0 {
             let answering =

@@ -1,5 +1,5 @@
-//! The settings, secrets and tokens of librdkafka's clients, and what all of its clients say; requests
-//! and orders to the cluster beside chunks: the topic's settings, and the creation of a topic.
+//! The settings, secrets and tokens of librdkafka's clients; requests for a topic's settings, and the
+//! creation of a topic.
 
 #[cfg(test)]
 mod tests;
@@ -30,7 +30,7 @@ use serde_json::Value;
 use super::config::{ClientSettings, KafkaConfig, NewTopicShape};
 use super::error::{ErrorClass, error_class};
 
-/// A producer with these settings; it connects by itself.
+/// A producer with these settings, which connects by itself.
 pub(crate) fn producer<C: ProducerContext>(
     settings: &ClientConfig,
     context: C,
@@ -39,7 +39,7 @@ pub(crate) fn producer<C: ProducerContext>(
     client.map_err(|error| Failure::last("open", error.to_string()))
 }
 
-/// A consumer with these settings, of no topic yet; it connects by itself.
+/// A consumer with these settings, which connects by itself. It has no topic yet.
 pub(crate) fn consumer<C: ConsumerContext>(
     settings: &ClientConfig,
     context: C,
@@ -48,70 +48,71 @@ pub(crate) fn consumer<C: ConsumerContext>(
     client.map_err(|error| Failure::last("open", error.to_string()))
 }
 
-/// What both ends set where the user is silent.
+/// The defaults of both ends.
 pub(crate) const BOTH: &[(&str, &str)] = &[
     ("client.id", "baler"),
-    // Brokers close idle connections, which is nothing to report.
+    // Brokers close idle connections. That is no error.
     ("log.connection.close", "false"),
-    // A broker that returns is found within a second; 10 s is the client's default.
+    // The client finds a broker that returns within a second. Its own default is 10 s.
     ("reconnect.backoff.max.ms", "1000"),
-    // A host that does not answer costs this long, 30 s is the client's default.
+    // The time lost with a host that does not answer. The client's own default is 30 s.
     ("socket.connection.setup.timeout.ms", "5000"),
     ("socket.keepalive.enable", "true"),
-    // A connection that does not answer is given up after this; 60 s is the client's default.
+    // The client gives up a connection without an answer after this. Its own default is 60 s.
     ("socket.timeout.ms", "10000"),
 ];
 
-/// What a writer sets where the user is silent.
+/// The defaults of a writer.
 pub(crate) const PRODUCER: &[(&str, &str)] = &[
     ("acks", "all"),
     ("enable.idempotence", "true"),
-    // Larger chunks are sent from where they are; the client's default is 65,535.
+    // The client sends larger chunks without a copy. Its own default is 65,535.
     ("message.copy.max.bytes", "4096"),
-    // Afterwards the writer is broken and its owner decides; the client's default is 300 s. This is
-    // `delivery.timeout.ms` of Java's client: a node that was killed is away for about 40 s.
+    // After this the writer is broken and its owner decides. The client's own default is 300 s, that
+    // of Kafka's Java client is this one. A killed node is away for about 40 s.
     ("message.timeout.ms", "120000"),
     // The partition that Kafka's Java client would choose for the key.
     ("partitioner", "murmur2_random"),
-    // For how long brokers hold the writer back is in the client's statistics.
+    // The statistics have the time for which brokers throttle the writer.
     ("statistics.interval.ms", "1000"),
 ];
 
-/// What a reader sets where the user is silent.
+/// The defaults of a reader.
 pub(crate) const CONSUMER: &[(&str, &str)] = &[
-    // What a killed reader settled since its last commit comes again; the client's default is 5 s.
+    // Chunks that a killed reader settled after its last commit come again. The client's own default
+    // is 5 s.
     ("auto.commit.interval.ms", "500"),
-    // A group that reads for the first time loses nothing.
+    // A new group reads all chunks.
     ("auto.offset.reset", "earliest"),
-    // Offsets are stored as chunks are settled, and what is stored is committed.
+    // Each settlement stores an offset, and the client commits the stored offsets.
     ("enable.auto.commit", "true"),
     ("enable.auto.offset.store", "false"),
-    // A reader says whether it has handed out all that there is.
+    // A reader knows whether it has handed out all chunks.
     ("enable.partition.eof", "true"),
     ("fetch.error.backoff.ms", "100"),
-    // A queue of few messages is full often: a reader takes no more than one queue each time.
+    // A short queue is often full: a reader takes at most one queue each time.
     ("fetch.queue.backoff.ms", "10"),
     ("group.id", "baler"),
-    // Members learn so soon that the group deals its partitions again; 3 s is the client's default.
+    // Members notice a rebalance after this. The client's own default is 3 s.
     ("heartbeat.interval.ms", "500"),
-    // The client's defaults are 64 MiB and 100,000 messages.
+    // The client's own defaults are 64 MiB and 100,000 messages.
     ("queued.max.messages.kbytes", "32768"),
     ("queued.min.messages", "4000"),
-    // A consumer that was killed is replaced after this; 45 s is the client's default. Brokers take
-    // no less than 6 s (`group.min.session.timeout.ms`).
+    // The group replaces a killed consumer after this. The client's own default is 45 s. Brokers
+    // accept 6 s or more (`group.min.session.timeout.ms`).
     ("session.timeout.ms", "6000"),
-    // How far the reader is behind, and how often it connected, is in the client's statistics.
+    // The statistics have the lag of the reader and its number of connections.
     ("statistics.interval.ms", "1000"),
-    // A topic, or a partition, that is new is found after this; 300 s is the client's default.
+    // The client finds a new topic or partition after this. Its own default is 300 s.
     ("topic.metadata.refresh.interval.ms", "10000"),
 ];
 
-/// `max.poll.interval.ms`, unless the session lasts longer. The connector polls on a thread of its
-/// own, however slow its owner is; and joining a group over a half-open connection, librdkafka waits
-/// this long for the answer, five minutes by its default.
+/// `max.poll.interval.ms`, unless the session lasts longer. A separate thread polls, however slow the
+/// owner is. librdkafka also waits this long to join a group over a half-open connection. Its own
+/// default is five minutes.
 const POLL_INTERVAL_MS: u64 = 60_000;
 
-/// A setting that names a file, and the setting of librdkafka that the file holds.
+/// The settings that name a file, each with the setting of librdkafka whose value the file has.
 pub(crate) const FILES: [(&str, &str); 3] = [
     ("sasl.password.file", "sasl.password"),
     ("ssl.key.password.file", "ssl.key.password"),
@@ -121,14 +122,14 @@ pub(crate) const FILES: [(&str, &str); 3] = [
 /// The setting that names the file of a token.
 pub(crate) const TOKEN_FILE: &str = "sasl.oauthbearer.token.file";
 
-/// Whether a setting is this connector's own: librdkafka does not know it.
+/// Whether a setting belongs to this connector, and librdkafka does not know it.
 pub(crate) fn is_own(name: &str) -> bool {
     name == TOKEN_FILE || FILES.iter().any(|(file, _)| *file == name)
 }
 
-/// What a file holds; its line end is none of it. `setting` named it.
+/// The content of the file that `setting` names, without its last line break.
 ///
-/// It is read for every client, so that a renewed secret is taken up.
+/// Each client reads it again, so that a renewed secret counts.
 fn read_secret(setting: &str, path: &str) -> Result<String, Failure> {
     let text = fs::read_to_string(Path::new(path)).map_err(|error| {
         let message = format!("{setting}={path}: {error}");
@@ -149,12 +150,12 @@ impl ClientSettings {
         let protocol = self.value("security.protocol").unwrap_or_default();
         let protocol = protocol.to_ascii_lowercase();
         if protocol.starts_with("sasl_") && self.value("sasl.mechanism").is_none() {
-            // The client's default is GSSAPI, which needs a library of the system.
+            // The client's own default is GSSAPI, which needs a library of the system.
             config.set("sasl.mechanism", "PLAIN");
         }
         let names = ["ssl.ca.location", "ssl.ca.pem"];
         if protocol.ends_with("ssl") && names.iter().all(|name| self.value(name).is_none()) {
-            // An OpenSSL that is not the system's does not know where the system keeps certificates.
+            // A bundled OpenSSL does not know where the system has its certificates.
             config.set("ssl.ca.location", "probe");
         }
         for (name, value) in self.of_the_client() {
@@ -168,7 +169,7 @@ impl ClientSettings {
         Ok(config)
     }
 
-    /// Where tokens of OAUTHBEARER come from.
+    /// The source of tokens for OAUTHBEARER.
     pub(crate) fn tokens(&self) -> TokenSource {
         TokenSource {
             file: self.value(TOKEN_FILE).map(Into::into),
@@ -177,11 +178,11 @@ impl ClientSettings {
 }
 
 impl KafkaConfig {
-    /// A producer's settings. `alone`: each message in a batch of its own.
+    /// A producer's settings. With `alone` each message is a batch of its own.
     pub(crate) fn producer(&self, alone: bool) -> Result<ClientConfig, Failure> {
         let mut config = self.client.over(&[BOTH, PRODUCER])?;
-        // The writer keeps to its window; the client's bounds are twice as wide because it counts
-        // a message until after its delivery was reported.
+        // The writer keeps to its window. The client's limits are twice as wide, because it counts a
+        // message until after its delivery report.
         let message_bytes = self.message_bytes();
         let bytes = self.window.bytes.get().max(message_bytes);
         config.set("queue.buffering.max.kbytes", (bytes / 512 + 1).to_string());
@@ -207,8 +208,8 @@ impl KafkaConfig {
         Ok(config)
     }
 
-    /// The settings of a client that looks at the topic. Its `group.id` has no effect beyond what the
-    /// client needs one for: it never subscribes, and who does not subscribe joins no group.
+    /// The settings of a browser. The client requires a `group.id`, but a client that does not
+    /// subscribe joins no group.
     pub(crate) fn browser(&self, browse: Browse) -> Result<ClientConfig, Failure> {
         let mut config = self.client.over(&[BOTH, CONSUMER])?;
         config.set("message.max.bytes", self.message_bytes().to_string());
@@ -218,7 +219,7 @@ impl KafkaConfig {
             (browse == Browse::UntilNow).to_string(),
         );
         config.set("statistics.interval.ms", "0");
-        // Where a partition is read from that was cut off at its start meanwhile.
+        // Where to continue if the start of a partition was deleted meanwhile.
         let reset = match browse {
             Browse::FromNow => "latest",
             Browse::FromOldest | Browse::UntilNow => "earliest",
@@ -228,22 +229,24 @@ impl KafkaConfig {
         Ok(config)
     }
 
-    /// The settings of a client that administers; it sends no chunk.
-    pub(crate) fn administrator(&self) -> Result<ClientConfig, Failure> {
-        self.client.over(&[BOTH])
+    /// A client for requests about topics. librdkafka answers them in another queue.
+    fn admin_client(&self) -> Result<AdminClient<DefaultClientContext>, Failure> {
+        let settings = self.client.over(&[BOTH])?;
+        AdminClient::from_config(&settings)
+            .map_err(|error| Failure::last("open", error.to_string()))
     }
 
-    /// Whether a client can administer: it gets no tokens of OAUTHBEARER, for which librdkafka asks
-    /// by a queue that rdkafka does not serve there.
+    /// Whether an admin client can connect. It gets no tokens of OAUTHBEARER: librdkafka asks for
+    /// them in a queue that rdkafka does not serve there.
     pub(crate) fn can_administer(&self) -> bool {
         let mechanism = self.client.value("sasl.mechanism");
         !mechanism.is_some_and(|name| name.eq_ignore_ascii_case("OAUTHBEARER"))
     }
 }
 
-/// For how long brokers held the client back since the statistics before, because it was above a
-/// quota: the sum of the `throttle_time_ms` in their answers. It is the broker that holds back, by
-/// not reading from the connection for so long (KIP-219).
+/// How long brokers throttled the client since the last statistics, because it was above a quota: the
+/// sum of the `throttle_time_ms` in their answers. For that time a broker does not read from the
+/// connection (KIP-219).
 pub(crate) fn throttled(statistics: &Statistics) -> Duration {
     let windows = statistics
         .brokers
@@ -253,14 +256,14 @@ pub(crate) fn throttled(statistics: &Statistics) -> Duration {
     Duration::from_millis(millis.fold(0, u64::saturating_add))
 }
 
-/// How long a token that does not say it itself counts.
+/// The lifetime of a token without an expiry time.
 const LIFETIME: Duration = Duration::from_secs(300);
 
-/// Where tokens come from.
+/// The source of tokens.
 #[derive(Clone, Default)]
 pub(crate) struct TokenSource {
-    /// The file, read whenever the client wants a new token: at four fifths of the life of the one
-    /// before.
+    /// The file. It is read when the client wants a new token: after four fifths of the last token's
+    /// lifetime.
     pub(crate) file: Option<Box<str>>,
 }
 
@@ -275,7 +278,7 @@ impl TokenSource {
     }
 }
 
-/// A token as it was issued; if it is a JSON Web Token (RFC 7519) its own claims count.
+/// A token as it was issued. A JSON Web Token (RFC 7519) has an expiry time and a name.
 fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
     if token.is_empty() || token.contains(char::is_whitespace) {
         return Err(format!("{TOKEN_FILE} holds no token").into());
@@ -298,64 +301,58 @@ fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
     })
 }
 
-/// How long the cluster may take to say what its limits are; without them the settings count.
+/// How long the cluster may take to answer with a topic's settings.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What the cluster says of a topic's settings.
+/// A topic's settings, as far as the cluster answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TopicSettings {
-    /// `max.message.bytes`, which is the broker's `message.max.bytes` unless it was set for the
-    /// topic.
+    /// `max.message.bytes`. Its default is the broker's `message.max.bytes`.
     pub(crate) max_message_bytes: Option<u32>,
     /// `cleanup.policy`.
     pub(crate) cleanup_policy: Option<String>,
 }
 
-/// A client that administers.
-pub(crate) struct Admin {
-    client: AdminClient<DefaultClientContext>,
-}
-
-impl Admin {
-    /// A client of its own: librdkafka answers such requests by another queue.
-    pub(crate) fn start(config: &KafkaConfig) -> Result<Self, Failure> {
-        let settings = config.administrator()?;
-        let client = AdminClient::from_config(&settings)
-            .map_err(|error| Failure::last("open", error.to_string()))?;
-        Ok(Self { client })
-    }
-
-    /// The topic's settings; nothing if the cluster does not say them: it is old, is busy, or does
-    /// not allow the request.
-    pub(crate) fn settings(&self, topic: &str, by: Instant) -> Option<TopicSettings> {
-        let options = options(by.min(Instant::now() + REQUEST_TIMEOUT));
-        let resource = [ResourceSpecifier::Topic(topic)];
-        let described = wait(self.client.describe_configs(&resource, &options), by)?;
-        let resource = described.ok()?.into_iter().next()?.ok()?;
+/// The topic's settings. There are none if the cluster is old or busy, or forbids the request.
+pub(crate) fn topic_settings(
+    config: &KafkaConfig,
+    by: Instant,
+) -> Result<Option<TopicSettings>, Failure> {
+    let client = config.admin_client()?;
+    let options = options(by.min(Instant::now() + REQUEST_TIMEOUT));
+    let resource = [ResourceSpecifier::Topic(&config.topic)];
+    let described = wait(client.describe_configs(&resource, &options), by);
+    let mut described = described.and_then(Result::ok).into_iter().flatten();
+    let resource = described.next().and_then(Result::ok);
+    Ok(resource.map(|resource| {
         let value = |name| resource.get(name)?.value.clone();
-        Some(TopicSettings {
+        TopicSettings {
             max_message_bytes: value("max.message.bytes").and_then(|bytes| bytes.parse().ok()),
             cleanup_policy: value("cleanup.policy"),
-        })
-    }
-
-    /// Creates a topic. One that exists is left as it is.
-    pub(crate) fn create(
-        &self,
-        topic: &str,
-        shape: NewTopicShape,
-        by: Instant,
-    ) -> Result<(), Failure> {
-        let replication = TopicReplication::Fixed(i32::from(shape.replication.get()));
-        let new = NewTopic::new(topic, i32::from(shape.partitions.get()), replication);
-        let created = wait(self.client.create_topics([&new], &options(by)), by);
-        let late = || Failure::retry("create", "no broker answered in time");
-        let result = created.ok_or_else(late)?;
-        let result = result.map_err(|error| Failure::retry("create", error.to_string()))?;
-        match result.into_iter().next() {
-            None | Some(Ok(_)) | Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(()),
-            Some(Err((_, code))) => Err(refused(code)),
         }
+    }))
+}
+
+/// Creates the topic. An existing topic stays as it is.
+pub(crate) fn create_topic(
+    config: &KafkaConfig,
+    shape: NewTopicShape,
+    by: Instant,
+) -> Result<(), Failure> {
+    let client = config.admin_client()?;
+    let replication = TopicReplication::Fixed(i32::from(shape.replication.get()));
+    let new = NewTopic::new(
+        &config.topic,
+        i32::from(shape.partitions.get()),
+        replication,
+    );
+    let created = wait(client.create_topics([&new], &options(by)), by);
+    let late = || Failure::retry("create", "no broker answered in time");
+    let result = created.ok_or_else(late)?;
+    let result = result.map_err(|error| Failure::retry("create", error.to_string()))?;
+    match result.into_iter().next() {
+        None | Some(Ok(_)) | Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => Ok(()),
+        Some(Err((_, code))) => Err(refused(code)),
     }
 }
 
@@ -365,7 +362,7 @@ fn refused(code: RDKafkaErrorCode) -> Failure {
         code,
         Code::InvalidConfig | Code::InvalidPartitions | Code::PolicyViolation
     );
-    // Too few brokers may be a matter of time: they are on their way up.
+    // If there are too few brokers, others may just be starting.
     if impossible || error_class(code) == ErrorClass::Permanent {
         Failure::last("create", code.to_string())
     } else {
@@ -374,7 +371,7 @@ fn refused(code: RDKafkaErrorCode) -> Failure {
 }
 
 fn options(by: Instant) -> AdminOptions {
-    // librdkafka takes no less than a millisecond.
+    // librdkafka accepts a millisecond or more.
     let left = by.saturating_duration_since(Instant::now());
     let left = Some(left.max(Duration::from_millis(1)));
     AdminOptions::new()

@@ -1,5 +1,4 @@
-//! Where the cluster is, how its ends behave, and librdkafka's settings: those of the user, checked
-//! against each other and by librdkafka.
+//! The address of the cluster, the settings of both ends, and the user's settings of librdkafka.
 
 #[cfg(test)]
 mod tests;
@@ -29,32 +28,31 @@ pub struct KafkaConfig {
     pub(crate) topic: Box<str>,
     pub(crate) client: ClientSettings,
     pub(crate) embedded: Option<Arc<EmbeddedCluster>>,
-    /// How much may be offered and not yet confirmed.
+    /// The limit of unconfirmed chunks.
     pub window: WindowLimits,
     /// The largest message, in bytes (`message.max.bytes`; at least 1,000). The largest chunk is 512
-    /// bytes smaller. Where it is not set, the topic's limit counts, up to 1,000,000 bytes.
+    /// bytes smaller. By default the topic's limit counts, up to 1,000,000 bytes.
     pub max_message_bytes: Option<NonZeroU32>,
     /// The writer creates the topic when it opens, if there is none.
     pub create_topic: Option<NewTopicShape>,
-    /// What decides about the partition of a chunk.
+    /// How the writer chooses the partition of a chunk.
     pub partition_by: PartitionBy,
-    /// How long a reader's owner may still settle chunks of partitions that go to another reader;
-    /// the group waits for it.
+    /// How long a reader's owner may still settle chunks of partitions that go to another reader.
+    /// The group waits for it.
     pub revoke_timeout: Duration,
 }
 
-/// What decides about the partition of a chunk.
+/// How a writer chooses the partition of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PartitionBy {
-    /// The chunk's producer: all its chunks are in one partition, in order.
+    /// By the producer: all its chunks are in one partition, in order.
     Producer,
-    /// The chunk's producer and lane: each lane is in one partition, in order.
+    /// By the producer and the lane: each lane is in one partition, in order.
     Lane,
-    /// The partitions in turn. No order is kept.
+    /// In turn. There is no order.
     RoundRobin,
-    /// The chunk's lane, whoever the producer is: lane `k` of `n` partitions goes to partition
-    /// `k mod n`. Senders distribute records to lanes by their trace, so that each trace is in one
-    /// partition.
+    /// By the lane, for all producers: with `n` partitions lane `k` goes to partition `k mod n`.
+    /// Senders distribute records to lanes by their trace, so that each trace is in one partition.
     Trace,
 }
 
@@ -67,32 +65,33 @@ impl PartitionBy {
     }
 }
 
-/// The shape of a topic that is to be created: `PARTITIONS,REPLICATION`.
+/// The shape of a new topic: `PARTITIONS,REPLICATION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewTopicShape {
-    /// How many partitions it has.
+    /// The number of partitions.
     pub partitions: NonZeroU16,
-    /// On how many brokers each partition is.
+    /// The number of brokers that have each partition.
     pub replication: NonZeroU16,
 }
 
-/// What a message has beside the chunk, at most, rounded up: key 44, header 80, the record's frame
-/// 20 and that of a batch 61 bytes.
+/// The most bytes of a message beside its chunk, rounded up: 44 for the key, 80 for the header, 20 for
+/// the record's frame and 61 for the frame of a batch.
 const OVERHEAD: u32 = 512;
 
-/// The default of librdkafka's `message.max.bytes`, below that of brokers.
+/// The default of librdkafka's `message.max.bytes`. It is below the default of brokers.
 const MESSAGE_MAX_BYTES: u32 = 1_000_000;
 
-/// The least that librdkafka takes as `message.max.bytes`.
+/// The lowest `message.max.bytes` that librdkafka accepts.
 pub(crate) const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
 
-/// How many partitions a topic of the embedded cluster has, and on how many brokers each is.
+/// The number of partitions of a topic in the embedded cluster.
 const DEFAULT_PARTITIONS: NonZeroU16 = NonZeroU16::MIN.saturating_add(3);
+
+/// The highest number of brokers of the embedded cluster that have a partition.
 const MAX_REPLICATION: NonZeroU16 = NonZeroU16::MIN.saturating_add(2);
 
 impl KafkaConfig {
-    /// This topic of the cluster that these brokers (`host:port,host:port`) belong to, and
-    /// defaults.
+    /// The default settings for a topic of the cluster with these brokers (`host:port,host:port`).
     pub fn new(bootstrap_servers: &str, topic: impl Into<Box<str>>) -> Self {
         let topic = topic.into();
         Self {
@@ -108,7 +107,7 @@ impl KafkaConfig {
         }
     }
 
-    /// A topic of this cluster inside the process, and defaults.
+    /// The default settings for a topic of this embedded cluster.
     pub fn in_cluster(cluster: Arc<EmbeddedCluster>, topic: impl Into<Box<str>>) -> Self {
         let mut config = Self::new(cluster.bootstrap_servers(), topic);
         config.embedded = Some(cluster);
@@ -116,8 +115,8 @@ impl KafkaConfig {
     }
 
     /// The settings in `kafka://host:port,host:port/topic?setting=value&…` or
-    /// `kafka+mock:topic?brokers=1&partitions=4`; README.md lists them. What this connector does not know
-    /// goes to librdkafka.
+    /// `kafka+mock:topic?brokers=1&partitions=4`; README.md lists them. Settings that this connector does
+    /// not know go to librdkafka.
     ///
     /// # Errors
     ///
@@ -178,7 +177,7 @@ impl KafkaConfig {
         Ok(config)
     }
 
-    /// A topic of a new cluster inside this process.
+    /// The default settings for a topic of a new embedded cluster.
     fn embedded(
         uri: &mut Uri,
         topic: Box<str>,
@@ -208,8 +207,8 @@ impl KafkaConfig {
     ///
     /// # Errors
     ///
-    /// One is unknown to librdkafka or has a value that it does not take; two contradict each
-    /// other, or one contradicts what this connector decides.
+    /// librdkafka does not know a setting or does not accept its value; two settings contradict each
+    /// other, or this connector decides about a setting.
     pub fn client_settings(mut self, settings: &[(&str, &str)]) -> Result<Self, KafkaConfigError> {
         let settings = settings.iter();
         let owned = settings.map(|(name, value)| ((*name).into(), (*value).into()));
@@ -217,12 +216,12 @@ impl KafkaConfig {
         Ok(self)
     }
 
-    /// The cluster inside this process, if it is one.
+    /// The embedded cluster, if there is one.
     pub fn embedded_cluster(&self) -> Option<&EmbeddedCluster> {
         self.embedded.as_deref()
     }
 
-    /// The largest message, in bytes, as far as the settings say.
+    /// The largest message, in bytes, by the settings.
     pub(crate) fn message_bytes(&self) -> u32 {
         let set = self.max_message_bytes.map(NonZeroU32::get);
         set.unwrap_or(MESSAGE_MAX_BYTES)
@@ -239,7 +238,7 @@ fn shape(text: &str) -> Option<NewTopicShape> {
     })
 }
 
-/// The largest chunk in a message of so many bytes.
+/// The largest chunk in a message of this size.
 pub(crate) fn chunk_of(message_bytes: u32) -> NonZeroUsize {
     usize::try_from(message_bytes.saturating_sub(OVERHEAD))
         .ok()
@@ -247,7 +246,7 @@ pub(crate) fn chunk_of(message_bytes: u32) -> NonZeroUsize {
         .unwrap_or(NonZeroUsize::MIN)
 }
 
-/// The endpoint, as a URI without settings and credentials.
+/// Writes the endpoint, as a URI without settings and credentials.
 impl fmt::Display for KafkaConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.endpoint)
@@ -261,7 +260,7 @@ impl fmt::Debug for KafkaConfig {
     }
 }
 
-/// Names of the same setting; librdkafka takes all of them.
+/// Names of the same setting. librdkafka accepts all of them.
 const ALIASES: &[&[&str]] = &[
     &["acks", "request.required.acks"],
     &["compression.codec", "compression.type"],
@@ -273,8 +272,8 @@ const ALIASES: &[&[&str]] = &[
     &["sasl.mechanism", "sasl.mechanisms"],
 ];
 
-/// The connector's own settings, and those of librdkafka that are often set and not named above: of
-/// an unknown one the nearest is proposed.
+/// The connector's own settings, and further common settings of librdkafka. The error over an unknown
+/// setting proposes the nearest name.
 const KNOWN: &str = "batch.num.messages batch.size compression.level create_topic debug \
     enable.partition.eof fetch.min.bytes fetch.wait.max.ms group.instance.id isolation.level \
     max.poll.interval.ms message.max.bytes partition.assignment.strategy partition_by \
@@ -286,7 +285,7 @@ const WINDOW: &str = "the window bounds the client's queue";
 const SETTLE: &str = "what is settled, and nothing else, is committed";
 const HOSTS: &str = "name the brokers there";
 
-/// What this connector decides: the setting, by what, and why.
+/// The settings that this connector decides about: the name, the deciding setting, and the reason.
 const DECIDED: &[(&str, &str, &str)] = &[
     ("bootstrap.servers", "the hosts of the URI", HOSTS),
     ("metadata.broker.list", "the hosts of the URI", HOSTS),
@@ -314,13 +313,13 @@ fn value<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
     found.map(|(_, value)| &**value)
 }
 
-/// The value of a setting in lower case, by whichever of these names.
+/// The value of a setting with several names, in lower case.
 fn lower(settings: &Settings, names: &[&str]) -> String {
     let found = names.iter().find_map(|name| value(settings, name));
     found.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// Checks that settings contradict neither each other nor what this connector decides.
+/// Checks that settings contradict neither each other nor this connector.
 fn check(given: &Settings) -> Result<(), KafkaConfigError> {
     let is_given = |name: &&&str| value(given, name).is_some();
     let conflict =
@@ -365,7 +364,7 @@ fn check(given: &Settings) -> Result<(), KafkaConfigError> {
     if cfg!(feature = "tls") {
         return Ok(());
     }
-    // librdkafka leaves TLS, and all of SASL but PLAIN, to OpenSSL.
+    // librdkafka needs OpenSSL for TLS, and for all mechanisms of SASL except PLAIN.
     let protocol = lower(given, &["security.protocol"]);
     let needs_tls = if protocol.ends_with("ssl") {
         format!("security.protocol={protocol}")
@@ -379,7 +378,7 @@ fn check(given: &Settings) -> Result<(), KafkaConfigError> {
     Err(KafkaConfigError::setting(&needs_tls, why))
 }
 
-/// Checks that the URI may have this part of the credentials beside these settings.
+/// Checks that these settings allow this part of the credentials in the URI.
 fn check_user(name: &str, settings: &Settings) -> Result<(), KafkaConfigError> {
     const USER: &str = "the user of the URI";
     if value(settings, name).is_some() {
@@ -397,7 +396,7 @@ fn check_user(name: &str, settings: &Settings) -> Result<(), KafkaConfigError> {
     ))
 }
 
-/// What the user sets.
+/// The user's settings of librdkafka.
 #[derive(Clone)]
 pub(crate) struct ClientSettings(BTreeMap<Box<str>, Box<str>>);
 
@@ -407,7 +406,7 @@ impl ClientSettings {
         Self(BTreeMap::from([servers]))
     }
 
-    /// Adds settings, once they and librdkafka agree.
+    /// Adds settings that librdkafka accepts.
     fn set_all(&mut self, settings: Vec<(Box<str>, Box<str>)>) -> Result<(), KafkaConfigError> {
         check(&settings)?;
         self.0.extend(settings);
@@ -445,7 +444,7 @@ impl ClientSettings {
         all.filter(|(name, _)| !client::is_own(name))
     }
 
-    /// The value of a setting, whichever of its names it is given by.
+    /// The value of a setting, by any of its names.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let aliases = ALIASES.iter().find(|aliases| aliases.contains(&name));
         let mut names = aliases.copied().unwrap_or_default().iter().copied();

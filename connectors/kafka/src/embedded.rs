@@ -1,4 +1,4 @@
-//! A cluster inside the process, for trying things out and for faults: librdkafka's mock.
+//! An embedded cluster for trials and for faults: librdkafka's mock.
 
 use std::fmt;
 use std::num::NonZeroU16;
@@ -14,27 +14,26 @@ use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
 
 use crate::error::KafkaConfigError;
 
-/// A cluster inside the process: librdkafka's mock, which other processes of the machine can reach.
+/// A cluster inside the process: librdkafka's mock. Other processes of the machine can reach it.
 ///
-/// It keeps 5 MiB ([`RETAINED_BYTES`](Self::RETAINED_BYTES)) or 100,000 batches of each partition in
-/// memory, then drops the oldest without a word: it is for trying things out, and for the faults that
-/// a real cluster has.
-/// It lives until this value is dropped.
+/// It is for trials, and for the faults of a real cluster. It keeps 5 MiB
+/// ([`RETAINED_BYTES`](Self::RETAINED_BYTES)) or 100,000 batches of each partition in memory, and
+/// silently drops older ones. It lives until this value is dropped.
 ///
-/// Its methods can be called from any thread, and return when the cluster has done what was asked.
-/// A topic that a client asks for and that was not created comes to be, with four partitions.
+/// Its methods can be called from any thread, and return when the cluster has finished the order.
+/// A client's request for an unknown topic creates it, with four partitions.
 pub struct EmbeddedCluster {
     bootstrap_servers: Box<str>,
     brokers: u16,
-    /// What the thread that keeps the cluster is to do with it; the cluster cannot leave that
-    /// thread. The end of the channel is the end of the cluster.
+    /// Orders for the thread with the cluster, which cannot leave that thread. When the channel
+    /// closes, the cluster ends.
     orders: Sender<Order>,
 }
 
 type Cluster = MockCluster<'static, DefaultProducerContext>;
 type Order = Box<dyn FnOnce(&mut ClusterState) + Send>;
 
-/// The cluster, and what was made in it.
+/// The cluster and its topics.
 struct ClusterState {
     cluster: Cluster,
     topics: Vec<(Box<str>, u16)>,
@@ -54,14 +53,14 @@ fn failed(error: &dyn fmt::Display) -> KafkaConfigError {
 }
 
 impl EmbeddedCluster {
-    /// How many bytes of a partition it keeps; what is older is dropped, whether it was read or not.
+    /// How many bytes of a partition it keeps. It drops older ones, read or not.
     pub const RETAINED_BYTES: u64 = 5 << 20;
 
     /// Starts one broker on a port of the loopback, with one topic.
     ///
     /// # Errors
     ///
-    /// No port can be listened on, or the topic's name or number of partitions cannot be.
+    /// There is no free port, or the topic's name or number of partitions is invalid.
     pub fn start(topic: &str, partitions: u16) -> Result<Self, KafkaConfigError> {
         let cluster = Self::with_brokers(NonZeroU16::MIN)?;
         cluster.create_topic(topic, partitions, 1)?;
@@ -72,7 +71,7 @@ impl EmbeddedCluster {
     ///
     /// # Errors
     ///
-    /// A port cannot be listened on.
+    /// There is no free port.
     pub fn with_brokers(brokers: NonZeroU16) -> Result<Self, KafkaConfigError> {
         let (started, told) = channel();
         let (orders, given) = channel();
@@ -91,7 +90,7 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Where it listens: `127.0.0.1:port`, once for each broker, with commas between.
+    /// The addresses of its brokers: `127.0.0.1:port`, separated by commas.
     pub fn bootstrap_servers(&self) -> &str {
         &self.bootstrap_servers
     }
@@ -107,7 +106,7 @@ impl EmbeddedCluster {
     ) -> Result<(), KafkaConfigError> {
         let (done, told) = channel();
         let order: Order = Box::new(move |kept| {
-            // Who ordered it waits for this.
+            // The caller waits for this.
             done.send(order(kept)).ok();
         });
         self.orders.send(order).map_err(|error| failed(&error))?;
@@ -115,12 +114,12 @@ impl EmbeddedCluster {
         result.map_err(|error| failed(&error))
     }
 
-    /// Creates a topic; `replication` is the number of brokers that each partition is on, all of
-    /// them if there are fewer.
+    /// Creates a topic. `replication` is the number of brokers that have each partition; all of them
+    /// have it if there are fewer.
     ///
     /// # Errors
     ///
-    /// It exists, or its name or number of partitions cannot be.
+    /// It exists, or its name or number of partitions is invalid.
     pub fn create_topic(
         &self,
         topic: &str,
@@ -139,8 +138,8 @@ impl EmbeddedCluster {
         })
     }
 
-    /// A broker dies: its connections are reset and new ones refused. Its partitions stay without
-    /// a leader until it is up again or [`move_leader`](Self::move_leader) elects another.
+    /// Kills a broker: it resets its connections and refuses new ones. Its partitions have no leader
+    /// until it is up again or [`move_leader`](Self::move_leader) elects another.
     ///
     /// # Errors
     ///
@@ -149,7 +148,7 @@ impl EmbeddedCluster {
         self.order(move |kept| kept.cluster.broker_down(broker))
     }
 
-    /// A broker that was down takes connections again, with all that it had.
+    /// Starts a broker again that was down. It still has all its messages.
     ///
     /// # Errors
     ///
@@ -158,11 +157,10 @@ impl EmbeddedCluster {
         self.order(move |kept| kept.cluster.broker_up(broker))
     }
 
-    /// A broker ends as an administrator would have it: the others become leaders of the
-    /// partitions of every topic that was created here, and then it goes down. Where it is the only
-    /// one, it just goes down.
+    /// Shuts a broker down as an administrator does. First the other brokers, if there are any,
+    /// become leaders of the partitions of every topic that was created here.
     ///
-    /// Groups that it coordinates stay with it; see [`move_coordinator`](Self::move_coordinator).
+    /// The groups that it coordinates stay with it; see [`move_coordinator`](Self::move_coordinator).
     ///
     /// # Errors
     ///
@@ -180,7 +178,7 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Makes a broker the leader of a partition; the one before answers `NOT_LEADER_OR_FOLLOWER`.
+    /// Makes a broker the leader of a partition. The old one answers `NOT_LEADER_OR_FOLLOWER`.
     ///
     /// # Errors
     ///
@@ -209,7 +207,7 @@ impl EmbeddedCluster {
         self.order(move |kept| kept.cluster.coordinator(group, broker))
     }
 
-    /// The next requests of a kind meet these errors, one each, at whichever broker.
+    /// Makes the next requests of a kind fail with these errors, one each, at any broker.
     ///
     /// # Errors
     ///
@@ -226,7 +224,7 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Forgets the errors that requests of a kind have not yet met.
+    /// Removes the remaining errors for requests of a kind.
     ///
     /// # Errors
     ///
@@ -238,11 +236,11 @@ impl EmbeddedCluster {
         })
     }
 
-    /// Answers every question for a topic with an error, until it is set to nothing.
+    /// Answers every request for a topic with this error. `None` ends that.
     ///
     /// # Errors
     ///
-    /// The topic's name cannot be.
+    /// The topic's name is invalid.
     pub fn fail_topic(
         &self,
         topic: &str,
@@ -253,7 +251,7 @@ impl EmbeddedCluster {
         self.order(move |kept| kept.cluster.topic_error(&topic, code))
     }
 
-    /// Every answer of every broker takes this long, in whole milliseconds.
+    /// Delays every answer of every broker by this time, in whole milliseconds.
     ///
     /// # Errors
     ///
@@ -264,12 +262,12 @@ impl EmbeddedCluster {
     }
 }
 
-/// Starts a cluster, says where it is, and does with it what it is told until nobody needs it.
+/// Starts a cluster, sends its addresses, and executes orders until the channel closes.
 fn keep(brokers: u16, started: &Sender<KafkaResult<String>>, orders: &Receiver<Order>) {
     let cluster = match MockCluster::new(i32::from(brokers)) {
         Ok(cluster) => cluster,
         Err(error) => {
-            // Who started it waits for this line; if it does not, nobody needs the cluster.
+            // A caller that does not wait for this does not need the cluster.
             started.send(Err(error)).ok();
             return;
         }
@@ -305,15 +303,15 @@ macro_rules! names {
 names! {
     /// A request of Kafka's protocol, by its name there.
     RequestKind of RDKafkaApiKey {
-        /// A producer brings chunks.
+        /// A producer sends chunks.
         Produce = Produce,
-        /// A consumer takes chunks.
+        /// A consumer asks for chunks.
         Fetch = Fetch,
-        /// A consumer enters its group.
+        /// A consumer joins its group.
         JoinGroup = JoinGroup,
-        /// A consumer lives.
+        /// A consumer says that it lives.
         Heartbeat = Heartbeat,
-        /// A consumer says what it has settled.
+        /// A consumer commits its settled offsets.
         OffsetCommit = OffsetCommit,
     }
 }
@@ -321,7 +319,8 @@ names! {
 names! {
     /// An error that a broker answers with, by its name in Kafka's protocol.
     RequestFault of RDKafkaRespErr {
-        /// No answer: the connection is closed. The mock takes the client's own code as that order.
+        /// The broker closes the connection without an answer. The mock expects the client's own code
+        /// for it.
         Disconnect = RD_KAFKA_RESP_ERR__TRANSPORT,
         /// `NOT_LEADER_OR_FOLLOWER`.
         NotLeader = RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,

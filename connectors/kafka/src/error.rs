@@ -1,17 +1,17 @@
-//! What a configuration can do wrong, and what of the client's errors can be tried again.
+//! Errors of a configuration, and the classes of the client's errors.
 
 use baler_common::transport::Failure;
 use baler_common::transport::uri::UriError;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 
-/// A configuration cannot be. Its text never holds credentials.
+/// A configuration is wrong. The text never has credentials.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KafkaConfigError {
-    /// The URI is wrong, or a setting of this connector is.
+    /// The URI or a setting of this connector is wrong.
     #[error(transparent)]
     Uri(#[from] UriError),
-    /// librdkafka does not take a setting, or its cluster inside the process does not do as told.
+    /// librdkafka does not accept a setting, or the embedded cluster refuses an order.
     #[error("{0}")]
     Client(Box<str>),
 }
@@ -26,7 +26,7 @@ impl From<KafkaConfigError> for UriError {
 }
 
 impl KafkaConfigError {
-    /// librdkafka does not take a setting; the message has nothing of the value.
+    /// librdkafka does not accept a setting. The message does not have its value.
     pub(crate) fn setting(name: &str, message: &str) -> Self {
         Self::Client(format!("librdkafka does not take {name}: {message}").into())
     }
@@ -37,21 +37,21 @@ impl KafkaConfigError {
     }
 }
 
-/// The class of an error of a message: what it means for the chunk and for its producer.
+/// The consequence of a message's error for its chunk and its producer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorClass {
-    /// The message, or the batch that it travelled in, is above the limit of the topic.
+    /// The message or its batch is above the limit of the topic.
     TooLarge,
-    /// The message will never be taken; others may be.
+    /// The broker never accepts this message, but accepts others.
     InvalidMessage,
-    /// Every message meets the same: not authorised, unknown topic.
+    /// Every message gets this error: not authorised, unknown topic.
     Permanent,
-    /// It may pass: what is under way is in doubt, a new producer may deliver it. Errors that
-    /// librdkafka calls fatal are among them, since they end one producer only.
+    /// It may pass. The messages in flight are in doubt, and a new producer may deliver them. Fatal
+    /// errors of librdkafka belong here, since they end only one producer.
     Transient,
 }
 
-/// Sorts what became of a message.
+/// The class of a message's error.
 pub(crate) fn error_class(code: RDKafkaErrorCode) -> ErrorClass {
     use RDKafkaErrorCode as Code;
     match code {
@@ -70,7 +70,7 @@ pub(crate) fn error_class(code: RDKafkaErrorCode) -> ErrorClass {
     }
 }
 
-/// Whether the cluster knows who asks, and says no; or does not believe who asks.
+/// Whether the cluster refuses this client, because of its identity or its rights.
 pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
     use RDKafkaErrorCode as Code;
     matches!(
@@ -90,9 +90,9 @@ pub(crate) fn is_refusal(code: RDKafkaErrorCode) -> bool {
     )
 }
 
-/// Whether a broker ended a connection with an alert of TLS (RFC 8446, section 6.2) that speaks of
-/// the client: its certificate is missing, or not believed. librdkafka calls it a failed transport,
-/// since with TLS 1.3 it comes after the handshake; OpenSSL's text has the alert's number.
+/// Whether a broker ended a connection with an alert of TLS (RFC 8446, section 6.2) because of the
+/// client's certificate: it is missing or not trusted. librdkafka reports a failed transport, since
+/// with TLS 1.3 the alert comes after the handshake. OpenSSL's text has the alert's number.
 pub(crate) fn is_alert(reason: &str) -> bool {
     let (_, rest) = reason.split_once("SSL alert number ").unwrap_or_default();
     let number = rest.split(|c: char| !c.is_ascii_digit()).next();
@@ -100,7 +100,7 @@ pub(crate) fn is_alert(reason: &str) -> bool {
     matches!(number, Some(40..=49 | 70 | 71 | 116))
 }
 
-/// Why brokers refuse a client for good, if it is that what an error and its text say.
+/// The refusal of this client for good, if an error or its text says so.
 pub(crate) fn refusal(error: &KafkaError, reason: &str) -> Option<Failure> {
     if is_alert(reason) {
         return Some(Failure::last("connect to", reason));

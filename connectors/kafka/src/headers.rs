@@ -1,4 +1,5 @@
-//! Who a chunk is, in the key and the header of its message: text, so that every tool shows it.
+//! The identity of a chunk, in the key and the header of its message. Both are text, so that every
+//! tool shows them.
 //!
 //! README.md describes both, under "A message".
 
@@ -8,10 +9,10 @@ use rdkafka::message::Headers as _;
 
 use crate::config::PartitionBy;
 
-/// The header of a native container, which says itself who it is: for people.
+/// The header of a native container. It is for people: the container itself has the identity.
 const NATIVE: &str = "baler";
 
-/// The containers whose header, called by their name, carries the identity.
+/// The containers with the identity in a header. The header has the container's name.
 const WITH_IDENTITY: [ContainerKind; 2] = [ContainerKind::Kieker, ContainerKind::Added];
 
 /// The key and the header of a message.
@@ -46,7 +47,7 @@ impl Label {
     }
 }
 
-/// Who a message says that its chunk is; nothing if it leaves that to the chunk.
+/// The identity in a message. There is none if the chunk itself has it.
 pub(crate) fn read(message: &impl Message) -> Option<ChunkMeta> {
     let headers = message.headers()?;
     // The last header of a name counts, as in Kafka's `Headers.lastHeader`.

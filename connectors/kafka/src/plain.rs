@@ -1,4 +1,4 @@
-//! One message a record, with the client library alone: what chunks are measured against.
+//! One message for each record, with the client library alone. Measurements compare chunks with it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,36 +16,38 @@ use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _, ProducerContext
 use crate::client;
 use crate::config::KafkaConfig;
 
-/// How many messages may be in the client's queue, and how many KiB: its own defaults for the
-/// number, and as much memory as it needs for them (1 GiB, its default, is slower).
+/// The most messages and KiB in the client's queue: its own default for the number, and enough memory
+/// for them. Its own default of 1 GiB is slower.
 const QUEUE: [(&str, &str); 2] = [
     ("queue.buffering.max.messages", "100000"),
     ("queue.buffering.max.kbytes", "65536"),
 ];
 
-/// How long to serve delivery reports while the queue is full or the last ones are awaited.
+/// How long to serve delivery reports while the queue is full or the sender waits for the last ones.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// How long one call of poll lasts in the thread that serves them while each is awaited. It serves
-/// every report at once, and spins for its last fraction of a millisecond: the longer, the cheaper.
+/// How long one call of poll lasts in the thread that serves delivery reports. It serves every report
+/// at once. It spins for the last fraction of a millisecond, so a longer call is cheaper.
 const POLL: Duration = Duration::from_millis(100);
 
-/// How long a message may take that is awaited.
+/// How long the sender waits for one message.
 const CONFIRM_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Sends messages without Baler's chunks, threads, keys and headers, for measurements.
 ///
-/// It makes the promises that [`KafkaWriter`](crate::KafkaWriter) makes (`acks=all`, idempotent,
-/// unless the URI says otherwise) and leaves batching to librdkafka at its best: the thread that
-/// sends also serves delivery reports, and `linger.ms` is librdkafka's own. Awaiting each message
-/// is the naive way, without a linger; a thread serves its report then, which wakes the sender.
+/// It makes the promises of [`KafkaWriter`](crate::KafkaWriter): `acks=all`, idempotent, unless the
+/// URI says otherwise. librdkafka makes the batches, with its own `linger.ms`, and the thread that
+/// sends also serves delivery reports. That is the best that the client does.
+///
+/// A producer that awaits each message is the naive one. It has no linger, and another thread serves
+/// the delivery report and wakes the sender.
 ///
 /// It belongs to one thread, and its calls block.
 pub struct PlainProducer {
     client: Arc<BaseProducer<Reports>>,
     topic: Box<str>,
     endpoint: Box<str>,
-    /// Ends the thread that serves reports when it is dropped; there is none where the sender does.
+    /// Its drop ends the thread that serves reports. `None` if the sender serves them.
     serving: Option<Sender<()>>,
     sent: u64,
 }
@@ -64,7 +66,7 @@ impl fmt::Debug for PlainProducer {
 struct Reports {
     delivered: AtomicU64,
     failed: AtomicU64,
-    /// Who waits for each of them.
+    /// The sender, if it waits for each report.
     awaiting: Option<Thread>,
 }
 
@@ -103,7 +105,7 @@ fn serve(client: &Arc<BaseProducer<Reports>>) -> Result<Sender<()>, Failure> {
 }
 
 impl PlainProducer {
-    /// A producer to the configured topic, which connects by itself; `awaiting` makes it await each
+    /// A producer to the configured topic, which connects by itself. With `awaiting` it awaits each
     /// message.
     ///
     /// # Errors
@@ -136,11 +138,11 @@ impl PlainProducer {
         })
     }
 
-    /// Sends each of these as a message, in order; waits while the client's queue is full.
+    /// Sends each payload as a message, in order. It waits while the client's queue is full.
     ///
     /// # Errors
     ///
-    /// The client refuses one, or one was not delivered.
+    /// The client refuses a message, or one was not delivered.
     pub fn publish(&mut self, payloads: &[Vec<u8>]) -> Result<(), TransportError> {
         for payload in payloads {
             self.send(payload)
@@ -152,7 +154,7 @@ impl PlainProducer {
         if self.serving.is_none() {
             self.client.poll(Duration::ZERO);
         }
-        self.look()
+        self.check()
     }
 
     fn send(&mut self, payload: &[u8]) -> Result<(), Failure> {
@@ -169,7 +171,7 @@ impl PlainProducer {
         Ok(())
     }
 
-    /// Lets reports be served.
+    /// Waits shortly for delivery reports.
     fn pause(&self) {
         match &self.serving {
             Some(_) => thread::park_timeout(PAUSE),
@@ -177,7 +179,7 @@ impl PlainProducer {
         }
     }
 
-    fn look(&self) -> Result<(), TransportError> {
+    fn check(&self) -> Result<(), TransportError> {
         match self.client.context().failed.load(Ordering::Relaxed) {
             0 => Ok(()),
             failed => {
@@ -187,25 +189,25 @@ impl PlainProducer {
         }
     }
 
-    /// How many messages are delivered, as far as was looked.
+    /// How many messages are delivered, by the reports so far.
     pub fn confirmed(&self) -> u64 {
         self.client.context().delivered.load(Ordering::Relaxed)
     }
 
-    /// Waits until everything is delivered, `by` at most.
+    /// Waits until all messages are delivered, until `by` at most.
     ///
     /// # Errors
     ///
-    /// It is not.
+    /// They are not.
     pub fn settle(&mut self, by: Instant) -> Result<(), TransportError> {
         while self.confirmed() < self.sent {
-            self.look()?;
+            self.check()?;
             if Instant::now() >= by {
                 let failure = Failure::retry("write to", "not everything was delivered in time");
                 return Err(failure.at(&self.endpoint));
             }
             self.pause();
         }
-        self.look()
+        self.check()
     }
 }

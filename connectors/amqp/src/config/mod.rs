@@ -1,4 +1,4 @@
-//! Which broker, queue and exchange, and how much may be on its way.
+//! The settings: broker, queue and exchange, limits and times.
 
 mod queue;
 #[cfg(test)]
@@ -24,12 +24,12 @@ pub(crate) use queue::{Names, QueueArguments};
 #[derive(Clone, PartialEq)]
 pub struct AmqpConfig {
     pub(crate) tls: bool,
-    /// At least one, all of the same cluster.
+    /// One or more nodes of the same cluster.
     pub(crate) hosts: Box<[Host]>,
     pub(crate) user: Box<str>,
     pub(crate) password: Password,
     pub(crate) vhost: Box<str>,
-    /// The path as it was typed, for messages.
+    /// The path as the user typed it, for messages.
     path: Box<str>,
     pub(crate) names: Names,
     pub(crate) queue_type: QueueType,
@@ -47,27 +47,27 @@ pub struct AmqpConfig {
     pub(crate) lag_interval: Duration,
     pub(crate) start: Start,
     pub(crate) position_file: Option<PathBuf>,
-    /// Whether the messages are those of Kieker's `AmqpWriter` rather than chunks.
+    /// Whether the messages come from Kieker's `AmqpWriter` and are no chunks.
     pub(crate) is_kieker_plain: bool,
-    /// Where a reader of such messages keeps their strings.
+    /// The file for the strings of such messages.
     pub(crate) registry_file: Option<PathBuf>,
-    /// An `.irl` file, or a folder of them, with types that such messages have beside Kieker's own.
+    /// An `.irl` file, or a folder of them, with further record types of such messages.
     pub(crate) schema: Option<PathBuf>,
     pub(crate) ca_file: Option<PathBuf>,
     pub(crate) cert_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
-    /// Set where readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
+    /// Set if readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
     pub(crate) tap_target: Option<TapTarget>,
 }
 
-/// What kind of queue is declared (RabbitMQ's `x-queue-type`). Queues are always durable.
+/// The type of a declared queue (RabbitMQ's `x-queue-type`). Queues are always durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueueType {
     /// On one node.
     Classic,
-    /// Replicated by Raft; the default.
+    /// Replicated by Raft. This is the default.
     Quorum,
-    /// A log that is kept after reading, and that each reader reads for itself.
+    /// A log that each reader reads completely. Reading removes nothing.
     Stream,
 }
 
@@ -78,7 +78,7 @@ impl QueueType {
         ("stream", Self::Stream),
     ];
 
-    /// The word that RabbitMQ has for it.
+    /// RabbitMQ's name of the type.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Classic => "classic",
@@ -90,8 +90,8 @@ impl QueueType {
 
 impl AmqpConfig {
     /// The settings in `amqp[s]://user:password@host:port,host:port/vhost?setting=value&…`;
-    /// README.md lists them. The path is the virtual host alone: `/` without one, or with a lone
-    /// slash. Several hosts are nodes of one cluster.
+    /// README.md lists them. The path is the virtual host. Without a path, or with a single slash, it
+    /// is `/`. Several hosts are nodes of one cluster.
     ///
     /// # Errors
     ///
@@ -99,7 +99,7 @@ impl AmqpConfig {
     /// or in conflict with another.
     pub fn from_uri(mut uri: Uri) -> Result<Self, UriError> {
         if uri.hosts().is_empty() {
-            // Says that there is none.
+            // This returns the error.
             uri.host()?;
         }
         let hosts = uri.hosts().into();
@@ -111,11 +111,11 @@ impl AmqpConfig {
                 return Err(UriError::conflict(first, "password_file", why));
             }
             (None, Some(file)) => Password::File(file),
-            // What RabbitMQ's own clients take, accepted from the broker's machine alone.
+            // The default of RabbitMQ's own clients. Brokers accept it only from their own machine.
             (text, None) => Password::Text(text.unwrap_or_else(|| "guest".into())),
         };
-        // The AMQP URI specification has the virtual host without a name behind a lone slash. Nobody
-        // has one, and everybody types the slash.
+        // In the AMQP URI specification a single slash is the virtual host with an empty name. Nobody
+        // has such a host, and everybody types the slash.
         let vhost = match uri.path().strip_prefix('/') {
             None | Some("") => "/".into(),
             Some(vhost) => vhost.into(),
@@ -220,18 +220,18 @@ impl AmqpConfig {
         UriError::conflict(setting, queue_type, "only a stream is read from a position")
     }
 
-    /// The port of a host: 5672, or 5671 with TLS, unless one is named.
+    /// The port of a host. The default is 5672, or 5671 with TLS.
     pub(crate) fn port(&self, host: &Host) -> u16 {
         host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
     }
 }
 
-/// What was taken from a URI, or a default.
+/// The value from the URI, or a default.
 fn or<T>(taken: Result<Option<T>, UriError>, default: T) -> Result<T, UriError> {
     taken.map(|taken| taken.unwrap_or(default))
 }
 
-/// The endpoint, as a URI without credentials and settings, so that it can be shown.
+/// Writes the endpoint, as a URI without credentials and settings.
 impl fmt::Display for AmqpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let scheme = if self.tls { SCHEME_TLS } else { SCHEME };
@@ -250,16 +250,16 @@ impl fmt::Debug for AmqpConfig {
     }
 }
 
-/// Where the password is. It has no `Debug`, so that it cannot be shown.
+/// The password or its file. There is no `Debug`, so that no message shows it.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum Password {
     Text(Box<str>),
-    /// Read at every connection, so that a renewed one is taken up.
+    /// Each connection reads it again, so that a renewed password counts.
     File(PathBuf),
 }
 
 impl Password {
-    /// The password; a file's line end is none of it.
+    /// The password. The line break at the end of a file does not belong to it.
     pub(crate) fn read(&self) -> Result<String, Failure> {
         let path = match self {
             Self::Text(text) => return Ok(text.to_string()),
@@ -276,19 +276,19 @@ impl Password {
 /// Where a reader begins in a stream (RabbitMQ's `x-stream-offset`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Start {
-    /// With the oldest chunk that is kept.
+    /// With the oldest chunk of the stream.
     First,
     /// With the last batch that the broker wrote.
     Last,
-    /// With what is written from now on.
+    /// With the next chunk that is written.
     Next,
-    /// With the chunk of this number, or the oldest one behind it.
+    /// With the chunk of this number, or the oldest one after it.
     Offset(u64),
-    /// With the batch in which the chunk of this time is, in seconds of Unix time.
+    /// With the batch that has the chunk of this time, in seconds of Unix time.
     Timestamp(u64),
 }
 
-/// What [`Start`] is written as.
+/// The texts of a [`Start`].
 const START_EXPECTED: &str = "first, last, next, an offset, or timestamp: and seconds of Unix time";
 
 impl Start {
@@ -319,29 +319,28 @@ impl Start {
     }
 }
 
-/// What a reader looks at that declares nothing that stays.
+/// The medium of a reader that only looks and leaves nothing behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TapTarget {
-    /// An exchange, through a queue of the reader's own.
+    /// An exchange, through the reader's own queue.
     Exchange,
-    /// A queue without consumers: its chunks are taken and given back.
+    /// A queue without consumers. The reader takes its chunks and gives them back.
     Queue,
     /// A stream, beside its readers.
     Stream,
 }
 
 impl AmqpConfig {
-    /// Makes readers that only look: nobody else gets a chunk less, and nothing is left behind.
+    /// Makes readers that only look. They take no chunk from other readers and leave nothing behind.
     ///
-    /// A stream is read beside its readers, from now on or from its start. Of an exchange each
-    /// reader gets what is routed from now on by the routing key (by any, where the exchange is a
-    /// topic exchange and there is none), through a queue of its own that is exclusive, bounded,
-    /// and gone with the connection.
+    /// They read a stream beside its other readers, from now on or from its start. From an exchange
+    /// each reader gets the new chunks with the routing key, or all chunks of a topic exchange if there
+    /// is no key. It has its own queue, which is exclusive and bounded and ends with the connection.
     ///
     /// # Errors
     ///
-    /// It is a queue that consumers share, where whoever reads takes from the others; or an
-    /// exchange, which keeps nothing, is to be read from its start.
+    /// It is a queue, whose chunks a reader would take from its consumers. Or it is an exchange and
+    /// `from_start` is set: an exchange keeps no chunks.
     pub fn tap(mut self, from_start: bool) -> Result<Self, UriError> {
         if self.queue_type == QueueType::Stream && self.names.queue.is_some() {
             return Ok(self.looking_at_stream(if from_start {
@@ -373,21 +372,21 @@ impl AmqpConfig {
         }
         self.queue_type = QueueType::Classic;
         self.arguments = QueueArguments::default();
-        // How far a look is behind concerns nobody.
+        // Nobody needs the lag of a tap.
         self.lag_interval = Duration::ZERO;
         Ok(self)
     }
 
-    /// Makes readers that look at what is there, from the oldest chunk on, and declare nothing.
+    /// Makes readers that look at all existing chunks, from the oldest one on, and declare nothing.
     ///
-    /// A stream is read beside its readers. The chunks of a queue are taken and given back, with the
-    /// traces that leaves: each is marked as redelivered, and a quorum queue counts a delivery. So a
-    /// queue that has consumers is refused when the reader connects. Do not settle what comes of a
-    /// queue: [`Verdict::Ack`](baler_common::transport::Verdict::Ack) removes it.
+    /// They read a stream beside its other readers. They take the chunks of a queue and give them back.
+    /// The broker then marks each chunk as redelivered, and a quorum queue counts a delivery. So the
+    /// connection fails if the queue has consumers. Do not settle chunks of a queue:
+    /// [`Verdict::Ack`](baler_common::transport::Verdict::Ack) removes them.
     ///
     /// # Errors
     ///
-    /// It is an exchange, which keeps nothing.
+    /// It is an exchange, which keeps no chunks.
     pub fn inspect(mut self) -> Result<Self, UriError> {
         if self.names.queue.is_none() {
             let why = "an exchange keeps nothing of what has passed; name the queue, or tap what \
@@ -398,7 +397,7 @@ impl AmqpConfig {
             return Ok(self.looking_at_stream(Start::First));
         }
         self.tap_target = Some(TapTarget::Queue);
-        // A larger chunk would be rejected, and be gone.
+        // The reader would reject a larger chunk, and the queue would lose it.
         self.max_chunk_bytes = NonZeroU32::MAX;
         Ok(self)
     }

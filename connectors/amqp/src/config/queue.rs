@@ -1,4 +1,4 @@
-//! The queue and the exchange: their names, how much a queue may hold, for how long, and for whom.
+//! The names of the queue and the exchange, and the arguments of the queue's declaration.
 
 use std::fmt;
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
@@ -10,31 +10,31 @@ use lapin::types::{AMQPValue, FieldTable};
 
 use super::QueueType;
 
-/// The names of what chunks go to and come from. None is longer than AMQP's 255 bytes.
+/// The names of the queue and the exchange. None is longer than AMQP's 255 bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Names {
-    /// What is read, and written to unless there is an exchange.
+    /// Readers read from it. Writers write to it, unless there is an exchange.
     pub(crate) queue: Option<Box<str>>,
-    /// What is written to instead.
+    /// Writers write to it.
     pub(crate) exchange: Option<Box<str>>,
     /// How the exchange finds its queues.
     pub(crate) exchange_kind: ExchangeKind,
-    /// With what; the queue, if there is one, is bound by it.
+    /// The routing key of messages. It also binds the queue, if there is one, to the exchange.
     pub(crate) routing_key: Box<str>,
-    /// How many queues there are: one for each lane. Their names and routing keys end in `.0` and so
-    /// on.
+    /// The number of queues, one for each lane. Their names and routing keys end in `.0` and so on.
     pub(crate) lanes: Option<NonZeroU16>,
-    /// Where rejected chunks go: a queue that is declared, or an exchange that is there.
+    /// The queue for rejected chunks. It is declared.
     pub(crate) dead_letter_queue: Option<Box<str>>,
+    /// The exchange for rejected chunks. It must exist.
     pub(crate) dead_letter_exchange: Option<Box<str>>,
-    /// With what; the message's own, if there is none.
+    /// The routing key of rejected chunks. The default is the message's own.
     pub(crate) dead_letter_routing_key: Option<Box<str>>,
 }
 
 /// The most lanes that a sender has.
 const MAX_LANES: u16 = 4_096;
 
-/// The longest name that still has room for the number of a lane.
+/// The longest name that leaves room for the number of a lane.
 const MAX_LANE_NAME: usize = 250;
 
 impl Names {
@@ -119,7 +119,7 @@ impl Names {
         Ok(())
     }
 
-    /// The setting that says where rejected chunks go, if one does.
+    /// The setting with the destination of rejected chunks, if there is one.
     pub(super) fn dead_letters(&self) -> Option<&'static str> {
         let queue = self.dead_letter_queue.as_ref();
         let exchange = self.dead_letter_exchange.as_ref();
@@ -127,8 +127,8 @@ impl Names {
         queue.or_else(|| exchange.map(|_| "dead_letter_exchange"))
     }
 
-    /// The exchange to publish to and the routing keys to do it with: one, or one for each lane.
-    /// Every queue is bound to the exchange without a name by its own name.
+    /// The exchange to publish to, and the routing key, or one for each lane. The exchange without a
+    /// name routes each message to the queue with the name of the key.
     pub(crate) fn target(&self) -> (&str, Vec<String>) {
         match (&self.exchange, &self.queue) {
             (Some(exchange), _) => (exchange, self.of_lanes(&self.routing_key)),
@@ -136,7 +136,7 @@ impl Names {
         }
     }
 
-    /// The name itself, or with lanes the name for each lane.
+    /// The name, or with lanes the name for each lane.
     pub(crate) fn of_lanes(&self, name: &str) -> Vec<String> {
         let dot = if name.is_empty() { "" } else { "." };
         match self.lanes {
@@ -148,7 +148,7 @@ impl Names {
     }
 }
 
-/// As the query of a URI.
+/// Writes the query of a URI.
 impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut mark = '?';
@@ -169,8 +169,8 @@ impl fmt::Display for Names {
     }
 }
 
-/// The settings that are arguments of the queue's declaration, with RabbitMQ's names for them and
-/// the queues that know them.
+/// The settings that are arguments of the queue's declaration, with RabbitMQ's names and the types of
+/// queues that know them.
 const ARGUMENTS: [(&str, &str, &[QueueType]); 9] = {
     use QueueType::{Classic, Quorum, Stream};
     [
@@ -194,8 +194,8 @@ const ARGUMENTS: [(&str, &str, &[QueueType]); 9] = {
     ]
 };
 
-/// How much a queue may hold, for how long, and for whom. The broker decides, by its defaults and
-/// policies, about each argument that is not given.
+/// The arguments of the queue's declaration. The broker's defaults and policies decide about missing
+/// arguments.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct QueueArguments {
     /// The settings that are given, and their values.
@@ -203,7 +203,7 @@ pub(crate) struct QueueArguments {
     pub(crate) single_active: bool,
 }
 
-/// The oldest chunk of a full queue makes room, and is lost.
+/// A full queue drops its oldest chunk.
 const DROP_HEAD: &str = "drop-head";
 
 /// A full queue refuses the new chunk, and the writer's owner tries again.
@@ -265,7 +265,7 @@ impl QueueArguments {
         found.map(|(_, value)| value)
     }
 
-    /// Whether the queue holds no more than a number of chunks or bytes.
+    /// Whether the queue has a limit of chunks or bytes.
     fn is_bounded(&self) -> bool {
         self.value("max_length")
             .or_else(|| self.value("max_length_bytes"))
@@ -307,8 +307,8 @@ impl QueueArguments {
 
     /// Adds the arguments of a declaration.
     ///
-    /// RabbitMQ's own default for a full queue is to drop its oldest messages; here it refuses the
-    /// new ones unless the operator wants otherwise, since confirmed chunks would be lost.
+    /// By RabbitMQ's default a full queue drops its oldest messages, and confirmed chunks would be
+    /// lost. Here it refuses new ones unless the operator decides otherwise.
     pub(crate) fn add_to(&self, queue_type: QueueType, arguments: &mut FieldTable) {
         if self.is_bounded() && queue_type != QueueType::Stream {
             let refuses = AMQPValue::LongString(REJECT_PUBLISH.into());

@@ -5,8 +5,8 @@
 //!                                                  \-> strings -> RegistryFile
 //! ```
 //!
-//! A message is settled at the broker with the chunk that its last record is in. Its strings are in
-//! the file before that, since no message has them again.
+//! A message is settled at the broker with the chunk of its last record. Its strings are in the file
+//! before that, since no later message repeats them.
 
 #[doc(hidden)]
 pub mod fuzzing;
@@ -38,26 +38,26 @@ const MAX_AGE: Duration = Duration::from_millis(100);
 pub struct KiekerPlainReader {
     messages: AmqpReader,
     endpoint: Box<str>,
-    /// How many connections there were when the last message came.
+    /// The number of connections before the last message.
     connections: u64,
     senders: Senders,
-    /// Made and not handed out; chunks that were given back come first.
+    /// Chunks that are not handed out. Retried ones come first.
     ready: VecDeque<Finished>,
     damaged: VecDeque<Damaged>,
     handed_out: HashMap<Token, Finished>,
     next_token: u64,
     demand: usize,
-    /// When the records so far go into a chunk.
+    /// The deadline for the next chunk with the records so far.
     due: Option<Instant>,
 }
 
 impl KiekerPlainReader {
-    /// Starts to read. The broker need not be there yet.
+    /// Starts to read. The broker may be away.
     ///
     /// # Errors
     ///
-    /// As [`AmqpReader::new`]; and the file of strings is missing in the configuration, cannot be
-    /// read, or another reader has it.
+    /// The errors of [`AmqpReader::new`]. Or the configuration names no file of strings, the file cannot
+    /// be read, or another reader has it.
     pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
         let at = |failure: Failure| failure.at(&endpoint);
@@ -81,7 +81,7 @@ impl KiekerPlainReader {
         })
     }
 
-    /// What happened to the messages so far.
+    /// The events of the messages so far.
     pub fn counts(&self) -> AmqpReaderCounts {
         self.messages.counts()
     }
@@ -120,7 +120,7 @@ impl KiekerPlainReader {
     fn flush(&mut self) -> Result<(), TransportError> {
         self.due = None;
         let settled = self.senders.flush(&mut self.ready);
-        // Messages without a record, whose strings are needed once they are gone.
+        // These messages have only strings, which the file has now.
         self.settle_messages(&settled, Verdict::Ack).map(drop)
     }
 
@@ -168,7 +168,7 @@ impl ChunkReader for KiekerPlainReader {
 
     fn set_demand(&mut self, chunks: usize) {
         self.demand = chunks;
-        // Messages are demanded while chunks are.
+        // Without demand for chunks there is none for messages.
         let messages = if chunks == 0 { 0 } else { usize::MAX };
         self.messages.set_demand(messages);
     }

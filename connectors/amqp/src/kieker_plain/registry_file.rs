@@ -1,4 +1,4 @@
-//! The strings of Kieker's writers, kept for a reader that is started again.
+//! The file of strings of Kieker's writers. A reader that starts again needs them.
 //!
 //! A line is the number of a registry (hexadecimal), the id of a string, and the string with `\`,
 //! CR and LF escaped. Lines are added at the end.
@@ -26,7 +26,7 @@ pub(super) struct RegistryFile {
     file: File,
     bytes: u64,
     is_unsynced: bool,
-    /// It is released with this value.
+    /// Released with this value.
     _lock: FileLock,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct RegistryFile {
 type KeptString = (i64, i32, String);
 
 impl RegistryFile {
-    /// Opens the file, which need not be there yet.
+    /// Opens the file. It need not exist yet.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let io_failed = |error: io::Error| io_failure(path, &error);
         let lock = lock_beside(path).map_err(io_failed)?;
@@ -42,7 +42,7 @@ impl RegistryFile {
         let options = options.read(true).append(true).create(true);
         let file = open_file(options, path).map_err(io_failed)?;
         let bytes = whole_lines(&file).map_err(io_failed)?;
-        // The end of a line that a crash cut off.
+        // Removes the incomplete line that a crash left.
         file.set_len(bytes).map_err(io_failed)?;
         Ok(Self {
             path: path.into(),
@@ -80,7 +80,7 @@ impl RegistryFile {
         }))
     }
 
-    /// Adds strings, unless the file would have more than this number of bytes then; whether it did.
+    /// Adds strings, unless the file would exceed this number of bytes. Returns whether it did.
     pub(super) fn add(
         &mut self,
         registry: i64,
@@ -105,7 +105,7 @@ impl RegistryFile {
         Ok(true)
     }
 
-    /// Forces what was added to the disk.
+    /// Forces the added strings to the disk.
     pub(super) fn sync(&mut self) -> Result<(), Failure> {
         if std::mem::take(&mut self.is_unsynced) {
             let synced = self.file.sync_data();
@@ -114,12 +114,12 @@ impl RegistryFile {
         Ok(())
     }
 
-    /// The failure that this is in the file, and must not be.
+    /// The failure of a file with this error in it.
     pub(super) fn wrong(&self, message: &str) -> Failure {
         wrong(&self.path, message)
     }
 
-    /// Writes a file with these strings alone.
+    /// Replaces the file by one with only these strings.
     pub(super) fn replace<'a>(
         &mut self,
         strings: impl Iterator<Item = (i64, i32, &'a str)>,
@@ -135,7 +135,7 @@ impl RegistryFile {
     }
 }
 
-/// Writes strings to a file beside this one; its path, the file, and its bytes.
+/// Writes strings to a file beside this one. Returns its path, the file and its size.
 fn write_beside<'a>(
     path: &Path,
     strings: impl Iterator<Item = (i64, i32, &'a str)>,
@@ -157,7 +157,7 @@ fn write_beside<'a>(
     Ok((new, file, bytes))
 }
 
-/// The bytes of the lines that are whole.
+/// The bytes of the complete lines.
 fn whole_lines(file: &File) -> io::Result<u64> {
     let mut input = BufReader::new(file);
     let (mut bytes, mut whole) = (0_u64, 0);
@@ -178,7 +178,7 @@ fn whole_lines(file: &File) -> io::Result<u64> {
 }
 
 fn push_line(registry: i64, id: i32, text: &str, out: &mut String) {
-    // A string takes everything.
+    // The string is the rest of the line.
     write!(out, "{:016x} {id} ", registry.cast_unsigned()).ok();
     for char in text.chars() {
         match char {

@@ -10,36 +10,36 @@ use baler_common::record::Catalog;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, ProducerId, Token};
 use bytes::Bytes;
 
-/// The most bytes of a record that is not complete, with the strings in it.
+/// The most bytes of an incomplete record with its strings.
 const MAX_UNFINISHED: usize =
     KiekerStream::MAX_RECORD_BYTES + KiekerStream::MAX_RECORD_STRING_BYTES;
 
-/// The room that is kept for the next message.
+/// The buffer capacity that stays for the next message.
 const IDLE_BYTES: usize = 4 << 10;
 
-/// The memory of a writer beside its strings and bytes, about.
+/// The approximate memory of a writer beside its strings and bytes.
 const SENDER_BYTES: usize = 1 << 10;
 
 /// One writer of Kieker.
 #[derive(Debug)]
 pub(super) struct Sender {
-    /// The number of its registry, which each life of a writer draws anew.
+    /// The number of its registry. Each start of a writer chooses a new one at random.
     pub(super) id: i64,
     pub(super) stream: KiekerStream,
     /// The number of its last message among those of all writers.
     pub(super) last_message: u64,
     catalog: Arc<Catalog>,
-    /// The beginning of a record, and the messages that it is in.
+    /// The beginning of a record, and its messages.
     unfinished: Vec<u8>,
     unfinished_tokens: Vec<Token>,
-    /// The messages of the records that go into the next chunk, and of strings.
+    /// The messages with the records of the next chunk, and with strings.
     tokens: Vec<Token>,
     is_redelivered: bool,
     /// The identity of the next chunk.
     next: ChunkIdentity,
 }
 
-/// A chunk, and the messages that it came from.
+/// A chunk and its messages.
 #[derive(Debug)]
 pub(super) struct Finished {
     pub(super) bytes: Bytes,
@@ -48,7 +48,7 @@ pub(super) struct Finished {
     pub(super) is_redelivered: bool,
 }
 
-/// A message that cannot be, with what was unfinished before it.
+/// An invalid message, with the incomplete record before it.
 #[derive(Debug)]
 pub(super) struct Broken {
     pub(super) bytes: Vec<u8>,
@@ -93,24 +93,24 @@ impl Sender {
         }
     }
 
-    /// Whether a message that begins with no item of its own may go on with this writer's record.
+    /// Whether a message that does not begin with an item may continue this writer's record.
     pub(super) fn is_within_a_record(&self) -> bool {
         !self.unfinished.is_empty()
     }
 
-    /// Whether nothing of it would be lost.
+    /// Whether the reader can forget this writer without losing records.
     pub(super) fn is_idle(&self) -> bool {
         self.unfinished.is_empty() && self.tokens.is_empty() && self.stream.records() == 0
     }
 
-    /// The memory that it takes, about.
+    /// Its approximate memory.
     pub(super) fn memory(&self) -> usize {
         let tokens = self.tokens.capacity() + self.unfinished_tokens.capacity();
         let bytes = self.unfinished.capacity() + tokens * size_of::<Token>();
         bytes + self.stream.memory() + SENDER_BYTES
     }
 
-    /// Takes a message apart; chunks that are full go to `ready`.
+    /// Takes a message apart. Full chunks go to `ready`.
     pub(super) fn take(
         &mut self,
         message: &Delivery,
@@ -157,7 +157,7 @@ impl Sender {
         }
     }
 
-    /// Makes a chunk of the records so far. Returns the messages of strings alone, which need no
+    /// Makes a chunk of the records so far. Returns the messages with only strings, which need no
     /// chunk.
     pub(super) fn flush(&mut self, ready: &mut VecDeque<Finished>) -> Vec<Token> {
         ready.extend(self.chunk());
@@ -175,7 +175,7 @@ impl Sender {
         })
     }
 
-    /// Gives up the record that is not complete.
+    /// Gives up the incomplete record.
     pub(super) fn break_off(&mut self, reason: impl Into<Box<str>>) -> Broken {
         Broken {
             bytes: std::mem::take(&mut self.unfinished),
@@ -184,7 +184,7 @@ impl Sender {
         }
     }
 
-    /// Forgets what is not settled; its messages come again.
+    /// Forgets the unsettled messages. They come again.
     pub(super) fn forget_unsettled(&mut self) {
         drop(self.stream.take_chunk());
         self.unfinished.clear();

@@ -1,4 +1,4 @@
-//! All writers of Kieker whose messages come, within bounds, and the file of their strings.
+//! The known writers of Kieker, within limits, and the file of their strings.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::Path;
@@ -11,18 +11,18 @@ use baler_common::transport::{Delivery, Failure, Token};
 use super::registry_file::RegistryFile;
 use super::sender::{Broken, Finished, Sender};
 
-/// Of how many writers the strings are kept.
+/// The most writers whose strings are kept.
 const MAX_SENDERS: usize = 1_024;
 
-/// The memory that strings and incomplete records of all writers may take, in bytes. The writers that
-/// were silent for longest make room.
+/// The most memory for strings and incomplete records of all writers, in bytes. Above it the reader
+/// forgets the writers that were silent for longest.
 const MAX_MEMORY: usize = 256 << 20;
 
-/// The most bytes of the file before it is written anew with the strings that are known. Those take
-/// twice their memory at most.
+/// The most bytes of the file. Above it the reader writes the file again, with the known strings. They
+/// take twice their memory at most.
 const MAX_FILE_BYTES: u64 = 1 << 30;
 
-/// In the file, in place of the id of a string: the writer was forgotten.
+/// This id in the file says that the writer was forgotten.
 const FORGOTTEN: i32 = -1;
 
 /// The writers by the numbers of their registries.
@@ -32,7 +32,7 @@ pub(super) struct Senders {
     senders: HashMap<i64, Sender>,
     /// The memory of all of them, in bytes.
     memory: usize,
-    /// Counts messages, so that writers know when they sent last.
+    /// The number of messages so far, which dates the last message of each writer.
     messages: u64,
     file: RegistryFile,
     max_memory: usize,
@@ -42,14 +42,14 @@ pub(super) struct Senders {
 /// The result of a message.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    /// Messages of strings alone, which can be settled.
+    /// Messages with only strings, which can be settled.
     pub(super) settled: Vec<Token>,
-    /// What cannot be read of it.
+    /// The invalid message, if it is one.
     pub(super) broken: Option<Broken>,
 }
 
 impl Senders {
-    /// Opens the file, and knows the strings of the writers that used it last.
+    /// Opens the file, and reads the strings of the last writers.
     ///
     /// # Errors
     ///
@@ -81,7 +81,7 @@ impl Senders {
                 this.forget(registry);
                 continue;
             }
-            // The strings of a message stand before the writers that were forgotten for it.
+            // The file has the strings of a message before the writers that were forgotten for it.
             if last.replace(registry) != Some(registry) {
                 is_smaller |= !this.forget_idle().is_empty();
             }
@@ -100,7 +100,7 @@ impl Senders {
         self.senders.len()
     }
 
-    /// Takes a message apart; chunks that are full go to `ready`.
+    /// Takes a message apart. Full chunks go to `ready`.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Senders {
             forgotten.extend(self.forget_idle());
         }
         if self.is_too_large() && self.senders.contains_key(&id) {
-            // Others are within records.
+            // Other strings are part of records.
             let why = "the strings and incomplete records of all writers are above the limit";
             let broken = self.with(id, |sender| sender.break_off(why));
             taken.broken.get_or_insert(broken);
@@ -155,7 +155,7 @@ impl Senders {
         Ok(taken)
     }
 
-    /// Makes chunks of the records so far. Returns the messages of strings alone.
+    /// Makes chunks of the records so far. Returns the messages with only strings.
     pub(super) fn flush(&mut self, ready: &mut VecDeque<Finished>) -> Vec<Token> {
         let mut settled = Vec::new();
         self.memory = 0;
@@ -166,7 +166,7 @@ impl Senders {
         settled
     }
 
-    /// The connection was lost: all messages that are not settled come again.
+    /// Forgets the unsettled messages after a lost connection. They come again.
     pub(super) fn forget_unsettled(&mut self) {
         self.memory = 0;
         for sender in self.senders.values_mut() {
@@ -180,7 +180,7 @@ impl Senders {
         self.file.sync()
     }
 
-    /// The writer with whose record a message goes on that does not say whose it is.
+    /// The writer whose record is continued by a message without a writer.
     fn within_a_record(&self) -> Result<i64, &'static str> {
         let mut senders = self.senders.values().filter(|it| it.is_within_a_record());
         match (senders.next(), senders.next()) {
@@ -196,7 +196,7 @@ impl Senders {
         }
     }
 
-    /// Does something with the writer of this number, and keeps the account of the memory.
+    /// Changes the writer of this number, and updates the memory of all writers.
     fn with<T>(&mut self, id: i64, change: impl FnOnce(&mut Sender) -> T) -> T {
         self.messages = self.messages.saturating_add(1);
         let sender = self.senders.entry(id).or_insert_with(|| {
@@ -216,7 +216,7 @@ impl Senders {
         self.senders.len() > MAX_SENDERS || self.memory > self.max_memory
     }
 
-    /// Forgets writers that were silent for longest, as long as there are too many; which ones.
+    /// Forgets the writers that were silent for longest while there are too many. Returns them.
     fn forget_idle(&mut self) -> Vec<i64> {
         let mut forgotten = Vec::new();
         while self.is_too_large() {
@@ -236,18 +236,18 @@ impl Senders {
         }
     }
 
-    /// The strings that are known, each with the number of its registry.
+    /// The known strings, each with the number of its registry.
     pub(super) fn strings(&self) -> impl Iterator<Item = (i64, i32, &str)> {
         strings(&self.senders)
     }
 
-    /// Writes the file anew, with the strings that are known.
+    /// Writes the file again, with the known strings.
     fn write_anew(&mut self) -> Result<(), Failure> {
         self.file.replace(strings(&self.senders))
     }
 }
 
-/// The strings of these writers. Those of the writer that sent last come last.
+/// The strings of these writers. The strings of the writer that sent last come last.
 fn strings(senders: &HashMap<i64, Sender>) -> impl Iterator<Item = (i64, i32, &str)> {
     let mut senders: Vec<_> = senders.values().collect();
     senders.sort_by_key(|it| it.last_message);

@@ -1,6 +1,6 @@
-//! What was delivered on a channel, and what became of it. No I/O here.
+//! The deliveries of a channel, and how each was settled. No I/O here.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use baler_common::transport::{ChunkMeta, Settled, Token, Verdict};
 use bytes::Bytes;
@@ -8,39 +8,33 @@ use bytes::Bytes;
 use super::position::StreamPosition;
 use crate::headers;
 
-/// What was delivered on a channel, and what became of it.
+/// The deliveries of a channel, and how each was settled.
 ///
 /// A channel numbers its deliveries from 1 without gaps (AMQP 0.9.1, `delivery-tag`). A queue keeps
-/// what is not settled, and delivers it again. A stream does neither: an acknowledgement only lets
-/// the broker send more. So a delivery of a stream is acknowledged as soon as it is handed out, is
-/// kept here until it is settled, and [`StreamPosition`] notes how far everything is settled.
+/// an unsettled message and delivers it again. A stream does neither: an acknowledgement only lets
+/// the broker send more. So a delivery of a stream is acknowledged as soon as it is handed out. The
+/// ledger keeps it until it is settled, and [`StreamPosition`] notes how far the stream is settled.
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
-    /// How many deliveries of this channel are done with and forgotten.
-    forgotten: u64,
-    /// The deliveries that follow.
-    states: VecDeque<State>,
-    /// How many acknowledgements must be sent.
-    owed: usize,
+    /// The tag of the last delivery.
+    last_tag: u64,
+    /// The tags of the deliveries that are not settled.
+    open: BTreeSet<u64>,
+    /// The tags whose acknowledgements must be sent. A tag is removed with its acknowledgement: the
+    /// broker closes the channel over a second one.
+    acknowledged: BTreeSet<u64>,
+    /// Must be sent, before any acknowledgement that follows.
+    pub(super) nacks: Vec<Nack>,
+    /// Messages of a stream that must be handed out again.
+    pub(super) again: VecDeque<Arrived>,
     /// Handed out and not settled.
     held: HashMap<Token, Arrived>,
     /// Handed out over earlier channels and not settled.
     stale: HashSet<Token>,
-    /// How many tokens were given so far.
-    tokens: u64,
+    /// The last token.
+    last_token: u64,
     /// `None` for a queue.
     pub(super) stream: Option<StreamPosition>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// An acknowledgement must be sent.
-    Acknowledged,
-    /// Waiting, or handed out and not settled.
-    Open,
-    /// A message of its own settles it at the broker. An acknowledgement must not name it again: the
-    /// broker closes the channel for that.
-    Settled,
 }
 
 /// A message, taken from the client library.
@@ -48,55 +42,43 @@ enum State {
 pub(super) struct Arrived {
     /// Its number on the channel (AMQP 0.9.1, `delivery-tag`).
     pub(super) tag: u64,
-    /// Its number in the stream; that on the channel if it is in none.
+    /// Its number in the stream. For a queue it is the tag.
     pub(super) position: u64,
     pub(super) bytes: Bytes,
     pub(super) meta: Option<ChunkMeta>,
     pub(super) redelivered: bool,
-    /// How often it was delivered before and not settled, where the broker counts.
+    /// How often the broker delivered it before without a settlement, if the broker counts.
     pub(super) attempts: u32,
 }
 
-/// What a delivery is.
+/// How a delivery fits to the deliveries before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It does not follow the one before. One was lost in between, and acknowledging past it would
-    /// lose it for good.
+    /// A delivery before it was lost. An acknowledgement past the gap would lose that message.
     Gap,
-    /// One below the watermark, or a repetition: a stream begins with whole batches.
+    /// It is below the watermark, or a repetition: a stream begins with whole batches.
     Known,
     /// The next one.
     New {
-        /// How many before it should have come and are gone, by the stream's limits.
+        /// How many messages before it the stream has removed, by its limits.
         gone: u64,
         /// It was delivered before.
         again: bool,
     },
 }
 
-/// What settling a delivery leads to.
-#[derive(Debug)]
-pub(super) enum SettleAction {
-    /// It is to be handed out again.
-    Again(Arrived),
-    /// A message for this delivery alone must be sent.
-    Nack(Nack),
-    /// Nothing, yet.
-    None,
-}
-
-/// A delivery that is not acknowledged.
+/// A rejection of one delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Nack {
     pub(super) tag: u64,
     pub(super) requeue: bool,
 }
 
-/// An acknowledgement to be sent.
+/// An acknowledgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Acknowledgement {
     pub(super) tag: u64,
-    /// It is for everything up to this tag.
+    /// It includes all deliveries before this tag.
     pub(super) multiple: bool,
 }
 
@@ -115,7 +97,7 @@ impl From<lapin::message::Delivery> for Arrived {
 }
 
 impl Ledger {
-    /// A ledger of a stream that is read from there on.
+    /// The ledger of a stream that is read from this position on.
     pub(super) fn of_stream(position: StreamPosition) -> Self {
         Self {
             stream: Some(position),
@@ -125,11 +107,11 @@ impl Ledger {
 
     /// Notes the next delivery.
     pub(super) fn arrive(&mut self, arrived: &Arrived) -> Arrival {
-        let known = u64::try_from(self.states.len()).unwrap_or(u64::MAX);
-        if arrived.tag != self.forgotten.saturating_add(known).saturating_add(1) {
+        if arrived.tag != self.last_tag.saturating_add(1) {
             return Arrival::Gap;
         }
-        self.states.push_back(State::Open);
+        self.last_tag = arrived.tag;
+        self.open.insert(arrived.tag);
         let Some(stream) = &mut self.stream else {
             return Arrival::New {
                 gone: 0,
@@ -138,83 +120,66 @@ impl Ledger {
         };
         let arrival = stream.arrive(arrived.position);
         if arrival == Arrival::Known {
-            self.acknowledge_one(arrived.tag);
+            self.set_acknowledged(arrived.tag);
         }
         arrival
     }
 
-    /// Notes that a delivery is handed out; returns its token.
+    /// Notes that a delivery is handed out, and returns its token.
     pub(super) fn hand_out(&mut self, arrived: &Arrived) -> Token {
         let mut kept = arrived.clone();
         if self.stream.is_some() {
-            self.acknowledge_one(arrived.tag);
+            self.set_acknowledged(arrived.tag);
         } else {
-            // The queue has them.
+            // The queue keeps the bytes.
             kept.bytes = Bytes::new();
         }
-        self.tokens += 1;
-        let token = Token(self.tokens);
+        self.last_token += 1;
+        let token = Token(self.last_token);
         self.held.insert(token, kept);
         token
     }
 
-    /// Settles a delivery that is not handed out.
-    pub(super) fn put_aside(&mut self, arrived: &Arrived) -> SettleAction {
-        match &mut self.stream {
-            None => self.nack(arrived.tag, false),
-            Some(stream) => {
-                stream.pass(arrived.position);
-                self.acknowledge_one(arrived.tag);
-                SettleAction::None
-            }
+    /// Rejects a delivery that is not handed out.
+    pub(super) fn reject(&mut self, arrived: &Arrived) {
+        if self.stream.is_some() {
+            self.set_acknowledged(arrived.tag);
         }
+        self.finish(arrived.clone(), Verdict::Reject);
     }
 
     /// Settles a delivery that was handed out.
-    pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> (Settled, SettleAction) {
-        let Some(mut arrived) = self.held.remove(&token) else {
+    pub(super) fn settle(&mut self, token: Token, verdict: Verdict) -> Settled {
+        let Some(arrived) = self.held.remove(&token) else {
             self.stale.remove(&token);
-            return (Settled::Stale, SettleAction::None);
+            return Settled::Stale;
         };
-        let consequence = match (&mut self.stream, verdict) {
-            (None, Verdict::Ack) => {
-                self.acknowledge_one(arrived.tag);
-                SettleAction::None
-            }
+        self.finish(arrived, verdict);
+        Settled::Done
+    }
+
+    fn finish(&mut self, mut arrived: Arrived, verdict: Verdict) {
+        match (&mut self.stream, verdict) {
+            (None, Verdict::Ack) => self.set_acknowledged(arrived.tag),
             (None, Verdict::Reject | Verdict::Retry) => {
-                self.nack(arrived.tag, verdict == Verdict::Retry)
+                self.open.remove(&arrived.tag);
+                self.nacks.push(Nack {
+                    tag: arrived.tag,
+                    requeue: verdict == Verdict::Retry,
+                });
             }
             (Some(_), Verdict::Retry) => {
                 arrived.redelivered = true;
-                SettleAction::Again(arrived)
+                self.again.push_back(arrived);
             }
-            (Some(stream), Verdict::Ack | Verdict::Reject) => {
-                stream.pass(arrived.position);
-                SettleAction::None
-            }
-        };
-        (Settled::Done, consequence)
-    }
-
-    /// The state of a delivery, if it is open.
-    fn open(&mut self, tag: u64) -> Option<&mut State> {
-        let at = tag.checked_sub(self.forgotten.saturating_add(1))?;
-        let state = self.states.get_mut(usize::try_from(at).ok()?)?;
-        (*state == State::Open).then_some(state)
-    }
-
-    fn acknowledge_one(&mut self, tag: u64) {
-        if let Some(state) = self.open(tag) {
-            *state = State::Acknowledged;
-            self.owed += 1;
+            (Some(stream), Verdict::Ack | Verdict::Reject) => stream.settle(arrived.position),
         }
     }
 
-    fn nack(&mut self, tag: u64, requeue: bool) -> SettleAction {
-        if let Some(state) = self.open(tag) {
-            *state = State::Settled;
+    fn set_acknowledged(&mut self, tag: u64) {
+        if self.open.remove(&tag) {
+            self.acknowledged.insert(tag);
         }
-        SettleAction::Nack(Nack { tag, requeue })
     }
 
     /// How many deliveries are handed out and not settled.
@@ -222,57 +187,58 @@ impl Ledger {
         self.held.len() + self.stale.len()
     }
 
-    /// How many deliveries that were handed out the broker counts against `prefetch`.
+    /// How many of the deliveries that were handed out the broker counts against `prefetch`.
     pub(super) fn taken(&self) -> usize {
         match self.stream {
-            None => self.held.len() + self.owed,
-            Some(_) => self.owed,
+            None => self.held.len() + self.owed(),
+            Some(_) => self.owed(),
         }
     }
 
     /// How many acknowledgements must be sent.
     pub(super) fn owed(&self) -> usize {
-        self.owed
+        self.acknowledged.len()
     }
 
-    /// Takes the acknowledgements that are sent now: one up to the first open delivery. If more than
-    /// `behind` follow it, they are acknowledged one by one, or the broker would stop delivering.
-    pub(super) fn acknowledge(&mut self, behind: usize) -> Vec<Acknowledgement> {
-        let mut acknowledgements = Vec::new();
-        let mut last = None;
-        while let Some(State::Acknowledged | State::Settled) = self.states.front() {
-            self.forgotten += 1;
-            if self.states.pop_front() == Some(State::Acknowledged) {
-                self.owed -= 1;
-                last = Some(self.forgotten);
-            }
-        }
-        acknowledgements.extend(last.map(|tag| Acknowledgement {
-            tag,
+    /// Takes the acknowledgements that are sent now: one for all deliveries before the first open
+    /// one. If more than `max_behind` remain, they are sent one by one. Otherwise the broker would
+    /// stop delivering.
+    ///
+    /// The caller sends [`nacks`](Self::nacks) first: an acknowledgement of several deliveries
+    /// includes the rejected ones among them.
+    pub(super) fn acknowledge(&mut self, max_behind: usize) -> Vec<Acknowledgement> {
+        let first_open = self.open.first().copied().unwrap_or(u64::MAX);
+        let behind = self.acknowledged.split_off(&first_open);
+        let before = std::mem::replace(&mut self.acknowledged, behind);
+        let last = before.last().map(|tag| Acknowledgement {
+            tag: *tag,
             multiple: true,
-        }));
-        if self.owed > behind {
-            for (tag, state) in (self.forgotten + 1..).zip(&mut self.states) {
-                if *state == State::Acknowledged {
-                    *state = State::Settled;
-                    let multiple = false;
-                    acknowledgements.push(Acknowledgement { tag, multiple });
-                }
-            }
-            self.owed = 0;
+        });
+        let mut acknowledgements = Vec::from_iter(last);
+        if self.acknowledged.len() > max_behind {
+            let behind = std::mem::take(&mut self.acknowledged).into_iter();
+            acknowledgements.extend(behind.map(|tag| Acknowledgement {
+                tag,
+                multiple: false,
+            }));
         }
         acknowledgements
     }
 
-    /// Forgets the channel. A queue delivers again all that was not settled at the broker, a stream
-    /// all above the watermark.
+    /// Forgets the channel. A queue then delivers all unsettled messages again, a stream all above
+    /// the watermark.
     pub(super) fn reset(&mut self) {
-        self.stale.extend(self.held.drain().map(|(token, _)| token));
-        self.forgotten = 0;
-        self.states.clear();
-        self.owed = 0;
-        if let Some(stream) = &mut self.stream {
+        let mut stale = std::mem::take(&mut self.stale);
+        stale.extend(self.held.drain().map(|(token, _)| token));
+        let mut stream = self.stream.take();
+        if let Some(stream) = &mut stream {
             stream.reset();
         }
+        *self = Self {
+            stale,
+            stream,
+            last_token: self.last_token,
+            ..Self::default()
+        };
     }
 }

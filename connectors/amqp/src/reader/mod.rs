@@ -13,8 +13,8 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use baler_common::transport::{
-    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, ReaderStats, Received,
-    Settled, Token, TransportError, Verdict,
+    ChunkReader, Failure, LaneLag, Order, ReaderCapability, ReaderCloseReport, ReaderStats,
+    Received, Settled, Token, TransportError, Verdict,
 };
 
 use crate::SCHEME;
@@ -25,12 +25,12 @@ use position::StreamPosition;
 pub(crate) use position::{lock_beside, open_file};
 use state::ReaderState;
 
-/// Reads chunks from a queue, alone or beside other readers that share its chunks, or from a
-/// stream, all of it for itself.
+/// Reads chunks from a queue or from a stream. The readers of a queue share its chunks; each reader
+/// of a stream gets all of them.
 ///
-/// One thread with a runtime in it connects, and connects again when the connection or the
-/// consumer is lost (the client library has another one for the socket). What was handed out then
-/// is stale, and comes again.
+/// One thread with its own runtime connects, and connects again when the connection or the consumer
+/// is lost. The client library has another thread for the socket. After a loss the chunks that were
+/// handed out are stale, and come again.
 #[derive(Debug)]
 pub struct AmqpReader {
     capability: ReaderCapability,
@@ -39,11 +39,11 @@ pub struct AmqpReader {
 }
 
 impl AmqpReader {
-    /// Starts to read. The broker need not be there yet.
+    /// Starts to read. The broker may be away.
     ///
     /// # Errors
     ///
-    /// The configuration names no queue or one for each lane, or no thread can be started.
+    /// The configuration names no queue or a queue for each lane, or no thread can be started.
     pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
         let endpoint = config.to_string();
         let impossible = |message: &str| Failure::last("read from", message).at(&endpoint);
@@ -68,7 +68,7 @@ impl AmqpReader {
         };
         let shared = Arc::new(ReaderState::new(&endpoint, &queue, max_chunk_bytes, ledger));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
-        let thread = client::spawn("baler-amqp-read", move || worker::run(ours, config, queue));
+        let thread = client::spawn("baler-amqp-read", move || worker::run(ours, config));
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             capability,
@@ -77,13 +77,13 @@ impl AmqpReader {
         })
     }
 
-    /// What happened so far.
+    /// The events so far.
     pub fn counts(&self) -> AmqpReaderCounts {
-        self.shared.counts()
+        self.shared.lock().counts
     }
 
     fn disconnect(&mut self, by: Instant) {
-        self.shared.stop(by);
+        self.shared.order(|state| state.stop = Some(by));
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has ended as well.
             drop(thread.join());
@@ -97,7 +97,7 @@ impl ChunkReader for AmqpReader {
     }
 
     fn set_demand(&mut self, chunks: usize) {
-        self.shared.set_demand(chunks);
+        self.shared.order(|state| state.demand = chunks);
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
@@ -109,17 +109,36 @@ impl ChunkReader for AmqpReader {
     }
 
     fn waits_for(&self) -> Option<&'static str> {
-        self.shared.waits_for()
+        let state = self.shared.lock();
+        match (state.connected, state.prefetch) {
+            (false, _) => Some("broker"),
+            (true, 0) => Some("queue"),
+            // The broker does not say that a queue is empty. But it delivers at once to a consumer
+            // that has subscribed.
+            (true, _) => None,
+        }
     }
 
     fn stats(&self) -> ReaderStats {
-        self.shared.stats()
+        let state = self.shared.lock();
+        let mut stats = ReaderStats::default();
+        stats.reconnects = state.counts.connections.saturating_sub(1);
+        stats.connected = Some(state.connected);
+        stats.lag.extend(state.lag().map(|chunks| LaneLag {
+            lane: self.shared.queue.clone(),
+            chunks,
+        }));
+        stats
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         self.disconnect(by);
-        let (unsettled, error) = self.shared.end();
-        ReaderCloseReport { unsettled, error }
+        let state = self.shared.lock();
+        let failure = state.close_failure.as_ref();
+        ReaderCloseReport {
+            unsettled: state.ledger.handed(),
+            error: failure.map(|failure| failure.at(&self.shared.endpoint)),
+        }
     }
 }
 
@@ -129,22 +148,22 @@ impl Drop for AmqpReader {
     }
 }
 
-/// What happened at a reader since it was made, over all its connections.
+/// Events at a reader since it was made, over all its connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AmqpReaderCounts {
-    /// Connections that were made, and everything declared on them.
+    /// Connections that were made, with all declarations on them.
     pub connections: u64,
     /// Messages that the broker delivered, repetitions included.
     pub delivered: u64,
-    /// Those of them that the broker says it delivered before.
+    /// Messages that the broker delivered before.
     pub redelivered: u64,
-    /// How often a message was delivered before at most (`x-delivery-count`, of quorum queues).
+    /// The highest number of earlier deliveries of a message (`x-delivery-count`, of quorum queues).
     pub max_delivery_count: u64,
-    /// Messages that a stream no longer had when they were due, by its limits.
+    /// Messages that a stream had removed before they were read, by its limits.
     pub gone: u64,
     /// Messages above the limit, which were rejected.
     pub damaged: u64,
-    /// How often a connection was lost, could not be made, or the broker cancelled the consumer.
+    /// Lost or failed connections, and consumers that the broker cancelled.
     pub failures: u64,
 }

@@ -1,5 +1,5 @@
-//! How far a stream is settled, and the file that keeps it: RabbitMQ keeps no position of AMQP 0.9.1
-//! consumers.
+//! How far a stream is settled, and the file with that position: RabbitMQ keeps no positions of
+//! AMQP 0.9.1 consumers.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -15,49 +15,49 @@ use crate::config::Start;
 
 /// How far a stream is settled.
 ///
-/// A stream's messages are numbered (RabbitMQ's `x-stream-offset`). The watermark never passes one
-/// that is not settled.
+/// A stream numbers its messages (RabbitMQ's `x-stream-offset`). The watermark never passes an
+/// unsettled message.
 #[derive(Debug, Default)]
 pub(super) struct StreamPosition {
-    /// The watermark: everything below is settled. It is unknown before the first delivery, unless
-    /// it was kept.
-    next: Option<u64>,
-    /// What was delivered at or above the watermark, and whether it is settled.
+    /// All messages below it are settled. It is unknown before the first delivery, unless a file has
+    /// it.
+    watermark: Option<u64>,
+    /// The delivered messages from the watermark on, and whether each is settled.
     delivered: BTreeMap<u64, bool>,
-    /// The highest number that ever came.
+    /// The highest number that was ever delivered.
     highest: Option<u64>,
-    /// Whether it begins with the oldest message that is kept.
+    /// Whether the reader begins with the oldest message that the stream has.
     begins_first: bool,
-    /// Everything below is known to be gone, by the stream's limits.
+    /// The stream has removed all messages below, by its limits.
     base: u64,
     /// Whether the watermark moved since it was saved.
     pub(super) is_unsaved: bool,
 }
 
 impl StreamPosition {
-    /// Of a reader that begins at this number, or with the oldest message that is kept.
+    /// The position of a reader that begins there.
     pub(super) fn from(start: Start) -> Self {
-        let next = match start {
+        let watermark = match start {
             Start::Offset(next) => Some(next),
             _ => None,
         };
         Self {
-            next,
+            watermark,
             begins_first: start == Start::First,
             ..Self::default()
         }
     }
 
-    /// The watermark: everything below is settled.
-    pub(super) fn next(&self) -> Option<u64> {
-        self.next
+    /// All messages below it are settled.
+    pub(super) fn watermark(&self) -> Option<u64> {
+        self.watermark
     }
 
     /// Notes a message.
     pub(super) fn arrive(&mut self, offset: u64) -> Arrival {
         let due = match self.delivered.last_key_value() {
             Some((last, _)) => Some(last.saturating_add(1)),
-            None => self.next,
+            None => self.watermark,
         };
         if due.is_some_and(|due| offset < due) {
             return Arrival::Known;
@@ -65,7 +65,7 @@ impl StreamPosition {
         if due.map_or(self.begins_first, |due| due < offset) {
             self.base = offset;
         }
-        self.next.get_or_insert(offset);
+        self.watermark.get_or_insert(offset);
         self.delivered.insert(offset, false);
         let gone = due.map_or(0, |due| offset.saturating_sub(due));
         let again = self.highest.is_some_and(|highest| offset <= highest);
@@ -74,59 +74,59 @@ impl StreamPosition {
     }
 
     /// Settles a message.
-    pub(super) fn pass(&mut self, offset: u64) {
+    pub(super) fn settle(&mut self, offset: u64) {
         if let Some(settled) = self.delivered.get_mut(&offset) {
             *settled = true;
         }
         while let Some(first) = self.delivered.first_entry().filter(|first| *first.get()) {
-            self.next = Some(first.remove_entry().0.saturating_add(1));
+            self.watermark = Some(first.remove_entry().0.saturating_add(1));
             self.is_unsaved = true;
         }
     }
 
-    /// How many of a stream's messages are not settled, if it holds `messages` in all. Its limits
-    /// may have removed some unseen; then there are more.
+    /// How many messages of the stream are not settled, if it holds `messages` in total. The number
+    /// is too low if the stream's limits removed messages that the reader never got.
     pub(super) fn lag(&self, messages: u64) -> Option<u64> {
-        match self.next {
+        match self.watermark {
             Some(next) => Some(messages.saturating_add(self.base).saturating_sub(next)),
             None => self.begins_first.then_some(messages),
         }
     }
 
-    /// Forgets the connection: all above the watermark comes again.
+    /// Forgets the connection: all messages above the watermark come again.
     pub(super) fn reset(&mut self) {
         self.delivered.clear();
     }
 }
 
-/// The file of a position.
+/// The file with the position in a stream. One reader at a time has it.
 ///
-/// It is replaced as a whole and synced, so that after a crash it holds the old position or the new
-/// one. One reader at a time has it.
+/// Each save replaces the file and syncs it. So after a crash it holds the old position or the new
+/// one.
 ///
-/// Neither it nor the files beside it may be a symlink or a device. Somebody who can write to the
-/// folder could otherwise lead a reader to any file of its user.
+/// Neither the file nor the files beside it may be a symlink or a device. An attacker who can write
+/// to the folder could otherwise lead a reader to any file of its user.
 #[derive(Debug)]
 pub(super) struct PositionFile {
     path: PathBuf,
-    /// Of which stream.
+    /// The name of the stream.
     stream: Box<str>,
     saved: Option<u64>,
-    /// The file itself is replaced, so that it cannot be locked.
+    /// Locks another file, since each save replaces this one.
     _lock: FileLock,
 }
 
-/// What the file begins with.
+/// The first line of the file.
 const MAGIC: &str = "baler-stream-position 1";
 
-/// The longest file that is read: a name of 255 bytes each of virtual host and queue, and a number.
+/// The longest file that is read: virtual host and queue have names of 255 bytes at most.
 const LONGEST: u64 = 4096;
 
 impl PositionFile {
-    /// Opens the file, which need not be there yet, for a stream.
+    /// Opens the file for a stream. The file need not exist yet.
     pub(super) fn open(path: &Path, stream: &str) -> Result<Self, Failure> {
         let failed = |error: io::Error| failure(path, &error);
-        // Before a lock file is made beside it.
+        // Before the lock creates a file beside it.
         check_file(path).map_err(failed)?;
         let lock = lock_beside(path).map_err(failed)?;
         let mut text = String::new();
@@ -150,12 +150,12 @@ impl PositionFile {
         })
     }
 
-    /// What was saved last.
+    /// The position that was saved last.
     pub(super) fn saved(&self) -> Option<u64> {
         self.saved
     }
 
-    /// Saves a position, on disk when this returns.
+    /// Saves a position. It is on disk when this returns.
     pub(super) fn save(&mut self, position: u64) -> Result<(), Failure> {
         if self.saved == Some(position) {
             return Ok(());
@@ -178,7 +178,7 @@ impl PositionFile {
     }
 }
 
-/// Locks the file beside this one, which itself may be replaced.
+/// Locks a file beside this one, which may be replaced.
 pub(crate) fn lock_beside(path: &Path) -> io::Result<FileLock> {
     let path = beside(path, ".lock");
     check_file(&path)?;
@@ -188,7 +188,7 @@ pub(crate) fn lock_beside(path: &Path) -> io::Result<FileLock> {
     })
 }
 
-/// Opens an ordinary file; neither follows a symlink nor waits for the other end of a pipe.
+/// Opens an ordinary file. It neither follows a symlink nor waits for the other end of a pipe.
 pub(crate) fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     check_file(path)?;
     #[cfg(unix)]
@@ -205,7 +205,7 @@ pub(crate) fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<Fi
     }
 }
 
-/// Refuses what is there if it is not an ordinary file.
+/// Refuses a path that exists and is not an ordinary file.
 fn check_file(path: &Path) -> io::Result<()> {
     match if_found(fs::symlink_metadata(path))? {
         Some(metadata) if !metadata.is_file() => Err(not_a_file(path)),

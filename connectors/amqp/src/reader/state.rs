@@ -1,72 +1,69 @@
-//! What the owner of a reader and its thread share.
+//! The state that the owner of a reader and its thread share.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Damaged, Delivery, Failure, LaneLag, Origin, ReaderStats, Received, RetryClass, Settled, Token,
-    TransportError, Verdict,
+    Damaged, Delivery, Failure, Origin, Received, RetryClass, Settled, Token, TransportError,
+    Verdict,
 };
 
 use super::AmqpReaderCounts;
-use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack, SettleAction};
-use super::position::StreamPosition;
-use crate::config::Start;
+use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
 
-/// What the owner of a reader and its thread share.
+/// The state that the owner of a reader and its thread share.
 #[derive(Debug)]
 pub(super) struct ReaderState {
     state: Mutex<State>,
-    /// Wakes the thread: the demand changed, something was settled, or it is to stop.
+    /// Wakes the thread.
     pub(super) work: tokio::sync::Notify,
     /// Wakes an owner that receives.
     arrived: Condvar,
-    endpoint: Box<str>,
-    queue: Box<str>,
+    pub(super) endpoint: Box<str>,
+    pub(super) queue: Box<str>,
     max_chunk_bytes: usize,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    ledger: Ledger,
+pub(super) struct State {
+    pub(super) ledger: Ledger,
     /// Delivered and not handed out.
     waiting: VecDeque<Arrived>,
-    /// To be handed out once more, before those.
-    again: VecDeque<Arrived>,
     damaged: VecDeque<Damaged>,
-    /// To be sent to the broker.
-    nacks: Vec<Nack>,
-    demand: usize,
-    /// The chunk that was handed out last may have crashed a consumer. What is settled is acknowledged
-    /// at once: it must not come again when this consumer crashes, too.
+    pub(super) demand: usize,
+    /// The last chunk that was handed out may have crashed a consumer. Its acknowledgement is sent at
+    /// once: if this consumer crashes too, the chunks that it settled do not come again.
     is_suspect: bool,
-    /// How many acknowledgements are worth a message to the broker.
-    ack_every: usize,
-    /// How many deliveries the broker lets be unsettled.
-    prefetch: usize,
-    /// How many messages the queue holds for whom it may concern, or the stream altogether.
-    ready: Option<u64>,
-    connected: bool,
-    /// What the owner is to be told; a final one again and again.
+    /// The number of acknowledgements that are worth a message to the broker.
+    pub(super) ack_every: usize,
+    /// The number of unsettled deliveries after which the broker stops delivering.
+    pub(super) prefetch: usize,
+    /// The number of messages that the queue has for any reader, or of all messages of a stream.
+    pub(super) ready: Option<u64>,
+    pub(super) connected: bool,
+    /// The next error for the owner. A final one stays.
     trouble: Option<Failure>,
-    close_failure: Option<Failure>,
-    counts: AmqpReaderCounts,
-    stop: Option<Instant>,
+    pub(super) close_failure: Option<Failure>,
+    pub(super) counts: AmqpReaderCounts,
+    /// The thread must end, and may send acknowledgements until then.
+    pub(super) stop: Option<Instant>,
 }
 
-/// What the thread is to do.
+/// The next steps of the thread.
 #[derive(Debug)]
 pub(super) struct Orders {
+    /// Must be sent before the acknowledgements.
     pub(super) nacks: Vec<Nack>,
-    pub(super) demand: usize,
+    /// `None` if acknowledgements may wait for more of them.
+    pub(super) acknowledgements: Option<Vec<Acknowledgement>>,
+    /// How many acknowledgements there were.
     pub(super) owed: usize,
-    /// What is owed is to be acknowledged at once.
-    pub(super) is_suspect: bool,
-    /// The owner holds all that the broker sends, and wants more.
-    pub(super) starved: bool,
-    /// The watermark of a stream is to be saved.
-    pub(super) unsaved: bool,
+    pub(super) demand: usize,
+    /// The owner holds all chunks that the broker delivers, and wants more.
+    pub(super) is_starved: bool,
+    /// The watermark of a stream must be saved.
+    pub(super) is_unsaved: bool,
     pub(super) stop: Option<Instant>,
 }
 
@@ -87,64 +84,33 @@ impl ReaderState {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn counts(&self) -> AmqpReaderCounts {
-        self.lock().counts
-    }
-
-    /// What the reader knows of its medium.
-    pub(super) fn stats(&self) -> ReaderStats {
-        let state = self.lock();
-        let mut stats = ReaderStats::default();
-        stats.reconnects = state.counts.connections.saturating_sub(1);
-        stats.connected = Some(state.connected);
-        stats.lag.extend(state.lag().map(|chunks| LaneLag {
-            lane: self.queue.clone(),
-            chunks,
-        }));
-        stats
-    }
-
-    /// What is between this reader and the end of its queue. The broker does not say that a queue
-    /// is empty, but sends what it has at once to a consumer that has subscribed.
-    pub(super) fn waits_for(&self) -> Option<&'static str> {
-        let state = self.lock();
-        match (state.connected, state.prefetch) {
-            (false, _) => Some("broker"),
-            (true, 0) => Some("queue"),
-            (true, _) => None,
-        }
-    }
-
-    pub(super) fn set_demand(&self, chunks: usize) {
-        self.lock().demand = chunks;
+    /// Changes the state and wakes the thread.
+    pub(super) fn order(&self, change: impl FnOnce(&mut State)) {
+        change(&mut self.lock());
         self.work.notify_one();
     }
 
-    /// Waits for something to happen, until `by` at most.
+    /// Waits for a chunk or news, until `by` at most.
     pub(super) fn receive(&self, by: Instant) -> Result<Received, TransportError> {
         let mut state = self.lock();
         loop {
-            if state.ledger.handed() < state.demand
-                && let Some(arrived) = state.next()
-            {
+            if let Some(arrived) = state.next() {
                 state.is_suspect = arrived.attempts > 0;
                 let token = state.ledger.hand_out(&arrived);
                 let is_stream = state.ledger.stream.is_some();
-                let wake =
-                    state.is_starved() || (is_stream && state.ledger.owed() >= state.ack_every);
-                drop(state);
-                let origin = self.origin(if is_stream { arrived.position } else { token.0 });
-                if wake {
+                let is_due = is_stream && state.ledger.owed() >= state.ack_every;
+                if is_due || state.is_starved() {
                     self.work.notify_one();
                 }
+                drop(state);
                 return Ok(Received::Chunk(Delivery {
                     token,
                     meta: arrived.meta,
-                    origin,
+                    origin: self.origin(if is_stream { arrived.position } else { token.0 }),
                     redelivered: arrived.redelivered,
                     attempts: arrived.attempts,
                     bytes: arrived.bytes,
@@ -180,54 +146,27 @@ impl ReaderState {
     pub(super) fn settle(&self, token: Token, verdict: Verdict) -> Settled {
         let mut state = self.lock();
         let was_unsaved = state.is_unsaved();
-        let (settled, consequence) = state.ledger.settle(token, verdict);
-        // The first one starts the thread's clock; a wake-up for each would cost a system call.
-        let mut wake = match state.ledger.stream {
-            None => {
-                let owed = state.ledger.owed();
-                state.is_suspect || owed == 1 || owed >= state.ack_every
-            }
-            Some(_) => !was_unsaved && state.is_unsaved(),
-        };
-        match consequence {
-            SettleAction::None => {}
-            SettleAction::Nack(nack) => {
-                state.nacks.push(nack);
-                wake = true;
-            }
-            SettleAction::Again(arrived) => {
-                state.counts.redelivered += 1;
-                state.again.push_back(arrived);
-            }
+        if state.ledger.settle(token, verdict) == Settled::Stale {
+            return Settled::Stale;
         }
+        // The first acknowledgement starts the thread's clock. A wake-up for each one would cost a
+        // system call.
+        let wake = if state.ledger.stream.is_some() {
+            state.counts.redelivered += u64::from(verdict == Verdict::Retry);
+            !was_unsaved && state.is_unsaved()
+        } else {
+            let owed = state.ledger.owed();
+            let is_due = owed == 1 || owed >= state.ack_every;
+            is_due || state.is_suspect || !state.ledger.nacks.is_empty()
+        };
         drop(state);
-        if wake && settled == Settled::Done {
+        if wake {
             self.work.notify_one();
         }
-        settled
+        Settled::Done
     }
 
-    /// The connection is made, with everything on it.
-    pub(super) fn connected(&self) {
-        let mut state = self.lock();
-        state.counts.connections += 1;
-        state.connected = true;
-    }
-
-    /// The broker lets so many deliveries be unsettled, and so many acknowledgements are worth a
-    /// message to it.
-    pub(super) fn set_prefetch(&self, prefetch: usize, ack_every: usize) {
-        let mut state = self.lock();
-        state.prefetch = prefetch;
-        state.ack_every = ack_every;
-    }
-
-    /// The broker says how many messages there are.
-    pub(super) fn set_ready(&self, messages: u64) {
-        self.lock().ready = Some(messages);
-    }
-
-    /// A message is there.
+    /// Takes a message from the client library.
     pub(super) fn arrive(&self, delivery: lapin::message::Delivery) -> Result<(), Failure> {
         let mut arrived = Arrived::from(delivery);
         let mut state = self.lock();
@@ -252,15 +191,12 @@ impl ReaderState {
         }
         if arrived.bytes.len() > self.max_chunk_bytes {
             state.counts.damaged += 1;
-            let reason = format!("above the limit of {} bytes", self.max_chunk_bytes);
-            // Rejected, it goes where dead letters go, and no other reader gets it.
-            if let SettleAction::Nack(nack) = state.ledger.put_aside(&arrived) {
-                state.nacks.push(nack);
-            }
+            // The queue may have a place for rejected messages. No other reader gets this one.
+            state.ledger.reject(&arrived);
             state.damaged.push_back(Damaged {
-                bytes: arrived.bytes,
                 origin: self.origin(arrived.position),
-                reason: reason.into(),
+                bytes: arrived.bytes,
+                reason: format!("above the limit of {} bytes", self.max_chunk_bytes).into(),
             });
             self.work.notify_one();
         } else {
@@ -271,56 +207,17 @@ impl ReaderState {
         Ok(())
     }
 
-    /// What the thread is to do.
-    pub(super) fn take(&self) -> Orders {
-        let mut state = self.lock();
-        Orders {
-            nacks: std::mem::take(&mut state.nacks),
-            demand: state.demand,
-            owed: state.ledger.owed(),
-            is_suspect: state.is_suspect,
-            starved: state.is_starved(),
-            unsaved: state.is_unsaved(),
-            stop: state.stop,
-        }
-    }
-
-    /// The acknowledgements to be sent now; [`Ledger::acknowledge`].
-    pub(super) fn acknowledge(&self, behind: usize) -> Vec<Acknowledgement> {
-        self.lock().ledger.acknowledge(behind)
-    }
-
-    /// Where a stream is to be read from: everything before is settled.
-    pub(super) fn position(&self) -> Option<u64> {
-        self.lock().ledger.stream.as_ref()?.next()
-    }
-
-    /// The position before this one need not be saved again.
-    pub(super) fn saved(&self, position: u64) {
-        if let Some(stream) = &mut self.lock().ledger.stream {
-            stream.is_unsaved = stream.next() != Some(position);
-        }
-    }
-
-    /// Goes on where an earlier reader was.
-    pub(super) fn go_on_from(&self, position: u64) {
-        let position = StreamPosition::from(Start::Offset(position));
-        self.lock().ledger = Ledger::of_stream(position);
-    }
-
-    /// Something is wrong, and the connection works on.
+    /// Reports a failure after which the connection goes on.
     pub(super) fn complain(&self, failure: Failure) {
         self.lock().trouble = Some(failure);
         self.arrived.notify_all();
     }
 
-    /// The connection is gone, or could not be made. What was not settled comes again.
+    /// Reports that the connection is lost or could not be made. Unsettled chunks come again.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
         state.ledger.reset();
         state.waiting.clear();
-        state.again.clear();
-        state.nacks.clear();
         state.prefetch = 0;
         state.connected = false;
         state.counts.failures += 1;
@@ -328,39 +225,46 @@ impl ReaderState {
         drop(state);
         self.arrived.notify_all();
     }
-
-    /// The thread is to end, and may tell the broker what is settled until `by`.
-    pub(super) fn stop(&self, by: Instant) {
-        self.lock().stop = Some(by);
-        self.work.notify_one();
-    }
-
-    pub(super) fn stopped(&self) -> Option<Instant> {
-        self.lock().stop
-    }
-
-    pub(super) fn set_close_failure(&self, failure: Failure) {
-        self.lock().close_failure = Some(failure);
-    }
-
-    /// How many deliveries are handed out and not settled, and what went wrong in closing.
-    pub(super) fn end(&self) -> (usize, Option<TransportError>) {
-        let state = self.lock();
-        let failure = state.close_failure.as_ref();
-        (
-            state.ledger.handed(),
-            failure.map(|failure| failure.at(&self.endpoint)),
-        )
-    }
 }
 
 impl State {
-    /// What is handed out next.
+    /// The chunk that is handed out next, if the owner wants one.
     fn next(&mut self) -> Option<Arrived> {
-        self.again.pop_front().or_else(|| self.waiting.pop_front())
+        if self.ledger.handed() >= self.demand {
+            return None;
+        }
+        let again = self.ledger.again.pop_front();
+        again.or_else(|| self.waiting.pop_front())
     }
 
-    /// Whether the owner holds all that the broker sends before more is settled, and wants more.
+    /// Takes the next steps of the thread.
+    ///
+    /// Nacks and acknowledgements leave the ledger under one lock. Otherwise an acknowledgement of
+    /// several deliveries could overtake the nack of one of them, and the broker would drop it.
+    pub(super) fn take_orders(&mut self, ack_is_due: bool) -> Orders {
+        let is_starved = self.is_starved();
+        let owed = self.ledger.owed();
+        let is_urgent = is_starved || self.is_suspect || self.stop.is_some();
+        let acknowledges = ack_is_due || owed >= self.ack_every || is_urgent;
+        // Deliveries without an acknowledgement count against `prefetch`.
+        let max_behind = if is_starved {
+            0
+        } else {
+            quarter(self.prefetch)
+        };
+        Orders {
+            nacks: std::mem::take(&mut self.ledger.nacks),
+            acknowledgements: acknowledges.then(|| self.ledger.acknowledge(max_behind)),
+            owed,
+            demand: self.demand,
+            is_starved,
+            is_unsaved: self.is_unsaved(),
+            stop: self.stop,
+        }
+    }
+
+    /// Whether the owner holds all chunks that the broker delivers before more are settled, and
+    /// wants more.
     fn is_starved(&self) -> bool {
         self.prefetch > 0
             && self.waiting.is_empty()
@@ -368,19 +272,29 @@ impl State {
             && self.ledger.handed() < self.demand
     }
 
+    /// All messages of a stream before this position are settled.
+    pub(super) fn watermark(&self) -> Option<u64> {
+        self.ledger.stream.as_ref()?.watermark()
+    }
+
     fn is_unsaved(&self) -> bool {
         let stream = self.ledger.stream.as_ref();
         stream.is_some_and(|stream| stream.is_unsaved)
     }
 
-    /// How many chunks were written and not settled, as far as is known.
-    fn lag(&self) -> Option<u64> {
+    /// How many chunks were written and not settled, as far as the broker says.
+    pub(super) fn lag(&self) -> Option<u64> {
         let ready = self.ready?;
         if let Some(stream) = &self.ledger.stream {
             return stream.lag(ready);
         }
-        // The broker does not count what it has sent to somebody.
+        // The broker does not count messages that it has delivered.
         let here = self.waiting.len() + self.ledger.handed();
         Some(ready.saturating_add(u64::try_from(here).unwrap_or(u64::MAX)))
     }
+}
+
+/// A quarter of `prefetch`. The broker gets acknowledgements at least four times per `prefetch`.
+pub(super) fn quarter(prefetch: usize) -> usize {
+    (prefetch / 4).max(1)
 }

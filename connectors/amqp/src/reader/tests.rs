@@ -16,8 +16,9 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack, SettleAction};
+use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
 use super::position::{PositionFile, StreamPosition};
+use super::state::ReaderState;
 use crate::config::Start;
 
 /// A delivery of a queue, or of a stream as its message of this number.
@@ -61,16 +62,15 @@ fn stream(start: Start, positions: std::ops::Range<u64>) -> (Ledger, Vec<Token>)
 }
 
 fn watermark(ledger: &Ledger) -> Option<u64> {
-    ledger.stream.as_ref().unwrap().next()
+    ledger.stream.as_ref().unwrap().watermark()
 }
 
-/// Settles; yields what the broker is to be told alone.
+/// Settles a delivery of a queue, and returns its nack, if there is one.
 fn settle(ledger: &mut Ledger, token: Token, verdict: Verdict) -> (Settled, Option<Nack>) {
-    match ledger.settle(token, verdict) {
-        (settled, SettleAction::Nack(nack)) => (settled, Some(nack)),
-        (settled, SettleAction::None) => (settled, None),
-        (_, SettleAction::Again(again)) => panic!("a queue gives {again:?} again itself"),
-    }
+    let settled = ledger.settle(token, verdict);
+    let again = &ledger.again;
+    assert!(again.is_empty(), "a queue gives {again:?} again itself");
+    (settled, ledger.nacks.pop())
 }
 
 fn up_to(tag: u64) -> [Acknowledgement; 1] {
@@ -111,6 +111,18 @@ fn what_the_broker_was_told_alone_is_not_named_again() {
     );
     assert_eq!(ledger.acknowledge(9), up_to(1));
     assert_eq!(ledger.acknowledge(0), []);
+}
+
+#[test]
+fn acknowledgement_does_not_overtake_the_nack_that_it_includes() {
+    let (ledger, tokens) = queue(2);
+    let shared = ReaderState::new("there", "queue", 9, ledger);
+    assert_eq!(shared.settle(tokens[0], Verdict::Retry), Settled::Done);
+    assert_eq!(shared.settle(tokens[1], Verdict::Ack), Settled::Done);
+    let orders = shared.lock().take_orders(true);
+    let (tag, requeue) = (1, true);
+    assert_eq!(orders.nacks, [Nack { tag, requeue }]);
+    assert_eq!(orders.acknowledgements.unwrap(), up_to(2));
 }
 
 #[test]
@@ -178,17 +190,16 @@ fn position_stops_at_what_is_not_settled() {
 fn what_is_retried_comes_again_by_another_name_and_holds_the_position() {
     let (mut ledger, tokens) = stream(Start::Offset(3), 3..4);
     let first = tokens[0];
-    let (settled, SettleAction::Again(again)) = ledger.settle(first, Verdict::Retry) else {
-        panic!("it is not given again");
-    };
+    let settled = ledger.settle(first, Verdict::Retry);
+    let again = ledger.again.pop_front().expect("it is not given again");
     assert!(settled == Settled::Done && again.redelivered);
     assert_eq!(&*again.bytes, b"chunk");
     assert_eq!(watermark(&ledger), Some(3));
     let second = ledger.hand_out(&again);
     assert_eq!(ledger.owed(), 1, "it is acknowledged once");
-    assert_eq!(ledger.settle(first, Verdict::Ack).0, Settled::Stale);
+    assert_eq!(ledger.settle(first, Verdict::Ack), Settled::Stale);
     assert_eq!(watermark(&ledger), Some(3));
-    assert_eq!(ledger.settle(second, Verdict::Ack).0, Settled::Done);
+    assert_eq!(ledger.settle(second, Verdict::Ack), Settled::Done);
     assert_eq!(watermark(&ledger), Some(4));
 }
 
@@ -204,7 +215,7 @@ fn after_a_lost_connection_it_begins_at_the_watermark() {
     let again = true;
     let second = Arrival::New { gone: 0, again };
     assert_eq!(ledger.arrive(&arrived(2, 1)), second);
-    assert_eq!(ledger.settle(tokens[1], Verdict::Ack).0, Settled::Stale);
+    assert_eq!(ledger.settle(tokens[1], Verdict::Ack), Settled::Stale);
     assert_eq!(watermark(&ledger), Some(1));
     assert_eq!(ledger.handed(), 0);
 }
@@ -214,8 +225,8 @@ fn what_the_stream_no_longer_holds_is_counted() {
     let mut position = StreamPosition::from(Start::Offset(10));
     let again = false;
     assert_eq!(position.arrive(25), Arrival::New { gone: 15, again });
-    position.pass(25);
-    assert_eq!(position.next(), Some(26));
+    position.settle(25);
+    assert_eq!(position.watermark(), Some(26));
     assert_eq!(position.lag(40), Some(39));
 }
 
@@ -225,7 +236,7 @@ fn lag_is_what_follows_the_watermark() {
     assert_eq!(position.lag(9), Some(9));
     // The first ones were removed before anybody read them.
     position.arrive(100);
-    position.pass(100);
+    position.settle(100);
     assert_eq!(position.lag(9), Some(8));
     assert_eq!(StreamPosition::from(Start::Next).lag(9), None);
 }
@@ -520,7 +531,6 @@ fn no_schedule_moves_a_streams_position_past_an_unsettled_chunk() {
         let mut ledger = Ledger::of_stream(StreamPosition::from(Start::First));
         let mut settled = BTreeSet::new();
         let mut held: Vec<(Token, u64)> = Vec::new();
-        let mut again: VecDeque<Arrived> = VecDeque::new();
         let (mut saved, mut checked) = (0, 0);
         let (mut next, mut tag) = (0, 0);
         // What the broker knows to have arrived, by tag.
@@ -534,7 +544,7 @@ fn no_schedule_moves_a_streams_position_past_an_unsettled_chunk() {
             let calm = steps == 0;
             match dice.below(if calm { 18 } else { 24 }) {
                 0..8 => {
-                    if let Some(again) = again.pop_front() {
+                    if let Some(again) = ledger.again.pop_front() {
                         held.push((ledger.hand_out(&again), again.position));
                     } else if next < MESSAGES && held.len() < 8 {
                         tag += 1;
@@ -558,22 +568,18 @@ fn no_schedule_moves_a_streams_position_past_an_unsettled_chunk() {
                 8..18 => {
                     let verdict = if calm { Verdict::Ack } else { verdict(dice) };
                     if let Some((token, position)) = dice.draw(&mut held) {
-                        let (done, consequence) = ledger.settle(token, verdict);
+                        let done = ledger.settle(token, verdict);
                         if done == Settled::Done && verdict != Verdict::Retry {
                             settled.insert(position);
                         }
-                        match consequence {
-                            SettleAction::Again(back) => again.push_back(back),
-                            SettleAction::Nack(nack) => panic!("a stream takes no {nack:?}"),
-                            SettleAction::None => {}
-                        }
+                        let nacks = &ledger.nacks;
+                        assert!(nacks.is_empty(), "a stream takes no {nacks:?}");
                     }
                 }
                 18..22 => saved = watermark(&ledger).unwrap_or(0).max(saved),
                 // Cut off, and repeated from the watermark in whole batches.
                 22 => {
                     ledger.reset();
-                    again.clear();
                     next = watermark(&ledger).unwrap_or(0).saturating_sub(3);
                     (tag, credited) = (0, 0);
                 }
@@ -581,7 +587,7 @@ fn no_schedule_moves_a_streams_position_past_an_unsettled_chunk() {
                     if dice.once_in(4) {
                         let position = StreamPosition::from(Start::Offset(saved));
                         ledger = Ledger::of_stream(position);
-                        (held, again, next) = (Vec::new(), VecDeque::new(), saved);
+                        (held, next) = (Vec::new(), saved);
                         (tag, credited) = (0, 0);
                     }
                 }

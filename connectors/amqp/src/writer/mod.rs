@@ -1,4 +1,4 @@
-//! The sending end: one thread a connection publishes what is offered, and takes the answers.
+//! The sending end. Each connection has one thread, which publishes chunks and takes the answers.
 //!
 //! ```text
 //! owner: offer -> outgoing -+               +-> broker
@@ -31,11 +31,11 @@ use crate::headers;
 use publish::InFlight;
 use state::WriterState;
 
-/// Publishes chunks to a queue or an exchange, each as one persistent message, and confirms what
-/// the broker confirmed.
+/// Publishes chunks to a queue or an exchange, each as one persistent message. It confirms a chunk
+/// when the broker has confirmed it.
 ///
-/// A connection has one thread with a runtime in it, which publishes and takes the answers (the
-/// client library has another one for the socket). Both end with the connection.
+/// A connection has one thread with its own runtime, which publishes and takes the answers. The
+/// client library has another thread for the socket. Both end with the connection.
 #[derive(Debug)]
 pub struct AmqpWriter {
     config: Arc<AmqpConfig>,
@@ -46,11 +46,11 @@ pub struct AmqpWriter {
 }
 
 impl AmqpWriter {
-    /// A writer to the configured queue or exchange; like every writer it starts closed, and the
-    /// broker need not be there yet.
+    /// A writer to the configured queue or exchange. Like every writer it starts closed. The broker
+    /// may be away.
     pub fn new(config: AmqpConfig) -> Self {
-        // A confirmed message of a classic queue is on disk (it is persistent), one of the others
-        // on a quorum of the nodes. Which kind an exchange leads to is its owner's to know.
+        // A confirmed message of a classic queue is on disk, since it is persistent. A quorum of the
+        // nodes has one of the other queues. The queues of an exchange are unknown here.
         let durability = match (config.queue_type, &config.names.queue) {
             (QueueType::Quorum | QueueType::Stream, Some(_)) => Durability::Replicated,
             _ => Durability::Disk,
@@ -68,12 +68,12 @@ impl AmqpWriter {
         }
     }
 
-    /// What happened so far.
+    /// The events so far.
     pub fn counts(&self) -> AmqpWriterCounts {
         self.shared.lock().counts
     }
 
-    /// Ends the connection, if there is one, and its thread, which may say good-bye until `by`.
+    /// Ends the connection, if there is one, and its thread. The thread may close it until `by`.
     fn disconnect(&mut self, by: Instant) {
         let mut state = self.shared.lock();
         state.stop = Some(by);
@@ -145,8 +145,8 @@ impl ChunkWriter for AmqpWriter {
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        // The broker tells its limit only by closing the channel over a message above it, and not
-        // which one that was: from now on such chunks are handed back as too large.
+        // The broker says its limit only when it closes the channel over a message above it. It does
+        // not say which message. From now on the writer refuses such chunks as too large.
         let failure = self.shared.lock().failure.clone();
         let limit = failure.and_then(|failure| broker_limit(&failure.message));
         if let Some(limit) = limit.and_then(NonZeroUsize::new) {
@@ -169,7 +169,7 @@ impl ChunkWriter for AmqpWriter {
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
         let error = self.shared.drain(by);
-        // What was not confirmed in time is not worth waiting for a good-bye.
+        // If the confirmations took too long, the writer does not wait for the close either.
         self.disconnect(if error.is_none() { by } else { Instant::now() });
         let mut state = self.shared.lock();
         let report = CloseReport {
@@ -188,7 +188,7 @@ impl Drop for AmqpWriter {
     }
 }
 
-/// Connects before `by` and says so; serves the connection until it is gone or stopped.
+/// Connects before `by` and reports the result. Serves the connection until it is lost or stopped.
 async fn run(
     shared: &WriterState,
     config: &AmqpConfig,
@@ -199,7 +199,7 @@ async fn run(
     let connected = match client::connect_to_publish(config, "baler writer", by).await {
         Ok(connected) => connected,
         Err(failure) => {
-            // An owner that gave up waiting is not told.
+            // The owner may have stopped waiting.
             opened.send(Err(failure)).ok();
             return;
         }
@@ -209,7 +209,7 @@ async fn run(
     opened.send(Ok(())).ok();
     let served = serve(shared, config, endpoint, &connected, &mut in_flight).await;
     match served {
-        // Everything that can be told was told.
+        // The owner has all reports already.
         Ok(by) => drop(connected.close(by).await),
         Err(failure) => {
             // Earlier answers still count. The first error is reported.
@@ -219,7 +219,7 @@ async fn run(
     }
 }
 
-/// Publishes and takes answers until it is stopped; yields until when to say good-bye.
+/// Publishes and takes answers until it is stopped. Returns the deadline for closing the connection.
 async fn serve(
     shared: &WriterState,
     config: &AmqpConfig,
@@ -265,22 +265,22 @@ async fn serve(
     }
 }
 
-/// What happened at a writer since it was made, over all its connections.
+/// Events at a writer since it was made, over all its connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AmqpWriterCounts {
-    /// Connections that were made, and everything declared on them.
+    /// Connections that were made, with all declarations on them.
     pub connections: u64,
     /// Chunks that were published, repetitions included.
     pub published: u64,
     /// Chunks that the broker confirmed.
     pub confirmed: u64,
-    /// Chunks that the broker refused (`basic.nack`): to be offered again.
+    /// Chunks that the broker refused (`basic.nack`). Their owner offers them again.
     pub nacked: u64,
-    /// Chunks that no queue took (`basic.return`), each the end of its connection.
+    /// Chunks that no queue took (`basic.return`). Each ended its connection.
     pub returned: u64,
-    /// How often the broker blocked the connection, because it is short of memory or disk.
+    /// How often the broker blocked the connection, because it was short of memory or disk.
     pub blocked: u64,
-    /// Whether it is blocked now: the window counts as full.
+    /// Whether the connection is blocked now. Then the window counts as full.
     pub is_blocked: bool,
 }

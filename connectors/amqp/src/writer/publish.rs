@@ -1,4 +1,4 @@
-//! Messages on their way to the broker: published, and not answered.
+//! Messages in flight: published and not answered.
 
 use std::collections::VecDeque;
 use std::future::{pending, poll_fn};
@@ -18,12 +18,12 @@ type Confirming = Pin<Box<dyn Future<Output = lapin::Result<Answer>> + Send>>;
 
 /// The messages that were published on a channel and are not answered, oldest first.
 ///
-/// Its owner is the only one on the channel: two could swap delivery tags.
+/// Nobody else may publish on the channel, or delivery tags could be swapped.
 pub(crate) struct InFlight {
-    /// Shared with each message: a clone of the client's channel counts up some twenty references.
+    /// Shared with each message. A clone of the client's channel would count about twenty references.
     channel: Arc<Channel>,
     exchange: ShortString,
-    /// One, or one for each lane.
+    /// One for all lanes, or one for each lane.
     routing_keys: Vec<ShortString>,
     messages: VecDeque<Message>,
 }
@@ -31,12 +31,12 @@ pub(crate) struct InFlight {
 struct Message {
     since: Instant,
     confirming: Confirming,
-    /// Its answer, if it came at once; `confirming` is not polled any more then.
+    /// The answer, if it came at once. Then nobody polls `confirming` again.
     answer: Option<lapin::Result<Answer>>,
 }
 
 impl InFlight {
-    /// Publishes to what the settings name, on a channel with publisher confirms.
+    /// Publishes to the configured queue or exchange, on a channel with publisher confirms.
     pub(crate) fn new(channel: Channel, config: &AmqpConfig) -> Self {
         let (exchange, routing_keys) = config.names.target();
         Self {
@@ -47,10 +47,10 @@ impl InFlight {
         }
     }
 
-    /// Publishes a message of a lane behind those before; never waits.
+    /// Publishes a message of a lane after the earlier ones. It never waits.
     ///
-    /// The first poll puts its frames in order. To await each before the next costs five times the
-    /// CPU.
+    /// The first poll puts the message's frames in order. To await each message before the next costs
+    /// five times the CPU.
     pub(crate) fn publish(
         &mut self,
         lane: u32,
@@ -62,7 +62,7 @@ impl InFlight {
         let routing_key = self.routing_keys.get(lane).cloned().unwrap_or_default();
         let exchange = self.exchange.clone();
         let options = BasicPublishOptions {
-            // Else a chunk that no queue takes would be confirmed and lost.
+            // Otherwise a chunk that no queue takes would be confirmed and lost.
             mandatory: true,
             immediate: false,
         };
@@ -72,7 +72,7 @@ impl InFlight {
                 channel.basic_publish(exchange, routing_key, options, payload, properties);
             publishing.await?.await
         });
-        // Only the oldest message wakes anybody.
+        // Only the oldest message needs a waker.
         let mut nobody = Context::from_waker(Waker::noop());
         let answer = match confirming.as_mut().poll(&mut nobody) {
             Poll::Ready(answer) => Some(answer),
@@ -85,7 +85,7 @@ impl InFlight {
         });
     }
 
-    /// Waits for the answer to the oldest message; for ever if there is none.
+    /// Waits for the answer to the oldest message. Without messages it waits for ever.
     pub(crate) async fn next_answer(&mut self) -> lapin::Result<Answer> {
         if self.messages.is_empty() {
             return pending().await;

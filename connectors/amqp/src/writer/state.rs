@@ -1,4 +1,4 @@
-//! A connection of a writer and its chunks, which the owner and the thread share.
+//! The state of a writer's connection and its chunks. The owner and the thread share it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use super::publish::InFlight;
 use crate::config::AmqpConfig;
 use crate::error;
 
-/// How long the broker may refuse everything at first.
+/// How long a first connection lasts on which the broker refuses all chunks.
 const REFUSED_AT_MOST: Duration = Duration::from_secs(1);
 
-/// What the owner and the thread share.
+/// The state that the owner and the thread share.
 #[derive(Debug)]
 pub(super) struct WriterState {
     state: Mutex<State>,
-    /// Wakes the thread: something was offered, or it is to end.
+    /// Wakes the thread: there is a new chunk, or it must end.
     pub(super) work: tokio::sync::Notify,
     /// Wakes an owner that closes.
     answered: Condvar,
@@ -31,7 +31,7 @@ pub(super) struct WriterState {
 /// A connection and its chunks: no thread, no I/O.
 #[derive(Debug, Default)]
 pub(super) struct State {
-    /// Why nothing can be offered.
+    /// The reason why no chunk can be offered.
     pub(super) failure: Option<Failure>,
     /// Whether there was a connection.
     was_opened: bool,
@@ -39,20 +39,20 @@ pub(super) struct State {
     outgoing: VecDeque<Chunk>,
     /// Offered and not answered, `outgoing` included.
     pub(super) window: Window,
-    /// What the owner has not fetched.
+    /// The reports that the owner has not fetched.
     pub(super) delivery_reports: Vec<DeliveryReport>,
     pub(super) counts: AmqpWriterCounts,
     /// Whether the broker took a chunk on this connection.
     pub(super) is_proven: bool,
-    /// Since when the broker refuses everything on this connection.
+    /// The first refusal on this connection since the last confirmed chunk.
     refused_since: Option<Instant>,
-    /// How many connections in a row were given up because the broker refused everything.
+    /// The number of connections in a row that were given up because the broker refused all chunks.
     refused_connections: u32,
-    /// While it is blocked nothing is confirmed, and that is no fault of the connection.
+    /// The end of the last block. The confirm timeout begins again then.
     unblocked_at: Option<Instant>,
-    /// Whether an offer was handed back because the window was full.
+    /// Whether the last offer was refused because the window was full.
     lacks_room: bool,
-    /// The thread is to end, and may say good-bye until then.
+    /// The thread must end, and may close the connection until then.
     pub(super) stop: Option<Instant>,
 }
 
@@ -74,7 +74,7 @@ impl WriterState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Settles the oldest chunks with this answer and those that are there, and tells the owner.
+    /// Settles the oldest chunks with this answer and all further ones, and notifies the owner.
     pub(super) fn take_answers(
         &self,
         first: Option<lapin::Result<Answer>>,
@@ -100,7 +100,7 @@ impl WriterState {
         settled
     }
 
-    /// The broker blocks the connection, or does so no longer.
+    /// Notes whether the broker blocks the connection.
     pub(super) fn set_blocked(&self, is_blocked: bool) {
         let mut state = self.lock();
         let counts = &mut state.counts;
@@ -113,7 +113,7 @@ impl WriterState {
         self.notify.notify();
     }
 
-    /// The connection is gone, or could not be made.
+    /// Reports that the connection is lost or could not be made.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
         state.failure = Some(failure);
@@ -123,8 +123,8 @@ impl WriterState {
         self.notify.notify();
     }
 
-    /// Waits until everything is answered, the connection is gone, or `by`; yields why not
-    /// everything was answered.
+    /// Waits until all chunks are answered or the connection is lost, until `by` at most. Returns the
+    /// reason why chunks are unanswered.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         let waits = |state: &mut State| state.failure.is_none() && !state.window.is_empty();
         let left = by.saturating_duration_since(Instant::now());
@@ -146,7 +146,7 @@ impl WriterState {
 }
 
 impl State {
-    /// Forgets what was not confirmed: a new connection is about to be made.
+    /// Forgets the unconfirmed chunks before a new connection is made.
     pub(super) fn reset(&mut self) {
         *self = Self {
             failure: Some(Failure::retry("publish to", "it is being opened")),
@@ -159,7 +159,7 @@ impl State {
     }
 
     pub(super) fn open(&mut self) {
-        // An owner that has given up waiting has stopped it.
+        // The owner has set `stop` if it gave up waiting.
         if self.stop.is_none() {
             self.failure = None;
         }
@@ -167,7 +167,7 @@ impl State {
         self.counts.connections += 1;
     }
 
-    /// Takes a chunk, or hands it back if the window is full or the broker blocks.
+    /// Takes a chunk, or returns it if the window is full or the broker blocks the connection.
     pub(super) fn offer(&mut self, chunk: Chunk, capability: &Capability) -> Result<(), Rejected> {
         self.lacks_room = self.counts.is_blocked || !self.window.take(&chunk, capability);
         if self.lacks_room {
@@ -179,9 +179,9 @@ impl State {
 
     /// Takes the chunks that may be published now.
     ///
-    /// The first chunk of a connection goes alone. A queue may have no leader yet, after a restart
-    /// or while somebody else declares it: the broker then refuses some chunks and takes those that
-    /// follow, which would have overtaken them.
+    /// The first chunk of a connection goes alone. A queue may have no leader yet, after a restart or
+    /// during its declaration. Then the broker refuses some chunks and accepts later ones, which would
+    /// overtake them.
     pub(super) fn take_outgoing(&mut self) -> VecDeque<Chunk> {
         let chunks = match self.is_proven {
             true => std::mem::take(&mut self.outgoing),
@@ -195,11 +195,11 @@ impl State {
         chunks
     }
 
-    /// The oldest published chunk is answered.
+    /// Takes the answer to the oldest published chunk.
     ///
     /// # Errors
     ///
-    /// The connection cannot be used any more: it is lost, or leads to no queue.
+    /// The connection is of no use any more: it is lost, or no queue takes the chunk.
     pub(super) fn take_answer(
         &mut self,
         answer: lapin::Result<Answer>,
@@ -213,8 +213,8 @@ impl State {
                 self.refused_connections = 0;
                 self.answer(Outcome::Confirmed);
             }
-            // An unroutable message is returned first and confirmed then. The queue is gone, which
-            // concerns all chunks. Another connection declares it again.
+            // The broker returns an unroutable message and then confirms it. The queue is missing for
+            // all chunks. The next connection declares it again.
             Answer::Ack(Some(returned)) | Answer::Nack(Some(returned)) => {
                 self.counts.returned += 1;
                 let message = format!(
@@ -224,7 +224,7 @@ impl State {
                 );
                 return Err(Failure::retry("publish to", message));
             }
-            // Without confirms nothing is known, which must never count as confirmed.
+            // Without confirms the outcome is unknown. It must never count as confirmed.
             Answer::Nack(None) | Answer::NotRequested => {
                 self.counts.nacked += 1;
                 self.refused_since.get_or_insert_with(Instant::now);
@@ -233,7 +233,7 @@ impl State {
                     "the broker refused it (basic.nack)",
                 )));
                 if !self.is_proven {
-                    // Else the chunks that wait behind it would go first.
+                    // Otherwise the waiting chunks would overtake it.
                     self.outgoing.clear();
                     let message = "the broker refused one before it (basic.nack)";
                     while self.answer(Outcome::Refused(refused(message))) {}
@@ -243,21 +243,21 @@ impl State {
         Ok(())
     }
 
-    /// Tells what became of the oldest chunk, if there is one.
+    /// Reports the outcome of the oldest chunk, if there is one.
     fn answer(&mut self, outcome: Outcome) -> bool {
         let Some(ticket) = self.window.remove_oldest() else {
             return false;
         };
-        let confirmation = DeliveryReport { ticket, outcome };
-        self.delivery_reports.push(confirmation);
+        self.delivery_reports
+            .push(DeliveryReport { ticket, outcome });
         true
     }
 
-    /// Gives up a connection on which the broker has refused everything for too long.
+    /// Gives up a connection on which the broker has refused all chunks for too long.
     ///
-    /// A channel of RabbitMQ 3.10 that was opened while a quorum queue had no leader can go on
-    /// refusing for ever, although the queue has long had one and takes chunks from other channels.
-    /// A queue that is full refuses as well, so the patience grows from connection to connection.
+    /// In RabbitMQ 3.10 a channel can refuse for ever if it was opened while a quorum queue had no
+    /// leader, although other channels work. A full queue refuses as well, so the patience grows from
+    /// connection to connection.
     fn refused_too_long(&mut self) -> Result<(), Failure> {
         let patience = REFUSED_AT_MOST.saturating_mul(1 << self.refused_connections.min(5));
         match self.refused_since.map(|since| since.elapsed()) {
@@ -270,7 +270,7 @@ impl State {
         }
     }
 
-    /// When the connection counts as lost because its oldest message is not answered.
+    /// The time at which the connection counts as lost because its oldest message has no answer.
     pub(super) fn overdue_at(
         &self,
         oldest: Option<Instant>,

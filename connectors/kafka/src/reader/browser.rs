@@ -1,4 +1,4 @@
-//! Looking at a topic without being a member of a group.
+//! A reader that looks at a topic and is no member of a group.
 
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
@@ -22,26 +22,26 @@ use crate::client::{self, TokenSource};
 use crate::config::KafkaConfig;
 use crate::error::{ErrorClass, error_class, refusal};
 
-/// How long the cluster may take to say which partitions there are and how far they go.
+/// How long the cluster may take to answer which partitions there are and where they end.
 const WATERMARK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long to wait before it is asked again.
+/// The pause before the next request.
 const WATERMARK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Shows chunks of a topic and leaves no trace: it joins no group and commits nothing, so that
 /// consumers keep their partitions and positions. Settling a chunk does nothing.
 ///
-/// It reads the partitions that there are when it connects. It has no thread: the cluster is asked
-/// while [`receive`](ChunkReader::receive) waits, which may take two seconds beyond its deadline
+/// It reads the partitions that exist when it connects. It has no thread:
+/// [`receive`](ChunkReader::receive) asks the cluster, and may take two seconds beyond its deadline
 /// until the partitions are known.
 pub struct KafkaBrowser {
     capability: ReaderCapability,
     config: KafkaConfig,
     browse: Browse,
     client: BaseConsumer<Context>,
-    /// The partitions that are not at their end, and where that is; nothing before they are known.
+    /// The partitions that are not read to their ends, with these ends. `None` before they are known.
     ends: Option<BTreeMap<i32, i64>>,
-    /// When the cluster may be asked for them.
+    /// When the cluster may be asked for the partitions.
     ask_at: Instant,
     held: HashSet<Token>,
     tokens: u64,
@@ -111,7 +111,7 @@ impl KafkaBrowser {
         })
     }
 
-    /// Learns which partitions there are and how far they go, and begins to read them.
+    /// Asks for the partitions and their ends, and begins to read them.
     fn begin(&self) -> Result<BTreeMap<i32, i64>, Failure> {
         let topic = &*self.config.topic;
         let failed = |error: KafkaError| Failure::retry("look at", error.to_string());
@@ -146,13 +146,13 @@ impl KafkaBrowser {
         Ok(ends)
     }
 
-    /// Why there is nothing to read, as the cluster says.
+    /// The reason why there is nothing to read.
     fn unreadable(&self, error: Option<RDKafkaErrorCode>) -> Failure {
         let topic = &self.config.topic;
         let (message, passes) = match error {
             None | Some(RDKafkaErrorCode::UnknownTopicOrPartition) => {
                 let message = format!("there is no topic {topic}");
-                // It may come to be.
+                // Somebody may create it.
                 (message, self.browse != Browse::UntilNow)
             }
             Some(code) => {
@@ -166,7 +166,7 @@ impl KafkaBrowser {
         }
     }
 
-    /// Why brokers refuse this client, if they do; else the failure.
+    /// The reason why brokers refuse this client, or else the failure.
     fn refusal_or(&self, failure: Failure) -> TransportError {
         let refused = &self.client.context().refused;
         let refused = refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -174,7 +174,7 @@ impl KafkaBrowser {
         failure.at(&self.config.endpoint)
     }
 
-    /// Whether a message is one of those that are shown; notes the end of its partition.
+    /// Whether the browser shows a message. Notes when its partition is at its end.
     fn is_shown(&mut self, partition: i32, offset: i64) -> bool {
         if self.browse != Browse::UntilNow {
             return true;
@@ -214,7 +214,7 @@ impl ChunkReader for KafkaBrowser {
         if self.ends.is_none() {
             let until = self.ask_at.min(by);
             let left = || until.saturating_duration_since(Instant::now());
-            // Nothing is read yet: this serves callbacks, for tokens and for errors.
+            // There are no messages yet: this serves the callbacks for tokens and errors.
             while self.client.poll(left()).is_some() {}
             if Instant::now() < self.ask_at {
                 return Ok(Received::Idle);
@@ -244,11 +244,11 @@ impl ChunkReader for KafkaBrowser {
                     return Ok(self.hand_out(partition, offset, arrived));
                 }
                 Ok(_) => {}
-                // What is left of the partition are no messages: marks of transactions.
+                // The rest of the partition has no messages, but marks of transactions.
                 Err(KafkaError::PartitionEOF(partition)) => {
                     self.ends.get_or_insert_default().remove(&partition);
                 }
-                // One broker of several is away; that all are is told apart.
+                // One of several brokers is away. Another error says when all are.
                 Err(KafkaError::MessageConsumption(
                     RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve,
                 )) => {}

@@ -1,4 +1,4 @@
-//! How far a partition was settled, and the last commit before it leaves.
+//! How far a partition is settled, and the last commit before it leaves.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,23 +11,22 @@ use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
 use super::worker::Client;
 
-/// How long a commit that was refused rests before it is tried again.
+/// The pause before a refused commit is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
-/// How long a reader that leaves waits for an answer that it gave up.
+/// How long a reader that leaves waits for a commit that it has given up.
 const ABANDONED_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often it is asked how long an answer is still waited for.
+/// How often the deadline of a commit is asked for.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Commits what is stored, and tries again until `by` says so while the group is between two
-/// assignments. `by` is asked each time, since a reader may be told to close meanwhile; `meanwhile` is
-/// called again and again until then.
+/// Commits the stored offsets. During a rebalance it tries again until `by`, and calls `meanwhile`
+/// repeatedly. It asks `by` each time, since the owner may close the reader meanwhile.
 ///
-/// Brokers refuse commits from the moment at which all members have joined until their leader has
-/// dealt the partitions (`REBALANCE_IN_PROGRESS`, or `ILLEGAL_GENERATION` to a member that has not
-/// heard of it yet). librdkafka commits once when partitions leave or
-/// the reader closes, and does not try again; what was refused would come twice.
+/// Brokers refuse commits between the time when all members have joined and the new assignment. They
+/// answer `REBALANCE_IN_PROGRESS`, or `ILLEGAL_GENERATION` to a member that does not know of the
+/// rebalance yet. librdkafka commits once when partitions leave or the reader closes. Without
+/// another attempt the chunks of a refused commit would come twice.
 pub(super) fn commit_stored(
     client: &Arc<Client>,
     by: impl Fn() -> Instant,
@@ -38,7 +37,7 @@ pub(super) fn commit_stored(
             return Ok(());
         };
         match error.rdkafka_error_code() {
-            // Everything stored is committed.
+            // All stored offsets are committed.
             Some(RDKafkaErrorCode::NoOffset) => return Ok(()),
             Some(code)
                 if (passes(code) || is_rejoining(client, code))
@@ -52,17 +51,18 @@ pub(super) fn commit_stored(
     }
 }
 
-/// Whether the group has begun its next generation, and the client has yet to be told its number: it
-/// keeps its partitions meanwhile, and commits with that number next. A client that was thrown out
-/// gets the same answer, and has lost its partitions. Kafka's own client tells the two apart likewise
-/// (`ConsumerCoordinator`, `generationUnchanged`).
+/// Whether the group has begun its next generation and the client does not know its number yet. It
+/// keeps its partitions, and its next commit has that number.
+///
+/// A client that was removed from the group gets the same answer, but has lost its partitions.
+/// Kafka's own client makes the same distinction (`ConsumerCoordinator`, `generationUnchanged`).
 fn is_rejoining(client: &Client, code: RDKafkaErrorCode) -> bool {
     code == RDKafkaErrorCode::IllegalGeneration && !client.assignment_lost()
 }
 
-/// Commits in a thread of its own: without a coordinator librdkafka waits for one for as long as the
-/// session lasts, and takes no deadline. What is given up may still be committed by then, while
-/// nobody else has the partitions.
+/// Commits in a separate thread. librdkafka takes no deadline: it waits for a coordinator as long as
+/// the session lasts. A commit that is given up may still succeed in that time, while no other
+/// reader has the partitions.
 fn commit_once(
     client: &Arc<Client>,
     by: impl Fn() -> Instant,
@@ -74,10 +74,10 @@ fn commit_once(
     let thread = thread::Builder::new().name("baler-kafka-commit".into());
     let started = thread.spawn(move || {
         let result = client.commit_consumer_state(CommitMode::Sync);
-        // Before it is told: whoever drops the client last leaves the group, and that is the thread
-        // that polls, unless this one was given up.
+        // Before the answer: to drop the last reference leaves the group, and that is a task of the
+        // polling thread, unless it has given up this commit.
         drop(client);
-        // Nobody may listen any more.
+        // The polling thread may have given up.
         told.send(result).ok();
     });
     if started.is_err() {
@@ -96,8 +96,8 @@ fn commit_once(
     }
 }
 
-/// Waits a moment for a commit that was given up, which holds the client as well: whoever drops it
-/// last leaves the group.
+/// Waits shortly for a commit that was given up. Its thread holds the client too, and to drop the
+/// last reference leaves the group.
 pub(super) fn wait_for_commits(client: &Arc<Client>) {
     let by = Instant::now() + ABANDONED_TIMEOUT;
     while Arc::strong_count(client) > 1 && Instant::now() < by {
@@ -131,20 +131,20 @@ fn passes(code: RDKafkaErrorCode) -> bool {
 /// The offsets of a partition that were fetched, and how far they were settled.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Every offset from the watermark on, and whether it is settled.
+    /// Every fetched offset from the watermark on, and whether it is settled.
     pending: BTreeMap<i64, bool>,
-    /// The offset behind the last one that was fetched.
+    /// The offset after the last one that was fetched.
     next: Option<i64>,
-    /// Where the group stood before anything was fetched, as was last said.
+    /// The group's position before the first fetch, as the client last said.
     start: Option<i64>,
-    /// The offset behind the last one of the partition, as the brokers last said.
+    /// The offset after the last one of the partition, as the brokers last said.
     end: Option<i64>,
     /// Whether the last fetch found nothing more.
     pub(super) is_at_end: bool,
 }
 
 impl Lane {
-    /// An offset came; whether it is new.
+    /// Notes a fetched offset. Returns whether it is new.
     pub(super) fn arrive(&mut self, offset: i64) -> bool {
         self.is_at_end = false;
         let new = !self.pending.contains_key(&offset);
@@ -155,29 +155,28 @@ impl Lane {
         new
     }
 
-    /// What brokers say of the partition. `start`: where the group stands, if nothing was fetched;
-    /// the last one counts, since the client may first tell what it knew of an earlier assignment.
+    /// Notes the ends of the partition. `start` is the group's position before the first fetch. The
+    /// last one counts: the first one may come from an earlier assignment.
     pub(super) fn update_watermarks(&mut self, start: Option<i64>, end: i64) {
         self.start = start.or(self.start);
         self.end = self.end.max(Some(end));
     }
 
-    /// Whether nothing was fetched and nobody said where the group stands.
+    /// Whether nothing was fetched and the group's position is unknown.
     pub(super) fn lacks_start(&self) -> bool {
         self.next.or(self.start).is_none()
     }
 
-    /// How many offsets of the partition are not settled, as far as brokers said.
+    /// How many offsets of the partition are not settled, as far as the brokers say.
     pub(super) fn lag(&self) -> Option<u64> {
         let first = self.pending.first_key_value().map(|(offset, _)| *offset);
         let watermark = first.or(self.next).or(self.start)?;
-        // What was fetched since the brokers spoke is there as well.
+        // Fetched messages may be newer than the brokers' answer.
         let end = self.end?.max(self.next.unwrap_or(watermark));
         u64::try_from(end.saturating_sub(watermark)).ok()
     }
 
-    /// An offset is settled; yields the last one of the contiguous settled ones when the watermark
-    /// moves.
+    /// Settles an offset. If the watermark moves, returns the last offset before it.
     pub(super) fn settled(&mut self, offset: i64) -> Option<i64> {
         if let Some(settled) = self.pending.get_mut(&offset) {
             *settled = true;
@@ -189,7 +188,7 @@ impl Lane {
         last
     }
 
-    /// How many offsets wait behind the watermark.
+    /// How many fetched offsets follow the watermark.
     pub(super) fn len(&self) -> usize {
         self.pending.len()
     }

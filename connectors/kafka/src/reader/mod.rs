@@ -29,18 +29,18 @@ use worker::{Callbacks, Client};
 
 /// Receives chunks from a topic, as a member of a consumer group.
 ///
-/// A thread of its own polls, so that the group sees a living member however long its owner needs
-/// for a chunk. What is settled moves a watermark in each partition, never past an unsettled chunk;
-/// the watermark is committed every second, when partitions leave, and at the end.
+/// A separate thread polls. So the group sees a living member, however long the owner needs for a
+/// chunk. Each partition has a watermark, which never passes an unsettled chunk. The reader commits
+/// the watermarks at intervals (`auto.commit.interval.ms`), when partitions leave, and at the end.
 pub struct KafkaReader {
     capability: ReaderCapability,
     topic: Box<str>,
     shared: Arc<ReaderState>,
-    /// Empty once it was given to its thread to end it.
+    /// Empty once only the thread holds it.
     client: Option<Arc<Client>>,
-    /// Its end is the end of the thread.
+    /// It closes when the thread ends.
     ended: Receiver<()>,
-    /// Keeps the cluster inside this process, if it is one.
+    /// Keeps the embedded cluster alive, if there is one.
     config: KafkaConfig,
 }
 
@@ -123,7 +123,7 @@ impl KafkaReader {
         })
     }
 
-    /// Leaves the group, in the thread that polls. Commits until `commit_by` before that.
+    /// Makes the polling thread commit until `commit_by` and leave the group.
     fn end(&mut self, commit_by: Instant) {
         self.client = None;
         self.shared.stop(commit_by);
@@ -146,7 +146,7 @@ impl ChunkReader for KafkaReader {
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
         let store = |partition, offset| {
-            // It fails when the partition is no longer this reader's.
+            // It fails if this reader has lost the partition.
             self.client.as_ref().is_some_and(|client| {
                 let stored = client.store_offset(&self.topic, partition, offset);
                 stored.is_ok()
@@ -167,11 +167,11 @@ impl ChunkReader for KafkaReader {
         let unsettled = self.shared.lock().held.len();
         let now = Instant::now();
         let left = by.saturating_duration_since(now);
-        // The rest is for leaving the group, so that a commit that stays refused is told in time.
+        // The rest of the time is for leaving the group. So the report includes a refused commit.
         self.end(now + left / 2);
         let left = by.saturating_duration_since(Instant::now());
         let error = match self.ended.recv_timeout(left) {
-            // Nothing is ever sent; the end of the thread is told as that of the channel.
+            // Nothing is ever sent: the channel closes when the thread ends.
             Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => {
                 self.shared.lock().uncommitted.take()
             }

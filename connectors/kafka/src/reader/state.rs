@@ -1,5 +1,5 @@
-//! A reader's membership in its group: partitions, chunks that came of them, and news for the owner.
-//! The owner and the polling thread share it.
+//! A reader's membership in its group: its partitions, their chunks, and news for the owner. The
+//! owner and the polling thread share it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -15,32 +15,32 @@ use rdkafka::Message;
 use super::commit::Lane;
 use crate::headers;
 
-/// How many chunks are taken from the client before the owner asks for them.
+/// How many chunks the reader takes from the client before the owner asks for them.
 const AHEAD: usize = 32;
 
-/// How many offsets of a partition may wait behind one that is not settled.
+/// How many offsets of a partition may wait for an earlier one that is not settled.
 const MAX_PENDING: usize = 1 << 16;
 
 /// A reader's membership in its group, which the owner's thread and the polling thread share.
 pub(super) struct ReaderState {
     endpoint: Box<str>,
     state: Mutex<State>,
-    /// Wakes the owner, who waits for chunks and news.
+    /// Wakes the owner, which waits for chunks and news.
     news: Condvar,
     /// Wakes the polling thread, which waits for room or for settlements.
     room: Condvar,
 }
 
-/// What both threads know.
+/// The part of the state that the lock protects.
 #[derive(Default)]
 pub(super) struct State {
     /// The partitions that this reader owns.
     pub(super) lanes: BTreeMap<i32, Lane>,
-    /// News for the owner, which come before the next chunk.
+    /// News for the owner. They come before the next chunk.
     news: VecDeque<Received>,
     /// Taken from the client and not handed out.
     waiting: VecDeque<Arrived>,
-    /// To be handed out once more, before those.
+    /// To be handed out again, before the waiting ones.
     again: VecDeque<Arrived>,
     /// Handed out and not settled.
     pub(super) held: HashMap<Token, Arrived>,
@@ -53,19 +53,20 @@ pub(super) struct State {
     pub(super) uncommitted: Option<Failure>,
     pub(super) paused: bool,
     stop: bool,
-    /// Whether the reader has committed what it could and leaves the group.
+    /// Whether the reader has made its last commit and leaves the group.
     pub(super) left: bool,
-    /// Until when a reader that ends tries to commit.
+    /// The deadline for the commits of a reader that ends.
     pub(super) commit_by: Option<Instant>,
-    /// Whether the group has dealt this reader its partitions, if only none at all.
+    /// Whether the group has assigned partitions to this reader. The assignment may be empty.
     has_joined: bool,
     was_assigned: bool,
-    /// All but the lag, which the lanes know, and the connection.
+    /// The statistics without the lag and the connection, which have fields of their own.
     pub(super) stats: ReaderStats,
-    /// Whether any broker is reached, once the client said so; and whether it will.
+    /// Whether the client reaches any broker, as its last statistics say.
     pub(super) connected: Option<bool>,
+    /// Whether the client sends statistics.
     pub(super) says_connected: bool,
-    /// Who waits; nobody is woken who does not.
+    /// Whether each thread waits. A thread that does not wait needs no wake-up.
     owner_waits: bool,
     thread_waits: bool,
     /// Whether the polling thread waits for settlements, rather than for room.
@@ -94,7 +95,7 @@ impl Arrived {
         })
     }
 
-    /// As it is handed out.
+    /// The delivery that the owner gets.
     pub(super) fn delivery(&self, endpoint: &str, token: Token) -> Delivery {
         Delivery {
             token,
@@ -107,7 +108,7 @@ impl Arrived {
     }
 }
 
-/// A message without a value, which is no chunk.
+/// Reports a message without a value, which is no chunk.
 pub(super) fn no_value(endpoint: &str, partition: i32, offset: i64) -> Received {
     Received::Damaged(Damaged {
         bytes: Bytes::new(),
@@ -116,7 +117,7 @@ pub(super) fn no_value(endpoint: &str, partition: i32, offset: i64) -> Received 
     })
 }
 
-/// What the polling thread does next.
+/// The next step of the polling thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     /// Fetch: there is room for another chunk.
@@ -136,7 +137,7 @@ impl ReaderState {
         }
     }
 
-    /// What both threads know. Use [`update`](Self::update) for what one of them may wait for.
+    /// Locks the state. Use [`update`](Self::update) for a change that a thread may wait for.
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -149,9 +150,9 @@ impl ReaderState {
         result
     }
 
-    /// Wakes who waits and has something to do now.
+    /// Wakes a waiting thread if there is enough work for it.
     ///
-    /// A wake-up costs more than passing on a small chunk, so there is none for each of them.
+    /// A wake-up costs more than passing on a small chunk, so not every chunk causes one.
     fn wake(&self, state: &State) {
         if state.owner_waits && state.has_news() {
             self.news.notify_one();
@@ -161,7 +162,7 @@ impl ReaderState {
         }
     }
 
-    /// The end. What is settled may be committed until `commit_by`; the first call decides.
+    /// Stops the polling thread. It may commit until `commit_by` of the first call.
     pub(super) fn stop(&self, commit_by: Instant) {
         self.update(|state| {
             state.stop = true;
@@ -169,7 +170,7 @@ impl ReaderState {
         });
     }
 
-    /// What the owner gets next, waiting for it until `by`.
+    /// Waits for the next chunk or news, until `by` at most.
     pub(super) fn receive(&self, by: Instant) -> Result<Received, Failure> {
         let mut state = self.lock();
         loop {
@@ -194,15 +195,15 @@ impl ReaderState {
         }
     }
 
-    /// Settles a delivery. `store` notes the last settled offset of a partition with the client.
+    /// Settles a delivery. `store` gives the client the last settled offset of a partition.
     pub(super) fn settle(
         &self,
         token: Token,
         verdict: Verdict,
         store: impl FnOnce(i32, i64) -> bool,
     ) -> Settled {
-        // Stored under the lock: whoever waits for this settlement to give the partition back
-        // must not do so before the offset is noted.
+        // Stored under the lock: the polling thread may wait for this settlement to give the
+        // partition back. It must not do so before the client has the offset.
         self.update(|state| {
             let Some(mut arrived) = state.held.remove(&token) else {
                 return Settled::Stale;
@@ -219,13 +220,13 @@ impl ReaderState {
         })
     }
 
-    /// What the polling thread does next.
+    /// The next step of the polling thread.
     pub(super) fn next(&self) -> Next {
         self.lock().next()
     }
 
-    /// Waits until there is room worth a wake-up or the end came, for `time` at most; what to do
-    /// then.
+    /// Waits for room that is worth a wake-up or for the end, for `time` at most. Returns the next
+    /// step.
     pub(super) fn wait_for_room(&self, time: Duration) -> Next {
         let by = Instant::now() + time;
         let mut state = self.lock();
@@ -239,7 +240,7 @@ impl ReaderState {
         state.next()
     }
 
-    /// Lets the polling thread wait until it is woken, for `time` at most.
+    /// Lets the polling thread wait for a wake-up, for `time` at most.
     fn wait<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -252,7 +253,7 @@ impl ReaderState {
         state
     }
 
-    /// A chunk came. The owner is woken by the next [`update`](Self::update).
+    /// Takes a chunk. The next [`update`](Self::update) wakes the owner.
     pub(super) fn arrive(&self, arrived: Arrived) {
         let mut state = self.lock();
         let lane = state.lanes.entry(arrived.partition).or_default();
@@ -261,7 +262,7 @@ impl ReaderState {
         }
     }
 
-    /// A message came that has no value. `store` as in `settle`.
+    /// Takes a message without a value. `store` is the one of `settle`.
     pub(super) fn damaged(
         &self,
         partition: i32,
@@ -271,7 +272,7 @@ impl ReaderState {
         self.update(|state| {
             state.lanes.entry(partition).or_default().arrive(offset);
             if let Some(offset) = state.settled(partition, offset) {
-                // If it is not stored, the partition is another reader's, which meets it again.
+                // If the client refuses it, another reader has the partition and gets the message.
                 store(partition, offset);
             }
             let damaged = no_value(&self.endpoint, partition, offset);
@@ -279,8 +280,8 @@ impl ReaderState {
         });
     }
 
-    /// Something failed. The owner gets the last failure, unless an earlier one was final: after that
-    /// come only failures to reach a broker, or the same without a reason.
+    /// Reports a failure. The owner gets the last one, unless an earlier one was final: the failures
+    /// after a final one say less.
     pub(super) fn fail(&self, failure: Failure) {
         self.update(|state| {
             let known = state.failure.as_ref();
@@ -290,14 +291,14 @@ impl ReaderState {
         });
     }
 
-    /// Something failed that is made up for later, so any other failure is told before it.
+    /// Reports a failure that a later success makes up for. Any other failure takes precedence.
     pub(super) fn fail_for_now(&self, failure: Failure) {
         self.update(|state| {
             state.failure.get_or_insert(failure);
         });
     }
 
-    /// Settled offsets of partitions that leave could not be committed.
+    /// Reports that settled offsets of revoked partitions could not be committed.
     pub(super) fn uncommitted(&self, failure: Failure) {
         self.update(|state| {
             if state.stop {
@@ -308,7 +309,7 @@ impl ReaderState {
         });
     }
 
-    /// Partitions were assigned. A member may get none, if there are more members than partitions.
+    /// Takes new partitions. A member gets none if there are more members than partitions.
     pub(super) fn assigned(&self, partitions: &[i32]) {
         self.update(|state| {
             state.has_joined = true;
@@ -326,12 +327,12 @@ impl ReaderState {
         });
     }
 
-    /// Partitions go to another reader: tells the owner and waits until everything handed out of them
-    /// is settled, `by` at most. Chunks that were not handed out are forgotten; they come again there.
+    /// Gives partitions to another reader. It tells the owner and waits until all chunks that were
+    /// handed out are settled, until `by` at most. The other reader gets the rest.
     pub(super) fn revoked(&self, partitions: &[i32], by: Instant) {
         let mut state = self.lock();
         let leaves = |arrived: &Arrived| partitions.contains(&arrived.partition);
-        // The group deals again, and says what is left.
+        // The next assignment says which partitions remain.
         state.has_joined = false;
         state.stats.rebalances += 1;
         state.waiting.retain(|arrived| !leaves(arrived));
@@ -345,13 +346,13 @@ impl ReaderState {
                 break;
             }
             state = self.wait(state, left);
-            // Given back while this waited: it comes again there.
+            // The owner may have retried chunks meanwhile. The other reader gets them.
             state.again.retain(|arrived| !leaves(arrived));
         }
         state.revoking = false;
         state.again.retain(|arrived| !leaves(arrived));
         if !state.stop {
-            // At the end the owner still learns how many it did not settle.
+            // At the end the owner still learns the number of unsettled chunks.
             state.held.retain(|_, arrived| !leaves(arrived));
         }
         state
@@ -372,7 +373,7 @@ impl State {
         }
     }
 
-    /// How many chunks are taken from the client and not handed out.
+    /// How many chunks were taken from the client and not handed out.
     fn ahead(&self) -> usize {
         self.waiting.len() + self.again.len()
     }
@@ -386,15 +387,15 @@ impl State {
         wanted.min(AHEAD).saturating_sub(self.ahead())
     }
 
-    /// Whether the polling thread is worth waking: it is to stop, the owner has nothing left, or
-    /// there is room for half of what it may take.
+    /// Whether the polling thread is worth a wake-up: it must stop, the owner has no chunk left, or
+    /// half of the room is free.
     fn is_worth_waking(&self) -> bool {
         let room = self.room();
         let half = self.demand.min(AHEAD) / 2;
         self.stop || room > 0 && (room >= half || self.ahead() == 0)
     }
 
-    /// What is between this reader and the end of its partitions.
+    /// The reason why this reader is not at the end of its partitions.
     pub(super) fn waits_for(&self) -> Option<&'static str> {
         if self.is_cut_off() {
             Some("broker")
@@ -407,12 +408,12 @@ impl State {
         }
     }
 
-    /// Whether no broker is reached, as far as the client said.
+    /// Whether the client says that it reaches no broker.
     pub(super) fn is_cut_off(&self) -> bool {
         self.connected == Some(false)
     }
 
-    /// What the reader knows of its medium.
+    /// The reader's statistics.
     pub(super) fn stats(&self) -> ReaderStats {
         let mut stats = self.stats.clone();
         let lag = self.lanes.iter().filter_map(|(partition, lane)| {
@@ -421,7 +422,7 @@ impl State {
             Some(LaneLag { lane, chunks })
         });
         stats.lag = lag.collect();
-        // Until the client says it, only a group that dealt partitions was surely reached.
+        // Before the first statistics only an assignment proves a connection.
         let assumed = self.says_connected.then_some(self.was_assigned);
         stats.connected = self.connected.or(assumed);
         stats

@@ -1,4 +1,4 @@
-//! The thread that polls, so that the group sees a living member however slow its owner is.
+//! The thread that polls. So the group sees a living member, however slow the owner is.
 
 use std::error::Error;
 use std::sync::{Arc, OnceLock, Weak};
@@ -18,34 +18,34 @@ use crate::client;
 use crate::client::TokenSource;
 use crate::error::{is_refusal, refusal};
 
-/// How long one call of poll lasts when nothing comes; it spins for its last fraction of a
-/// millisecond.
+/// How long one call of poll waits for a message. It spins for the last fraction of a millisecond.
 const POLL: Duration = Duration::from_millis(500);
 
-/// How long there is no room before partitions are paused. A pause discards what the client has
-/// fetched, so it is not for the moments in which the owner is behind.
+/// How long there is no room before partitions are paused. A pause discards the fetched messages,
+/// so a short backlog of the owner causes none.
 const PAUSE_AFTER: Duration = Duration::from_millis(250);
 
 /// How often a paused consumer looks for rebalances.
 const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often a paused consumer asks how far its partitions go, and how long a question may take.
+/// How often a paused consumer asks for the ends of its partitions, and how long one request may
+/// take.
 const WATERMARK_INTERVAL: Duration = Duration::from_secs(2);
 const WATERMARK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The client's callbacks, all of them on the thread that polls.
+/// The client's callbacks. All of them run on the thread that polls.
 pub(super) struct Callbacks {
     pub(super) shared: Arc<ReaderState>,
     pub(super) revoke_timeout: Duration,
-    /// Whether a group that committed nothing begins at the end of a partition.
+    /// Whether a group without a commit begins at the end of a partition.
     pub(super) from_the_end: bool,
     pub(super) topic: Box<str>,
     pub(super) tokens: TokenSource,
-    /// The client whose callbacks these are, once it is there.
+    /// The client of these callbacks, once it exists.
     pub(super) client: OnceLock<Weak<Client>>,
 }
 
-/// What this crate calls a consumer.
+/// The consumer of this crate.
 pub(super) type Client = BaseConsumer<Callbacks>;
 
 impl ClientContext for Callbacks {
@@ -70,7 +70,7 @@ impl ClientContext for Callbacks {
             return;
         };
         for partition in topic.partitions.values().filter(|it| it.hi_offset >= 0) {
-            // Nothing was committed yet: the group begins where the partition does.
+            // Without a commit the group begins at the start of the partition.
             let start = [partition.committed_offset, partition.lo_offset]
                 .into_iter()
                 .find(|offset| *offset >= 0);
@@ -81,13 +81,13 @@ impl ClientContext for Callbacks {
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        // Poll hands out everything but alerts as well, without saying why.
+        // Poll returns these errors too, except for alerts, but without the reason.
         if let Some(failure) = refusal(&error, reason) {
             self.shared.fail(failure);
             return;
         }
         match error.rdkafka_error_code() {
-            // One broker is away. The client says next that all are, and not why.
+            // One broker is away. The next error says that all are, without the reason.
             Some(RDKafkaErrorCode::BrokerTransportFailure | RDKafkaErrorCode::Resolve) => {
                 self.shared.lock().unreached = Some(reason.into());
             }
@@ -104,8 +104,8 @@ impl ClientContext for Callbacks {
 impl ConsumerContext for Callbacks {
     fn pre_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         if let Rebalance::Assign(list) = rebalance {
-            // The client keeps a partition paused that left while it was, also when it comes back;
-            // nobody would let it go on then. One that was not paused stays as it is.
+            // A partition that leaves while it is paused is still paused when it comes back. Nobody
+            // else would resume it. Other partitions stay as they are.
             report(&self.shared, client.resume(list));
         }
         if let Rebalance::Revoke(list) = rebalance {
@@ -113,7 +113,7 @@ impl ConsumerContext for Callbacks {
             if partitions.is_empty() {
                 return;
             }
-            // What was lost cannot be committed any more, so nobody needs to wait.
+            // Lost partitions cannot be committed any more, so nobody needs to wait.
             let lost = client.assignment_lost();
             let time = if lost {
                 Duration::ZERO
@@ -122,7 +122,7 @@ impl ConsumerContext for Callbacks {
             };
             let by = Instant::now() + time;
             self.shared.revoked(&partitions, by);
-            // A reader that leaves has committed before.
+            // A reader that leaves has committed already.
             if !lost && !self.shared.lock().left {
                 self.commit(&partitions, by, || {});
             }
@@ -149,16 +149,16 @@ impl ConsumerContext for Callbacks {
         match result {
             // Nothing was stored since the last commit.
             Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) | Ok(()) => {}
-            // The next commit holds what this one did.
+            // The next commit includes these offsets.
             Err(error) => self.shared.fail_for_now(failure(&error)),
         }
     }
 }
 
 impl Callbacks {
-    /// Commits what is settled of partitions that leave; see `commit_stored` for `meanwhile`.
+    /// Commits the settled offsets of partitions that leave. See `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
-        // Without a broker it would only wait: then the client's own commit does, behind it.
+        // Without a broker this would only wait. The client itself commits later.
         if partitions.is_empty() || self.shared.lock().is_cut_off() {
             return;
         }
@@ -196,7 +196,7 @@ fn failure(error: &KafkaError) -> Failure {
     Failure::retry("read from", error.to_string())
 }
 
-/// Polls until it is told to stop, then leaves the group.
+/// Polls until it must stop, then leaves the group.
 pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     let (mut asked, mut first) = (Instant::now(), 0);
     loop {
@@ -224,9 +224,8 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
             }
         }
     }
-    // Before the client leaves: while it is a member, a group that changes settles, and takes the
-    // commit then. It settles only if the members go on polling, since partitions are given and
-    // taken there; nothing more is fetched meanwhile.
+    // The last commit comes before the client leaves. A group refuses commits during a rebalance,
+    // and a rebalance ends only if all members poll. So this member polls, and fetches nothing.
     set_paused(&client, shared, true);
     if !client.assignment_lost() {
         let by = Instant::now() + client.context().revoke_timeout;
@@ -235,7 +234,7 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     }
     shared.lock().left = true;
     wait_for_commits(&client);
-    // The last one to hold it: this leaves the group.
+    // This is the last reference: to drop it leaves the group.
     drop(client);
 }
 
@@ -244,9 +243,8 @@ fn owned(shared: &ReaderState) -> Vec<i32> {
     shared.lock().lanes.keys().copied().collect()
 }
 
-/// Asks how far the partitions go: nobody says so while none of them is fetched, and it is then
-/// that the reader falls behind. Begins with partition `first`, and returns where the next round
-/// begins.
+/// Asks for the ends of the partitions. While they are paused the statistics have none, and the lag
+/// grows. Begins with partition `first`, and returns the first partition of the next round.
 fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     let topic = &client.context().topic;
     let partitions = owned(shared);
@@ -269,8 +267,8 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     first
 }
 
-/// Where the group stands in a partition that was paused before its first fetch: the statistics say
-/// nothing of it.
+/// The group's position in a partition that was paused before its first fetch: the statistics do not
+/// have it.
 fn committed(
     client: &Client,
     topic: &str,
@@ -282,7 +280,7 @@ fn committed(
     let answer = client.committed_offsets(list, WATERMARK_TIMEOUT).ok()?;
     match answer.find_partition(topic, partition)?.offset() {
         Offset::Offset(offset) => Some(offset),
-        // Nothing was committed yet: the reader begins where its settings say.
+        // Without a commit the settings decide where the reader begins.
         _ if client.context().from_the_end => Some(end),
         _ => Some(first),
     }
@@ -302,7 +300,7 @@ fn set_paused(client: &Client, shared: &ReaderState, paused: bool) {
     report(shared, result);
 }
 
-/// Waits for something, and passes on what is there by then, as far as there is room for it.
+/// Waits for a message, and passes on all messages that are there, as long as there is room.
 fn take(client: &Client, shared: &ReaderState, time: Duration) {
     let mut next = client.poll(time);
     while let Some(polled) = next {
@@ -314,7 +312,7 @@ fn take(client: &Client, shared: &ReaderState, time: Duration) {
                         lane.is_at_end = true;
                     }
                 }
-                // One broker of several is away; that all are is told apart.
+                // One of several brokers is away. Another error says when all are.
                 KafkaError::MessageConsumption(
                     RDKafkaErrorCode::AllBrokersDown
                     | RDKafkaErrorCode::BrokerTransportFailure
@@ -328,7 +326,7 @@ fn take(client: &Client, shared: &ReaderState, time: Duration) {
         }
         next = client.poll(Duration::ZERO);
     }
-    // Wakes the owner for all of it at once.
+    // One wake-up of the owner for all messages.
     shared.update(|_| ());
 }
 

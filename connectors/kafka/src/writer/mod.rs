@@ -18,7 +18,7 @@ use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::BaseRecord;
 
 use super::SCHEME;
-use super::client::Admin;
+use super::client::create_topic;
 use super::config::{KafkaConfig, PartitionBy, chunk_of};
 use super::error::{ErrorClass, error_class};
 use super::headers::Label;
@@ -27,19 +27,20 @@ use state::WriterState;
 
 /// Sends chunks to a topic, one chunk a message.
 ///
-/// A thread of its own serves delivery reports; [`offer`](ChunkWriter::offer) copies the chunk into
-/// the client's queue and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer,
-/// since errors that librdkafka calls fatal end one.
+/// A separate thread serves delivery reports. [`offer`](ChunkWriter::offer) copies the chunk into the
+/// client's queue and never blocks. Each [`reopen`](ChunkWriter::reopen) makes a new producer, since
+/// a fatal error of librdkafka ends the old one.
 pub struct KafkaWriter {
     config: KafkaConfig,
     capability: Capability,
     shared: Arc<WriterState>,
     producer: Option<Producer>,
     limits: Limits,
-    /// Whether the topic was created, or was there.
+    /// Whether the topic was created, or existed.
     created: bool,
-    /// How many partitions the topic had when the writer opened, and which one is next in turn.
+    /// The number of the topic's partitions when the writer opened.
     partitions: i32,
+    /// The next partition in turn.
     turn: i32,
 }
 
@@ -52,7 +53,7 @@ impl fmt::Debug for KafkaWriter {
 }
 
 impl KafkaWriter {
-    /// A writer to the configured topic; like every writer it starts closed.
+    /// A writer to the configured topic. Like every writer it starts closed.
     pub fn new(config: KafkaConfig) -> Self {
         let durability = durability(&config, 2);
         let mut capability = Capability::new(SCHEME, config.partition_by.order(), durability);
@@ -70,7 +71,7 @@ impl KafkaWriter {
         }
     }
 
-    /// The topic's `max.message.bytes`, once the writer is open; `None` if the cluster does not say
+    /// The topic's `max.message.bytes`, once the writer is open. `None` if the cluster does not say
     /// it. Then only the settings count, until a chunk turns out to be too large.
     pub fn topic_limit(&self) -> Option<u32> {
         self.limits.topic
@@ -81,7 +82,7 @@ impl KafkaWriter {
         let producer = Producer::start(&self.config, &self.shared)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
             producer.reach(by)?;
-            Admin::start(&self.config)?.create(topic, shape, by)?;
+            create_topic(&self.config, shape, by)?;
             self.created = true;
         }
         let found = producer.find(topic, by)?;
@@ -146,14 +147,14 @@ impl KafkaWriter {
     }
 }
 
-/// What a confirmation means, as far as the client can know.
+/// The durability of a confirmed chunk, as far as the client can know.
 fn durability(config: &KafkaConfig, replicas: usize) -> Durability {
     match config.client.value("acks").unwrap_or("all") {
         "0" => Durability::None,
         "all" | "-1" if replicas > 1 => Durability::Replicated,
-        // Brokers leave it to the operating system when to write to the disk.
+        // The operating system of the broker decides when to write to the disk.
         "all" | "-1" => Durability::Process,
-        // The leader alone: another one that takes over may not have it.
+        // Only the leader has it. The next leader may not.
         _ => Durability::Received,
     }
 }
@@ -164,7 +165,8 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if let Some(failure) = self.shared.failure() {
+        let failure = self.shared.lock().failure.clone();
+        if let Some(failure) = failure {
             let reason = self.broken(&failure);
             return Err(Rejected { chunk, reason });
         }
@@ -201,7 +203,7 @@ impl ChunkWriter for KafkaWriter {
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.producer = None;
-        let too_large = self.shared.too_large();
+        let too_large = self.shared.lock().too_large;
         if let Some(bytes) = too_large {
             self.limits.too_large(bytes, self.shared.alone);
         }
@@ -219,11 +221,11 @@ impl ChunkWriter for KafkaWriter {
             return report;
         };
         let failure = self.shared.drain(by);
-        // From here on nothing is confirmed any more: what follows is the whole account.
+        // This stops further confirmations: the report is complete.
         self.shared
             .fail(Failure::retry("write to", "it was closed"));
         self.shared.delivery_reports(&mut report.delivery_reports);
-        report.unconfirmed = self.shared.unconfirmed();
+        report.unconfirmed = self.shared.lock().window.tickets().collect();
         report.error = failure.map(|failure| failure.at(&self.config.endpoint));
         producer.close(by);
         report

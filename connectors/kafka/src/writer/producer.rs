@@ -1,4 +1,4 @@
-//! One life of librdkafka's producer, with the thread that polls it, and how large a message may be.
+//! One producer of librdkafka with the thread that polls it, and the limit of a message's size.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,42 +12,41 @@ use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
 use super::state::{Callbacks, WriterState};
-use crate::client;
-use crate::client::Admin;
+use crate::client::{self, topic_settings};
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{ErrorClass, error_class};
 
-/// How long one call of poll lasts. It returns no earlier, serves every report at once, and
-/// spins for its last fraction of a millisecond: the longer, the cheaper.
+/// How long one call of poll lasts. It serves every report at once and returns no earlier. It spins
+/// for the last fraction of a millisecond, so a longer call is cheaper.
 const POLL: Duration = Duration::from_millis(500);
 
-/// How long a topic may be unknown: a broker that creates topics says so at first.
+/// How long a topic may be unknown: a broker that creates it automatically first says that it is.
 const TOPIC_APPEARS: Duration = Duration::from_secs(2);
 
-/// How long one request for the topic may take. A refusal of the connection is noticed between
-/// requests.
+/// How long one request for the topic may take. The producer notices a refused connection between
+/// two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A producer, polled by a thread of its own.
 pub(super) struct Producer {
     shared: Arc<WriterState>,
-    /// `None` once it was given to its thread to end it.
+    /// `None` once only the thread holds it.
     client: Option<Arc<BaseProducer<Callbacks>>>,
     stop: Arc<AtomicBool>,
-    /// Its end is the end of the thread.
+    /// It closes when the thread ends.
     ended: Receiver<()>,
 }
 
-/// What the cluster says of the topic.
+/// The cluster's answer about the topic.
 #[derive(Debug)]
 pub(super) struct Topic {
     pub(super) partitions: i32,
-    /// The number of replicas of the partition that has fewest.
+    /// The lowest number of replicas of a partition.
     pub(super) replicas: usize,
 }
 
 impl Producer {
-    /// Starts a producer; it connects by itself.
+    /// Starts a producer, which connects by itself.
     pub(super) fn start(config: &KafkaConfig, shared: &Arc<WriterState>) -> Result<Self, Failure> {
         let callbacks = Callbacks {
             shared: Arc::clone(shared),
@@ -69,9 +68,9 @@ impl Producer {
             .spawn(move || {
                 while !stop.load(Ordering::Acquire) {
                     client.poll(POLL);
-                    shared.tell_of_room();
+                    shared.notify_of_room();
                 }
-                // The last reference: ending it takes a moment, for which no owner shall wait.
+                // To drop the last reference takes a moment. The owner does not wait for it.
                 drop(client);
                 drop(running);
             })
@@ -83,7 +82,7 @@ impl Producer {
         self.client.as_deref()
     }
 
-    /// Asks for the topic until the cluster answers, `by` at most.
+    /// Asks for the topic until the cluster answers, until `by` at most.
     pub(super) fn find(&self, topic: &str, by: Instant) -> Result<Topic, Failure> {
         self.ask(by, |time| {
             let metadata = self.metadata(Some(topic), time)?;
@@ -107,7 +106,7 @@ impl Producer {
         })
     }
 
-    /// Waits until a broker answers, `by` at most.
+    /// Waits until a broker answers, until `by` at most.
     pub(super) fn reach(&self, by: Instant) -> Result<(), Failure> {
         self.ask(by, |time| self.metadata(None, time).map(drop))
     }
@@ -117,7 +116,7 @@ impl Producer {
         client.client().fetch_metadata(topic, time)
     }
 
-    /// Repeats a request until the cluster answers it, `by` at most.
+    /// Repeats a request until the cluster answers it, until `by` at most.
     fn ask<T>(
         &self,
         by: Instant,
@@ -126,17 +125,19 @@ impl Producer {
         let start = Instant::now();
         let mut last: Box<str> = "no broker answered in time".into();
         loop {
-            if let Some(reason) = self.shared.refused() {
-                return Err(Failure::last("connect to", reason));
+            let state = self.shared.lock();
+            if let Some(reason) = &state.refused {
+                return Err(Failure::last("connect to", reason.clone()));
             }
-            if let Some(failure) = self.shared.failure() {
-                return Err(failure);
+            if let Some(failure) = &state.failure {
+                return Err(failure.clone());
             }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = self.shared.trouble().unwrap_or(last);
+                let message = state.trouble.clone().unwrap_or(last);
                 return Err(Failure::retry("connect to", message));
             }
+            drop(state);
             let error = match request(left.min(REQUEST_TIMEOUT)) {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
@@ -157,7 +158,7 @@ impl Producer {
         }
     }
 
-    /// Gives up what is under way and ends the producer in its thread.
+    /// Gives up the messages in flight, and ends the producer in its thread.
     fn end(&mut self) {
         if let Some(client) = self.client.take() {
             client.purge(PurgeConfig::default().queue().inflight().non_blocking());
@@ -165,10 +166,10 @@ impl Producer {
         self.stop.store(true, Ordering::Release);
     }
 
-    /// Ends the producer, and waits for that until `by`.
+    /// Ends the producer, and waits for its end until `by`.
     pub(super) fn close(mut self, by: Instant) {
         self.end();
-        // Nothing is ever sent: it is over, or it takes longer and ends by itself.
+        // Nothing is ever sent. A producer that takes longer ends by itself.
         self.ended
             .recv_timeout(by.saturating_duration_since(Instant::now()))
             .ok();
@@ -181,30 +182,30 @@ impl Drop for Producer {
     }
 }
 
-/// What is known of a topic's limit.
+/// The limits of a message's size, as far as they are known.
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     /// Whether the cluster was asked since the last chunk that was too large.
     pub(super) is_known: bool,
-    /// Whether the settings were compared with what the cluster says.
+    /// Whether the settings were compared with the topic's limit.
     pub(super) is_checked: bool,
-    /// What the cluster says.
+    /// The topic's limit, as the cluster says.
     pub(super) topic: Option<u32>,
-    /// What follows from a chunk that was refused.
+    /// The limit that follows from a refused chunk.
     pub(super) found: Option<u32>,
-    /// The bytes of a chunk that was refused, alone in its batch.
+    /// The size of a chunk that was refused, alone in its batch.
     pub(super) refused: Option<usize>,
 }
 
 impl Limits {
-    /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
+    /// Notes the size of a chunk that was refused because it, or its batch, was too large.
     pub(super) fn too_large(&mut self, bytes: usize, alone: bool) {
         self.is_known = false;
         self.refused = alone.then_some(bytes);
     }
 
-    /// The largest message, in bytes. The cluster is asked when the writer opens first, and when
-    /// something was too large; not at every reopening, which shall be quick.
+    /// The largest message, in bytes. It asks the cluster when the writer opens first, and after a
+    /// chunk that was too large. Other reopenings need no request and are quick.
     pub(super) fn learn(&mut self, config: &KafkaConfig, by: Instant) -> Result<u32, Failure> {
         // The embedded cluster has no limits.
         let answers = config.embedded.is_none() && config.can_administer();
@@ -231,10 +232,9 @@ impl Limits {
         Ok(limits.into_iter().flatten().fold(most, u32::min))
     }
 
-    /// Asks for the topic's limit, and refuses a topic that would delete chunks.
+    /// Asks for the topic's limit. A topic that would delete chunks is an error.
     fn ask(&mut self, config: &KafkaConfig, by: Instant) -> Result<(), Failure> {
-        let settings = Admin::start(config)?.settings(&config.topic, by);
-        let settings = settings.unwrap_or_default();
+        let settings = topic_settings(config, by)?.unwrap_or_default();
         self.topic = settings.max_message_bytes.or(self.topic);
         let policy = settings.cleanup_policy.unwrap_or_default();
         if !policy.split(',').any(|policy| policy.trim() == "compact") {
@@ -248,12 +248,12 @@ impl Limits {
         Err(Failure::last("open", message))
     }
 
-    /// Halves what the writer takes if the cluster did not explain why a chunk was too large.
+    /// Halves the writer's limit, unless the topic's limit explains why a chunk was too large.
     pub(super) fn halve(&mut self, bytes: usize) {
         let is_explained = |limit| bytes > chunk_of(limit).get();
         if !self.topic.is_some_and(is_explained) {
             let half = u32::try_from(bytes / 2).unwrap_or(u32::MAX);
-            // The rest of a message comes on top.
+            // The rest of a message adds to it.
             let half = half.saturating_add(LEAST_MESSAGE_MAX_BYTES / 2);
             self.found = Some(half.max(LEAST_MESSAGE_MAX_BYTES));
         }

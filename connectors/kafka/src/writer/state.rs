@@ -1,5 +1,5 @@
-//! The state of a producer: chunks that are not confirmed, confirmations, and why it failed. The
-//! owner's thread and the client's callbacks share it.
+//! The state of a producer: unconfirmed chunks, delivery reports, and its failure. The owner's thread
+//! and the client's callbacks share it.
 
 use std::collections::HashMap;
 use std::error::Error;
@@ -23,7 +23,7 @@ use crate::error::{ErrorClass, error_class, is_alert, is_refusal};
 /// The state of one producer.
 #[derive(Debug)]
 pub(super) struct WriterState {
-    /// Whether each message is a batch of its own, so that its size alone is judged.
+    /// Whether each message is a batch of its own, so that the broker judges its size alone.
     pub(super) alone: bool,
     pub(super) persistent: Arc<PersistentState>,
     state: Mutex<State>,
@@ -35,36 +35,37 @@ pub(super) struct WriterState {
 pub(super) struct PersistentState {
     endpoint: Box<str>,
     pub(super) notify: NotifyCell,
-    /// For how long brokers held the writer back, in milliseconds.
+    /// How long brokers throttled the writer, in milliseconds.
     throttled_ms: AtomicU64,
     offsets: Mutex<Offsets>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    /// What was taken and not confirmed.
-    window: Window,
-    known: Vec<DeliveryReport>,
-    failure: Option<Failure>,
-    /// What the client said last of its connections.
-    trouble: Option<Box<str>>,
-    /// Why the cluster does not accept this client.
-    refused: Option<Box<str>>,
-    /// The bytes of a chunk that was refused for its size, or for that of its batch.
-    too_large: Option<usize>,
-    /// An offer was handed back since there was no room.
+pub(super) struct State {
+    /// The unconfirmed chunks.
+    pub(super) window: Window,
+    /// The delivery reports that the owner has not fetched.
+    delivery_reports: Vec<DeliveryReport>,
+    pub(super) failure: Option<Failure>,
+    /// The client's last error of its connections.
+    pub(super) trouble: Option<Box<str>>,
+    /// The reason why the cluster does not accept this client.
+    pub(super) refused: Option<Box<str>>,
+    /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
+    pub(super) too_large: Option<usize>,
+    /// Whether the last offer was refused because there was no room.
     lacks_room: bool,
 }
 
-/// What travels with a message to its delivery report.
+/// The identity of a chunk, which the client returns with its delivery report.
 #[derive(Debug)]
 pub(super) struct SentChunk {
     ticket: u64,
-    /// Its number among all that were offered.
+    /// Its number among all offered chunks.
     number: u64,
 }
 
-/// The client's callbacks, all of them on the thread that polls.
+/// The client's callbacks. All of them run on the thread that polls.
 pub(super) struct Callbacks {
     pub(super) shared: Arc<WriterState>,
     pub(super) tokens: TokenSource,
@@ -87,19 +88,22 @@ impl ClientContext for Callbacks {
     fn error(&self, error: KafkaError, reason: &str) {
         let shared = &self.shared;
         match error.rdkafka_error_code() {
-            // The next delivery report or offer meets it as well; this one says why.
+            // The next delivery report or offer fails too, but without the reason.
             Some(RDKafkaErrorCode::Fatal) => shared.fail(Failure::retry("write to", reason)),
             Some(code) if is_refusal(code) || is_alert(reason) => {
                 shared.update(|state| state.refused = Some(reason.into()));
             }
-            // It says how many, but not why.
-            Some(RDKafkaErrorCode::AllBrokersDown) => match shared.refused() {
-                // The next producer reads secrets anew, and is refused for good if they are wrong.
-                Some(refused) => shared.fail(Failure::retry("write to", refused)),
-                None => shared.update(|state| {
-                    state.trouble.get_or_insert_with(|| reason.into());
-                }),
-            },
+            // Its text has the number of brokers, but not the reason.
+            Some(RDKafkaErrorCode::AllBrokersDown) => {
+                let refused = shared.lock().refused.clone();
+                match refused {
+                    // The next producer reads secrets again. It fails for good if they are wrong.
+                    Some(refused) => shared.fail(Failure::retry("write to", refused)),
+                    None => shared.update(|state| {
+                        state.trouble.get_or_insert_with(|| reason.into());
+                    }),
+                }
+            }
             _ => shared.update(|state| state.trouble = Some(reason.into())),
         }
     }
@@ -121,7 +125,7 @@ impl ProducerContext for Callbacks {
 }
 
 impl WriterState {
-    /// A state of a producer that was never opened.
+    /// The state of a writer that was never opened.
     pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
         let persistent = PersistentState {
             endpoint: endpoint.into(),
@@ -134,7 +138,7 @@ impl WriterState {
         shared
     }
 
-    /// The state of the next producer, which notifies the same owner and goes on counting.
+    /// The state of the next producer of the same owner.
     pub(super) fn next(&self, alone: bool) -> Arc<Self> {
         Self::with(alone, Arc::clone(&self.persistent))
     }
@@ -148,7 +152,7 @@ impl WriterState {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -162,83 +166,66 @@ impl WriterState {
         offsets.unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// For how long brokers held the writer back.
+    /// How long brokers throttled the writer.
     pub(super) fn throttled(&self) -> Duration {
         Duration::from_millis(self.persistent.throttled_ms.load(Ordering::Relaxed))
     }
 
-    pub(super) fn failure(&self) -> Option<Failure> {
-        self.lock().failure.clone()
-    }
-
-    /// Why the cluster does not accept this client, if it said so.
-    pub(super) fn refused(&self) -> Option<Box<str>> {
-        self.lock().refused.clone()
-    }
-
-    /// What the client said last of its connections.
-    pub(super) fn trouble(&self) -> Option<Box<str>> {
-        self.lock().trouble.clone()
-    }
-
-    /// The bytes of a chunk that was refused for its size, or for that of its batch.
-    pub(super) fn too_large(&self) -> Option<usize> {
-        self.lock().too_large
-    }
-
-    /// Counts a chunk as taken if the window has room; a single chunk always has.
+    /// Takes a chunk into the window if there is room. An empty window takes any chunk.
     pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
         let mut state = self.lock();
         state.lacks_room = !state.window.take(chunk, capability);
         !state.lacks_room
     }
 
-    /// What travels with the next message.
+    /// Numbers the next chunk.
     pub(super) fn number(&self, ticket: u64) -> Box<SentChunk> {
         let number = self.offsets().offer();
         Box::new(SentChunk { ticket, number })
     }
 
-    /// The client did not take a chunk after all.
+    /// Removes a chunk from the window that the client did not take.
     pub(super) fn give_back(&self, ticket: u64) {
         let mut state = self.lock();
         state.window.remove(ticket);
         state.lacks_room = true;
     }
 
-    /// Tells an owner whose offer the client handed back that it may try again.
-    pub(super) fn tell_of_room(&self) {
+    /// Notifies an owner whose last offer was refused that it may try again.
+    pub(super) fn notify_of_room(&self) {
         if self.lock().lacks_room {
             self.persistent.notify.notify();
         }
     }
 
-    /// Appends what is known, and says whether the producer is broken.
+    /// Appends the new delivery reports. Returns the failure of a broken producer.
     pub(super) fn delivery_reports(&self, out: &mut Vec<DeliveryReport>) -> Option<Failure> {
         let mut state = self.lock();
-        out.append(&mut state.known);
+        out.append(&mut state.delivery_reports);
         state.failure.clone()
     }
 
     fn settle(&self, ticket: u64, outcome: Outcome) {
         let mut state = self.lock();
-        // After a failure everything is in doubt: a later chunk must not be confirmed before an
-        // earlier one of its lane.
+        // A failure puts all chunks in doubt: a later chunk must not be confirmed before an earlier
+        // one of its lane.
         if state.failure.is_some() || !state.window.remove(ticket) {
             return;
         }
         let is_refused = !matches!(outcome, Outcome::Confirmed);
-        state.known.push(DeliveryReport { ticket, outcome });
-        let tells = is_refused || state.lacks_room || self.persistent.notify.is_awaited();
+        state
+            .delivery_reports
+            .push(DeliveryReport { ticket, outcome });
+        let notifies = is_refused || state.lacks_room || self.persistent.notify.is_awaited();
         drop(state);
         self.changed.notify_all();
-        if tells {
+        if notifies {
             self.persistent.notify.notify();
         }
     }
 
-    /// Breaks the producer if the partition of a confirmed chunk lost earlier ones, so that the
-    /// owner learns of it.
+    /// Breaks the producer if the partition of a confirmed chunk has lost earlier chunks, so that the
+    /// owner gets the error.
     fn check_offset(&self, number: u64, partition: i32, offset: i64) {
         let lost = self.offsets().confirm(number, partition, offset);
         if let Some(lost) = lost {
@@ -251,7 +238,7 @@ impl WriterState {
         }
     }
 
-    /// A message was not delivered.
+    /// Takes the error of a message that was not delivered.
     fn failed(&self, ticket: u64, error: &KafkaError) {
         let code = error
             .rdkafka_error_code()
@@ -273,14 +260,16 @@ impl WriterState {
             }
             ErrorClass::Permanent => self.fail(Failure::last("write to", error.to_string())),
             ErrorClass::Transient => {
-                let last = self.trouble().map(|trouble| format!("; last: {trouble}"));
+                let trouble = self.lock().trouble.clone();
+                let last = trouble.map(|trouble| format!("; last: {trouble}"));
                 let message = format!("{error}{}", last.unwrap_or_default());
                 self.fail(Failure::retry("write to", message));
             }
         }
     }
 
-    /// Notes a chunk that was too large, if it can be sent without others or be split.
+    /// Whether a chunk that was too large can be split, or sent in a batch of its own. Notes its
+    /// size.
     fn can_be_smaller(&self, ticket: u64) -> bool {
         let mut state = self.lock();
         let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
@@ -290,7 +279,7 @@ impl WriterState {
         too_large.is_some()
     }
 
-    /// The producer is of no use any more. The first reason stays.
+    /// Breaks the producer. The first reason stays.
     pub(super) fn fail(&self, failure: Failure) {
         let mut state = self.lock();
         if state.failure.is_some() {
@@ -302,14 +291,14 @@ impl WriterState {
         self.persistent.notify.notify();
     }
 
-    /// Waits for a change, shortly.
+    /// Waits for a change, for `time` at most.
     pub(super) fn wait(&self, time: Duration) {
         let waited = self.changed.wait_timeout(self.lock(), time);
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Waits until everything is confirmed, the producer is broken, or `by`; yields why not
-    /// everything is.
+    /// Waits until all chunks are confirmed or the producer is broken, until `by` at most. Returns the
+    /// reason why chunks are unconfirmed.
     pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
         let left = by.saturating_duration_since(Instant::now());
         let waits = |state: &mut State| !state.window.is_empty() && state.failure.is_none();
@@ -318,46 +307,41 @@ impl WriterState {
         if state.window.is_empty() {
             return None;
         }
-        // What is reported from now on comes too late for the owner's account.
+        // Later reports come too late for the owner.
         let late = || Failure::retry("close", "not everything was confirmed in time");
         Some(state.failure.get_or_insert_with(late).clone())
-    }
-
-    /// Tickets that are not confirmed, in order.
-    pub(super) fn unconfirmed(&self) -> Vec<u64> {
-        self.lock().window.tickets().collect()
     }
 }
 
 /// The offsets of confirmed chunks.
 ///
-/// A chunk that is offered after another one was confirmed gets a higher offset in the same
-/// partition. A lower one means that the partition lost what it had: somebody deleted the topic and
-/// created it again, or a replica without the confirmed chunks became the leader.
+/// A chunk that is offered after the confirmation of another one gets a higher offset in the same
+/// partition. A lower offset means that the partition has lost messages: somebody deleted the topic
+/// and created it again, or a replica without the confirmed chunks became the leader.
 #[derive(Debug, Default)]
 pub(super) struct Offsets {
     /// How many chunks were offered.
     offered: u64,
-    /// The last confirmed offset of each partition, and how many chunks had been offered then.
+    /// The last confirmed offset of each partition, and the number of chunks offered before it.
     marks: HashMap<i32, (i64, u64)>,
 }
 
 impl Offsets {
-    /// The number of the next chunk, before it is offered.
+    /// Numbers a chunk that is offered next.
     pub(super) fn offer(&mut self) -> u64 {
         self.offered += 1;
         self.offered
     }
 
-    /// A chunk was confirmed; yields how many messages its partition lost, if it did.
+    /// Notes a confirmed chunk. Returns the number of messages that its partition lost, if any.
     pub(super) fn confirm(&mut self, number: u64, partition: i32, offset: i64) -> Option<u64> {
-        // With acks=0 brokers do not tell offsets.
+        // With acks=0 brokers return no offsets.
         if offset < 0 {
             return None;
         }
         let now = (offset, self.offered);
         let mark = self.marks.entry(partition).or_insert(now);
-        // A chunk that was under way at the same time may have any offset.
+        // Chunks that were in flight together may have their offsets in any order.
         if number <= mark.1 {
             return None;
         }
