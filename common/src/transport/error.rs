@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Whether a retry can help.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryClass {
-    /// Given up after retries.
+    /// The call was given up. It is unknown whether the chunk arrived.
     Exhausted,
     /// A retry cannot help: too large, not authorised, unknown topic.
     Final,
@@ -84,10 +84,10 @@ impl TransportError {
 #[error("{0}")]
 pub struct WrongData(pub Box<str>);
 
-/// Why an end of a connector is broken. It can be reported any number of times.
+/// Why a reader or writer is broken. It can be reported any number of times.
 ///
 /// It is a [`TransportError`] without its endpoint and source. A connector's threads and callbacks
-/// detect the problem; only its two ends know the endpoint.
+/// detect the problem; only its reader and writer know the endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// The failed operation: `connect to`, `write to`.

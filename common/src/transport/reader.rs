@@ -18,9 +18,9 @@ use super::writer::Order;
 /// 1. A delivery that was not settled with [`Verdict::Ack`] or [`Verdict::Reject`] is delivered
 ///    again, to this reader or another. This happens after a [`Verdict::Retry`], a lost connection
 ///    or a restart, as far as the medium keeps chunks ([`ReaderCapability::redelivers`]).
-/// 2. Deliveries of one lane come in the order in which they were written, if the capability
+/// 2. Deliveries of one lane of a producer come in the order in which they were written, if the capability
 ///    promises it.
-/// 3. Offsets of the medium move along the contiguous watermark of a lane: never past a delivery
+/// 3. Offsets move along the contiguous watermark of each lane of the medium: never past a delivery
 ///    that is not settled, in whatever order the owner settles.
 /// 4. "Nothing yet" and "never again" are states, not errors.
 /// 5. At most [`set_demand`](Self::set_demand) chunks are delivered and not settled.

@@ -135,7 +135,7 @@ impl Dispatch {
         let mut fates = std::mem::take(&mut self.fates);
         let wake_up = self.outbox.drive(now, by, &mut fates);
         for fate in fates.drain(..) {
-            self.settle(fate);
+            self.take_fate(fate);
         }
         self.fates = fates;
         self.types.forget_below(self.outbox.first_ticket());
@@ -210,7 +210,7 @@ impl Dispatch {
 }
 
 impl Dispatch {
-    fn settle(&mut self, Fate { chunk, end }: Fate) {
+    fn take_fate(&mut self, Fate { chunk, end }: Fate) {
         if !matches!(end, End::Confirmed | End::Spooled) {
             self.encoder.list_as_lost(&chunk.meta.identity);
         }

@@ -1,6 +1,7 @@
 //! Encodes batches as numbered chunks.
 //!
-//! Next: `dispatch` pushes the chunk to the outbox, and drives the outbox.
+//! Next: `common/src/container/native/serializer.rs` makes the bytes. Then `dispatch` pushes the
+//! chunk to the outbox.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -11,8 +12,8 @@ use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
-/// The number of ranges of lost chunks that a header lists, the newest ones. They cover any outage
-/// with pauses, in less than 4 KiB.
+/// The number of ranges of lost chunks that a header lists, the newest ones. Adjacent lost chunks
+/// share a range. 200 ranges take less than 4 KiB.
 const MAX_RANGES: usize = 200;
 
 /// Numbers the chunks of all lanes, and writes each in its container.

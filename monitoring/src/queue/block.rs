@@ -338,13 +338,13 @@ pub(super) fn commit_exactly(words: &[AtomicU64], commit: u64) -> bool {
     committed.store(commit, Ordering::Release);
     // The sealing thread does the same in the opposite order, so one of the two sees the other.
     barrier::light();
-    sealed.load(Ordering::Relaxed) == OPEN || settle(head, commit)
+    sealed.load(Ordering::Relaxed) == OPEN || agree_on_end(head, commit)
 }
 
 /// Returns whether the committed row is before the end of a block that another thread seals. The
 /// first of the two threads to write the end decides it.
 #[cold]
-fn settle([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> bool {
+fn agree_on_end([committed, sealed]: &[AtomicU64; HEAD_WORDS], commit: u64) -> bool {
     // The commit has overwritten the bit that prevents the owner from appending.
     committed.fetch_or(SEALED, Ordering::Relaxed);
     let end = match sealed.compare_exchange(SEALING, commit, Ordering::AcqRel, Ordering::Acquire) {

@@ -175,7 +175,8 @@ impl Budget {
     /// Gives bytes back, and wakes waiting threads once enough bytes are free.
     ///
     /// A thread that is woken for each block fills it and waits again. That costs as much as the
-    /// block's records. So it sleeps until a quarter is free, or until [`Self::tell`].
+    /// block's records. So it sleeps until a quarter is free, or until
+    /// [`Self::notify_waiters`].
     pub(super) fn release(&self, bytes: usize) {
         if bytes == 0 {
             return;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
@@ -25,24 +25,36 @@ fn fresh_name() -> String {
 
 /// A consumer with an output that no process reads. It stops in the middle of its share, since a
 /// pipe holds 64 KiB and the log has 2 MiB of JSON.
-struct Doomed(Child);
+struct Doomed {
+    child: Child,
+    pipe: BufReader<ChildStdout>,
+    text: String,
+}
 
 impl Doomed {
     fn start(uri: &str) -> Self {
         let mut command = command();
         command.args(["receive", "--from", uri, "--format", "json", "--identity"]);
         let child = command.stdout(Stdio::piped()).stderr(Stdio::null());
-        Self(child.spawn().unwrap())
+        let mut child = child.spawn().unwrap();
+        Self {
+            pipe: BufReader::new(child.stdout.take().unwrap()),
+            text: String::new(),
+            child,
+        }
     }
 
-    /// Waits for its first record, kills it, and returns its output.
+    /// Waits for its first record.
+    fn wait_for_record(&mut self) {
+        self.pipe.read_line(&mut self.text).unwrap();
+    }
+
+    /// Kills it, and returns its output.
     fn die(mut self) -> String {
-        let mut pipe = BufReader::new(self.0.stdout.take().unwrap());
-        let mut text = String::new();
-        pipe.read_line(&mut text).unwrap();
-        self.0.kill().unwrap();
-        self.0.wait().unwrap();
-        pipe.read_to_string(&mut text).unwrap();
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut text = std::mem::take(&mut self.text);
+        self.pipe.read_to_string(&mut text).unwrap();
         // The last line may have been cut.
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         text.truncate(whole);
@@ -52,8 +64,8 @@ impl Doomed {
 
 impl Drop for Doomed {
     fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
+        self.child.kill().ok();
+        self.child.wait().ok();
     }
 }
 
@@ -88,11 +100,10 @@ fn whole_lines(path: &Path) -> Vec<Value> {
 /// Sends the log to this number of consumers, and kills the first one midway.
 fn arrives_whole(uri: &str, consumers: usize) {
     let folder = tempfile::tempdir().unwrap();
-    let doomed = Doomed::start(uri);
+    let mut doomed = Doomed::start(uri);
     let outputs: Vec<PathBuf> = (1..consumers)
         .map(|number| folder.path().join(number.to_string()))
         .collect();
-    let mut others: Vec<Background> = outputs.iter().map(|it| consumer(uri, it)).collect();
     let log = real_log();
     let mut send = vec!["send", "--from", &log, "--to", uri, "--format", "json"];
     send.extend(["--chunk-records", "20"]);
@@ -100,6 +111,13 @@ fn arrives_whole(uri: &str, consumers: usize) {
     let expected = expected();
     assert_eq!(sent["delivered"], expected.len());
 
+    // The others join later: they could otherwise take the whole log first.
+    doomed.wait_for_record();
+    let mut others: Vec<Background> = outputs.iter().map(|it| consumer(uri, it)).collect();
+    wait_for("a record of another consumer", || {
+        let has_record = |it: &PathBuf| !whole_lines(it).is_empty();
+        (outputs.is_empty() || outputs.iter().any(has_record)).then_some(())
+    });
     let first = doomed.die();
     let mut records = BTreeMap::new();
     collect(&mut records, json_lines(&first));

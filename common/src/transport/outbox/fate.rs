@@ -33,7 +33,7 @@ pub enum End {
 }
 
 impl End {
-    /// Returns the end of a chunk with this outcome, if a retry cannot help.
+    /// Returns the end of a chunk that is not offered again after this outcome.
     pub(super) fn of(outcome: Outcome) -> Self {
         match outcome {
             Outcome::Confirmed => Self::Confirmed,

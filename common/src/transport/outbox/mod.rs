@@ -292,7 +292,7 @@ impl Outbox {
             self.writer.delivery_reports(&mut delivery_reports)
         });
         for confirmation in delivery_reports.drain(..) {
-            self.settle(confirmation, now, fates);
+            self.take_report(confirmation, now, fates);
         }
         self.delivery_reports = delivery_reports;
         if let Err(error) | Ok(Err(error)) = result {
@@ -301,7 +301,7 @@ impl Outbox {
         }
     }
 
-    fn settle(&mut self, confirmation: DeliveryReport, now: Instant, fates: &mut Vec<Fate>) {
+    fn take_report(&mut self, confirmation: DeliveryReport, now: Instant, fates: &mut Vec<Fate>) {
         let DeliveryReport { ticket, outcome } = confirmation;
         // A ticket may be unknown: its chunk was given up while in flight.
         let Some(at) = position(&self.unconfirmed, ticket) else {

@@ -74,7 +74,8 @@ impl WriterState {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Settles the oldest chunks with this answer and all further ones, and notifies the owner.
+    /// Reports the outcome of the oldest chunks by this answer and all further ones, and notifies the
+    /// owner.
     pub(super) fn take_answers(
         &self,
         first: Option<lapin::Result<Answer>>,
