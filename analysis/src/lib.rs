@@ -1,7 +1,15 @@
 #![doc = include_str!("../README.md")]
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what cannot happen ends the command, and acknowledges nothing"
+)]
+
 mod error;
 pub mod filters;
+// Lines come from outside.
+#[deny(clippy::expect_used, clippy::indexing_slicing)]
 pub mod json_lines;
 pub mod lanes;
 mod parcel;

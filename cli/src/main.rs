@@ -1,5 +1,11 @@
 //! The program `baler`: reads the command line, runs a command, ends with its exit code.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what cannot happen ends the command, and acknowledges nothing"
+)]
+
 mod args;
 mod commands;
 mod condition;

@@ -1,8 +1,7 @@
-# Sourced by the scripts beside this folder: finds the tools they need, installs what is missing.
+# Sourced by the scripts beside this folder: finds the tools that they need, and installs missing ones.
 #
 # Nothing is installed outside the target folder, except the components and toolchains of rustup
-# and, on Debian, the packages chromium, debootstrap, iproute2, libssl-dev, pkg-config, python3,
-# rabbitmq-server and valgrind.
+# and the packages of Debian that the table `debian` lists.
 # shellcheck shell=bash
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -23,139 +22,138 @@ fuzz_manifests() {
     (cd "$root" && find . -path '*/fuzz/Cargo.toml' -not -path '*/target/*') | sed 's,^\./,,' | sort
 }
 
-# The version of a tool that tools.txt pins.
-pinned_version() {
-    # These have no wheel.
-    [[ $1 != cargo-deb ]] || { echo 3.8.0 && return; }
-    # It reads the JSON of Rust 1.95; another compiler may need another version.
-    [[ $1 != cargo-public-api ]] || { echo 0.52.0 && return; }
-    sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt"
+# The packages of Debian that a need stands for.
+declare -A debian=(
+    [chromium]="chromium fonts-dejavu-core"
+    [debootstrap]="debootstrap"
+    [iproute]="iproute2"
+    [openssl]="libssl-dev pkg-config"
+    [python]="python3 python3-pip"
+    [rabbitmq]="rabbitmq-server"
+    [valgrind]="valgrind libc6-dbg"
+)
+
+# has NEED: whether this machine has it.
+has() {
+    case $1 in
+    clippy) cargo clippy --version ;;
+    rustfmt) cargo fmt --version ;;
+    nightly) cargo +nightly --version ;;
+    # Kafka's TLS links it.
+    openssl) pkg-config --exists openssl ;;
+    # The tests start nodes of their own from its folder, so no service is wanted.
+    rabbitmq) compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' ;;
+    iproute) command -v ip ;;
+    python) python3 -m pip --version ;;
+    cargo-*) "$1" --version || cargo "${1#cargo-}" --version ;;
+    duckdb | datafusion | pyarrow)
+        python3 -c "import $1" || PYTHONPATH=$tools_dir/$1 python3 -c "import $1"
+        ;;
+    *) command -v "$1" ;;
+    esac >/dev/null 2>&1
 }
 
-# need_cargo_command cargo-NAME: a prebuilt wheel takes seconds, a build from source minutes.
-need_cargo_command() {
-    local tool=$1 version
-    if "$tool" --version >/dev/null 2>&1 || cargo "${tool#cargo-}" --version >/dev/null 2>&1; then
-        return 0
-    fi
-    version=$(pinned_version "$tool")
-    mkdir -p "$tools_dir/bin"
-    say "$tool is missing: installing $version into $tools_dir"
-    install_wheel "$tool" || install_source "$tool" "$version" ||
-        die "$tool could not be installed: try 'cargo install --locked $tool@$version'"
+# need NEED...: installs what is missing, the packages of Debian first and in one go.
+need() {
+    local it packages=() others=()
+    for it in "$@"; do
+        if has "$it"; then continue; fi
+        if [[ -n ${debian[$it]:-} ]]; then read -ra packages <<<"${packages[*]} ${debian[$it]}"; else others+=("$it"); fi
+    done
+    ((${#packages[@]} == 0)) || install_packages "${packages[@]}"
+    for it in "${others[@]}"; do
+        say "$it is missing: installing it"
+        install "$it" || die "$it could not be installed"
+        has "$it" || die "$it was installed, and still does not run"
+    done
 }
 
+install() {
+    case $1 in
+    clippy | rustfmt) rustup component add "$1" >&2 ;;
+    nightly) rustup toolchain install nightly --profile minimal >&2 ;;
+    promtool) install_promtool ;;
+    cargo-*) install_wheel "$1" || install_source "$1" ;;
+    duckdb | datafusion | pyarrow) install_python_package "$1" ;;
+    *) return 1 ;;
+    esac
+}
+
+as_root() { if [[ $(id -u) == 0 ]]; then "$@"; else sudo -n "$@"; fi; }
+
+# install_packages PACKAGE...: says which packages of Debian it installs, and installs them.
+install_packages() {
+    command -v apt-get >/dev/null || die "no apt-get here: please install $*, or use --no-install where it exists"
+    as_root true 2>/dev/null ||
+        die "sudo needs a password: please run 'sudo apt-get install --no-install-recommends $*', or use --no-install where it exists"
+    say "installing packages of Debian: $*"
+    { as_root apt-get update --quiet=2 &&
+        as_root env DEBIAN_FRONTEND=noninteractive \
+            apt-get install --quiet=2 --yes --no-install-recommends "$@"; } >&2 ||
+        die "packages of Debian could not be installed: $*"
+}
+
+# install_wheel TOOL: a prebuilt wheel takes seconds, a build from source minutes.
 install_wheel() {
     local tool=$1 wanted="$tools_dir/$1.txt" unpacked="$tools_dir/wheel-$1"
-    python3 -m pip --version >/dev/null 2>&1 || return 1
+    has python || return 1
+    mkdir -p "$tools_dir/bin"
     # The lines of this one tool: its name and the hashes that follow.
     sed -n "/^astral-dev-toolchain-$tool==/,/[^\\\\]\$/p" \
         "$root/scripts/support/tools.txt" >"$wanted"
     [[ -s $wanted ]] || return 1
     rm -rf "$unpacked"
-    PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input --no-deps \
-        --only-binary :all: --require-hashes --target "$unpacked" -r "$wanted" >&2 || return 1
+    pip_install --no-deps --target "$unpacked" -r "$wanted" || return 1
     mv "$unpacked/bin/$tool" "$tools_dir/bin/$tool" || return 1
     rm -rf "$unpacked"
-    "$tool" --version >/dev/null 2>&1 || {
+    has "$tool" || {
         # Built for another system library, say.
         rm -f "$tools_dir/bin/$tool"
         return 1
     }
 }
 
+# The version of a tool that tools.txt pins.
+pinned_version() {
+    case $1 in
+    # These have no wheel.
+    cargo-deb) echo 3.8.0 ;;
+    cargo-hack) echo 0.6.46 ;;
+    # It reads the JSON of Rust 1.95; another compiler may need another version.
+    cargo-public-api) echo 0.52.0 ;;
+    *) sed -n "s/^astral-dev-toolchain-$1==\([0-9.]*\).*/\1/p" "$root/scripts/support/tools.txt" ;;
+    esac
+}
+
 # Unoptimised: it builds in a third of the time, and these tools wait for cargo anyway.
 install_source() {
-    local tool=$1 version=$2
+    local tool=$1
     say "no wheel of $tool fits this machine: building it from source"
     CARGO_TARGET_DIR=$tools_dir/build CARGO_PROFILE_RELEASE_OPT_LEVEL=0 \
         CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16 \
         CARGO_PROFILE_RELEASE_DEBUG=0 CARGO_PROFILE_RELEASE_STRIP=none \
-        cargo install --quiet --locked --root "$tools_dir" "$tool@$version" >&2 || return 1
+        cargo install --quiet --locked --root "$tools_dir" "$tool@$(pinned_version "$tool")" >&2 || return 1
     rm -rf "$tools_dir/build"
 }
 
-need_component() {
-    local component=$1 probe=$2
-    cargo "$probe" --version >/dev/null 2>&1 && return 0
-    say "the component $component is missing: adding it"
-    rustup component add "$component" >&2 || die "rustup could not add $component"
-}
-
-need_nightly() {
-    cargo +nightly --version >/dev/null 2>&1 && return 0
-    say "the nightly toolchain is missing: installing it"
-    rustup toolchain install nightly --profile minimal >&2 || die "rustup could not install nightly"
-}
-
-as_root() { if [[ $(id -u) == 0 ]]; then "$@"; else sudo -n "$@"; fi; }
-
-# install_packages PACKAGE...: installs packages of Debian that the tests need.
-install_packages() {
-    command -v apt-get >/dev/null || die "$1 is missing: the tests need it"
-    say "$1 is missing: installing it"
-    { as_root apt-get update &&
-        as_root env DEBIAN_FRONTEND=noninteractive \
-            apt-get install -y --no-install-recommends "$@"; } >&2 || die "$1 could not be installed"
-}
-
-need_python() {
-    command -v python3 >/dev/null || install_packages python3 python3-pip
-}
-
-# need_python_package NAME: reads the Parquet files of the tests, as scripts/support/NAME.txt pins it.
-# Where it cannot be had, the tests that want it fail and say so.
-need_python_package() {
-    need_python
-    local package=$1 folder=$tools_dir/$1
-    python3 -c "import $package" 2>/dev/null && return 0
-    PYTHONPATH=$folder python3 -c "import $package" 2>/dev/null && return 0
-    say "$package is missing: installing it into $folder"
-    rm -rf "$folder"
+pip_install() {
     PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-input \
-        --only-binary :all: --require-hashes --target "$folder" \
-        -r "$root/scripts/support/$package.txt" >&2 || say "$package could not be installed"
+        --only-binary :all: --require-hashes "$@" >&2
 }
 
-# need_debootstrap: it makes the clean root in which the package is tried.
-need_debootstrap() {
-    command -v debootstrap >/dev/null || install_packages debootstrap
+# install_python_package NAME: reads the Parquet files of the tests, as scripts/support/NAME.txt pins it.
+install_python_package() {
+    rm -rf "${tools_dir:?}/$1"
+    pip_install --target "$tools_dir/$1" -r "$root/scripts/support/$1.txt"
 }
 
-# need_valgrind: the tests count a probe's instructions by it.
-need_valgrind() {
-    command -v valgrind >/dev/null || install_packages valgrind libc6-dbg
-}
-
-# need_chromium: a test opens a report in it.
-need_chromium() {
-    command -v chromium >/dev/null || install_packages chromium fonts-dejavu-core
-}
-
-# need_promtool: it judges the metrics and the alert rules. The package itself would start a server.
-need_promtool() {
-    command -v promtool >/dev/null && return 0
+# install_promtool: it judges metrics and alert rules. The package itself would start a server.
+install_promtool() {
     local folder=$tools_dir/prometheus
-    say "promtool is missing: unpacking Debian's package prometheus into $folder"
     mkdir -p "$folder" "$tools_dir/bin"
     (cd "$folder" && { apt-get download prometheus || { as_root apt-get update && apt-get download prometheus; }; } >&2 &&
-        dpkg-deb -x prometheus_*.deb . && mv usr/bin/promtool "$tools_dir/bin/promtool") ||
-        say "promtool could not be installed"
+        dpkg-deb -x prometheus_*.deb . && mv usr/bin/promtool "$tools_dir/bin/promtool")
+    local status=$?
     rm -rf "$folder"
-}
-
-# need_openssl: Kafka's TLS links it.
-need_openssl() {
-    pkg-config --exists openssl 2>/dev/null || install_packages libssl-dev pkg-config
-}
-
-# need_iproute: the test of the READMEs' commands brings up the loopback of its own network with it.
-need_iproute() {
-    command -v ip >/dev/null || install_packages iproute2
-}
-
-# need_rabbitmq: the tests start nodes of their own from its folder, so no service is wanted.
-need_rabbitmq() {
-    compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' >/dev/null ||
-        install_packages rabbitmq-server
+    return $status
 }

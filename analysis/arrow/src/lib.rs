@@ -1,5 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what cannot happen ends the command, and acknowledges nothing"
+)]
+
 mod columns;
 mod convert;
 mod parquet;

@@ -24,6 +24,8 @@ mod layout;
 mod merge;
 mod operations;
 mod profile;
+// Files come from outside.
+#[deny(clippy::expect_used, clippy::indexing_slicing)]
 mod saved;
 mod tree;
 

@@ -14,6 +14,12 @@
 //! - [`sweep`]: the cost of each chunk size.
 //! - [`report`], [`chart`]: tables, charts and pages.
 
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what cannot happen ends the command, and acknowledges nothing"
+)]
+
 pub mod chart;
 pub mod clock;
 pub mod harness;

@@ -171,10 +171,7 @@ impl Load {
                 let due = self.times.due(position);
                 let count = u64::try_from(records.len()).unwrap_or(u64::MAX).max(1);
                 let index = usize::try_from(position % count).unwrap_or(0);
-                #[expect(
-                    clippy::indexing_slicing,
-                    reason = "a load without records of the user is one of calls"
-                )]
+                // A load without records of the user is one of calls.
                 let record = &mut records[index];
                 record.move_to(due);
                 LoadRecord::Own(record.as_ref())
