@@ -328,7 +328,7 @@ fn poison_in_a_folder_is_put_aside_byte_for_byte() {
 
 #[cfg(feature = "amqp")]
 #[test]
-fn poison_in_a_queue_is_put_aside_byte_for_byte() {
+fn poison_in_a_queue_of_rabbitmq_is_put_aside_byte_for_byte() {
     use baler_connector_amqp::{AmqpConfig, AmqpWriter};
 
     let node = RabbitMqNode::start().unwrap();

@@ -99,7 +99,7 @@ fn what_was_let_go_of_stays() {
 }
 
 #[test]
-fn node_ends_with_an_owner_that_is_killed() {
+fn node_of_rabbitmq_ends_with_an_owner_that_is_killed() {
     if std::env::var_os(VICTIM).is_some() {
         let node = RabbitMqNode::start().unwrap();
         say_ready(&node.pid().unwrap());
@@ -109,7 +109,7 @@ fn node_ends_with_an_owner_that_is_killed() {
     }
     let folder = fresh_folder("node");
     let node = kill_when_ready(
-        "process_group::node_ends_with_an_owner_that_is_killed",
+        "process_group::node_of_rabbitmq_ends_with_an_owner_that_is_killed",
         &folder,
     );
     wait_until("the node is left", || !runs(&node));
