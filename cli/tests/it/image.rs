@@ -52,11 +52,12 @@ fn the_image_is_built_of_what_there_is_and_runs_what_was_built() {
     let cargo = runs.iter().find(|run| run.starts_with("cargo ")).unwrap();
     let words: Vec<_> = cargo.split_whitespace().collect();
     assert_eq!(after(&words, "--package"), program.name.as_str());
-    assert!(words.contains(&"--locked") && words.contains(&"--release"));
+    assert!(words.contains(&"--locked"));
+    assert_eq!(after(&words, "--profile"), "dist");
     let mut copied = all("COPY").into_iter();
     let copied = copied.find_map(|copy| copy.strip_prefix("--from=build "));
     let (from, to) = copied.unwrap().split_once(' ').unwrap();
-    let built = format!("{}/target/release/", all("WORKDIR")[0]);
+    let built = format!("{}/target/dist/", all("WORKDIR")[0]);
     let binary = from.strip_prefix(&built).unwrap();
     let is_program = |it: &&cargo_metadata::Target| it.is_bin() && it.name == binary;
     assert!(program.targets.iter().any(|it| is_program(&it)), "{from}");

@@ -1,5 +1,5 @@
 //! Measures how fast logs and a TCP stream are read, beside a plain scan of the same bytes:
-//! `cargo run --release -p baler-connector-kieker --example read_speed -- 4000000`.
+//! `cargo run --profile dist -p baler-connector-kieker --example read_speed -- 4000000`.
 //!
 //! The records are executions of 200 operations on 4 hosts, one file in the page cache or one
 //! connection over loopback. Times are CPU time of all threads that read, kernel included.

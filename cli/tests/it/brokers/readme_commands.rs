@@ -31,7 +31,7 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// Set in the process that runs the blocks.
 const INSIDE: &str = "README_COMMANDS";
 
-/// Stands for `cargo run --release`: the program, binary or example is the one beside the test.
+/// Stands for `cargo run`: the program, binary or example is the one beside the test.
 const CARGO: &str = r#"#!/usr/bin/env bash
 set -euo pipefail
 [[ $1 == run ]] || { echo "the test's cargo knows 'cargo run' alone, not '$1'" >&2; exit 2; }
@@ -40,7 +40,7 @@ program=baler
 while (($#)); do
     case $1 in
     --release) shift ;;
-    -p) shift 2 ;;
+    -p | --profile) shift 2 ;;
     --bin) program=$2 && shift 2 ;;
     --example) program=examples/$2 && shift 2 ;;
     --) shift && break ;;
