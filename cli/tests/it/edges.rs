@@ -35,7 +35,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
     ),
     ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
