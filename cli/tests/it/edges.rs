@@ -35,7 +35,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
     ),
     ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
@@ -48,7 +48,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
-    ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
+    (
+        "baler-connector-tcp",
+        Allowed::Only(&["baler-common", "baler-tls"]),
+    ),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
@@ -58,6 +61,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-spool",
         Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),
+    ("baler-tls", Allowed::Only(&["baler-common"])),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     // A crate of its own, since Arrow is larger than all the rest of the analysis.
     (

@@ -3,6 +3,7 @@
 //! Each connection declares them again. Existing ones stay as they are. A restored or replaced broker
 //! gets its lost ones back.
 
+mod socket;
 #[cfg(test)]
 mod tests;
 
@@ -10,8 +11,8 @@ use std::collections::hash_map::RandomState;
 use std::future::{pending, poll_fn};
 use std::hash::{BuildHasher, Hasher};
 use std::io;
-use std::path::Path;
 use std::pin::Pin;
+use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -21,13 +22,14 @@ use futures_core::Stream;
 use lapin::options::{
     ConfirmSelectOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
 };
-use lapin::tcp::{OwnedIdentity, OwnedTLSConfig};
+use lapin::tcp::AsyncTcpStream;
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPScheme, AMQPUri, AMQPUserInfo};
-use lapin::{Channel, Connect, Connection, ConnectionProperties};
+use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPUri, AMQPUserInfo};
+use lapin::{Channel, Connection, ConnectionProperties};
 
 use super::config::{AmqpConfig, QueueType, TapTarget};
 use super::error;
+use socket::{Socket, this_runtime};
 
 /// A connection, and a channel on which all declarations are made.
 pub(crate) struct Connected {
@@ -148,13 +150,18 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
 async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
     let failed = |error: lapin::Error| error::of_setup("connect to", &error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
-    let tls = tls(config)?;
-    is_there(config, host).await?;
-    let uri = uri(config, host)?;
-    // The runtime of this thread.
-    let runtime = lapin::runtime::default_runtime().map_err(failed)?;
-    let connecting = uri.connect_with_config(properties, tls, runtime);
+    let (socket, attempt) = Socket::connect(config, host).await?;
+    let uri = uri(config)?;
+    // lapin takes it once: without its recovery it does not connect again.
+    let socket = Mutex::new(Some(socket));
+    let hand_over = async move |_, _| {
+        let socket = socket.lock().ok().and_then(|mut socket| socket.take());
+        let socket = socket.ok_or(io::ErrorKind::NotConnected);
+        Ok(AsyncTcpStream::Plain(socket.map_err(io::Error::from)?))
+    };
+    let connecting = Connection::connector(uri, this_runtime(), hand_over, properties);
     let connection = connecting.await.map_err(failed)?;
+    attempt.succeeded();
     let channel = connection.create_channel().await.map_err(failed)?;
     declare(&channel, config).await?;
     Ok(Connected {
@@ -163,62 +170,24 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     })
 }
 
-/// Checks that the host accepts connections.
-///
-/// For each refused connection the client library (lapin 4.12) leaves a task in the runtime. Each
-/// attempt of an outage would add 15 kB to a reader, whose runtime lives on.
-async fn is_there(config: &AmqpConfig, host: &Host) -> Result<(), Failure> {
-    let name = host.name.trim_start_matches('[').trim_end_matches(']');
-    match tokio::net::TcpStream::connect((name, config.port(host))).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(Failure::retry("connect to", error.to_string())),
-    }
-}
-
-fn uri(config: &AmqpConfig, host: &Host) -> Result<AMQPUri, Failure> {
+/// What lapin needs to know of the URI: not the host, since it gets a connected socket.
+fn uri(config: &AmqpConfig) -> Result<AMQPUri, Failure> {
     let heartbeat = config.heartbeat.as_secs().max(1);
     Ok(AMQPUri {
-        scheme: if config.tls {
-            AMQPScheme::AMQPS
-        } else {
-            AMQPScheme::AMQP
-        },
         authority: AMQPAuthority {
             userinfo: AMQPUserInfo {
                 username: config.user.to_string(),
                 password: config.password.read()?,
             },
-            host: host.name.to_string(),
-            port: config.port(host),
+            ..AMQPAuthority::default()
         },
         vhost: config.vhost.to_string(),
         query: AMQPQueryString {
             heartbeat: Some(u16::try_from(heartbeat).unwrap_or(u16::MAX)),
             ..AMQPQueryString::default()
         },
+        ..AMQPUri::default()
     })
-}
-
-/// Reads the certificates. Each connection does so again, so that renewed ones count.
-fn tls(config: &AmqpConfig) -> Result<OwnedTLSConfig, Failure> {
-    let read = |path: &Path| {
-        std::fs::read(path)
-            .map_err(|error| Failure::last("connect to", format!("{}: {error}", path.display())))
-    };
-    let mut tls = OwnedTLSConfig::default();
-    if let Some(path) = &config.ca_file {
-        let pem = String::from_utf8(read(path)?);
-        let pem =
-            pem.map_err(|_| Failure::last("connect to", format!("{}: not PEM", path.display())))?;
-        tls.cert_chain = Some(pem);
-    }
-    if let (Some(cert), Some(key)) = (&config.cert_file, &config.key_file) {
-        tls.identity = Some(OwnedIdentity::PKCS8 {
-            pem: read(cert)?,
-            key: read(key)?,
-        });
-    }
-    Ok(tls)
 }
 
 impl Connected {

@@ -66,7 +66,7 @@ fn class(error: &lapin::Error) -> RetryClass {
     match error.kind() {
         ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) => RetryClass::Final,
         ErrorKind::ProtocolError(error) => class_of_refusal(error),
-        // A certificate is not trusted, or a file has none.
+        // A certificate is not trusted, or the peer does not speak TLS.
         ErrorKind::IOError(error)
             if matches!(
                 error.kind(),

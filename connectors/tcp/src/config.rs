@@ -1,5 +1,7 @@
 //! The settings of both ends: address, limits, heartbeat, token and TLS.
 
+#[cfg(not(feature = "tls"))]
+use std::convert::Infallible as TlsFiles;
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
@@ -7,6 +9,8 @@ use std::time::Duration;
 
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 use baler_common::transport::{Failure, WindowLimits};
+#[cfg(feature = "tls")]
+use baler_tls::TlsFiles;
 
 use crate::headers::{ConnectionLimits, Hello, Role, VERSIONS};
 use crate::security::Token;
@@ -43,19 +47,8 @@ pub struct TcpConfig {
     pub token_file: Option<PathBuf>,
     /// The token itself, used if there is no `token_file`.
     token: Option<TokenText>,
+    /// Set if the scheme is that with TLS. It is never set in a build without TLS.
     pub(crate) tls: Option<TlsFiles>,
-}
-
-/// The PEM files of a connection with TLS. A writer needs the authority; a reader needs certificate
-/// and key. A reader with an authority demands a certificate of each sender.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TlsFiles {
-    /// The authorities that must have signed the certificates of peers.
-    pub(crate) authority: Option<PathBuf>,
-    /// This side's certificate, and the certificates between it and an authority.
-    pub(crate) certificate: Option<PathBuf>,
-    /// The private key of that certificate.
-    pub(crate) key: Option<PathBuf>,
 }
 
 /// A token that `Debug` does not show.
@@ -109,32 +102,16 @@ impl TcpConfig {
         let max_connections = uri.take_number("max_connections")?;
         set(&mut config.max_connections, max_connections);
         config.token_file = uri.take_path("token_file");
-        let files = TlsFiles {
-            authority: uri.take_path("cacertfile"),
-            certificate: uri.take_path("certfile"),
-            key: uri.take_path("keyfile"),
-        };
-        config.take_tls(uri.scheme() == SCHEME_TLS, files)?;
-        uri.finish()?;
-        Ok(config)
-    }
-
-    fn take_tls(&mut self, has_tls: bool, files: TlsFiles) -> Result<(), UriError> {
-        if has_tls && cfg!(not(feature = "tls")) {
+        #[cfg(feature = "tls")]
+        {
+            config.tls = TlsFiles::take(&mut uri, SCHEME_TLS)?;
+        }
+        if cfg!(not(feature = "tls")) && uri.scheme() == SCHEME_TLS {
             let why = "tcp+tls: needs the feature tls of baler-connector-tcp";
             return Err(UriError::refused(why));
         }
-        if !has_tls && files != TlsFiles::default() {
-            return Err(UriError::missing(
-                "cacertfile, certfile and keyfile are for tcp+tls: the scheme's +tls",
-            ));
-        }
-        if files.certificate.is_some() != files.key.is_some() {
-            let what = "certfile and keyfile belong together: one of them";
-            return Err(UriError::missing(what));
-        }
-        self.tls = has_tls.then_some(files);
-        Ok(())
+        uri.finish()?;
+        Ok(config)
     }
 
     /// Sets the token itself, which is used if there is no `token_file`.

@@ -1,5 +1,7 @@
 //! Hosts that refuse, and several of them.
 
+use std::fs;
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::{Host, Uri};
@@ -15,30 +17,68 @@ fn host(name: &str) -> Host {
     }
 }
 
+/// What the host does with a connection.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum HostDoes {
+    Close,
+    Nothing,
+    Refuse,
+}
+
 #[test]
-fn refused_connections_leave_no_task_behind() {
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = free.local_addr().unwrap().port();
-    drop(free);
-    let uri = format!("amqp://127.0.0.1:{port}?queue=q");
-    let config = Uri::parse(&uri).unwrap();
-    let config = AmqpConfig::from_uri(config).unwrap();
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    runtime.block_on(async {
-        for _ in 0..20 {
-            let by = Instant::now() + Duration::from_secs(10);
-            let refused = connect(&config, "test", by).await;
-            assert_eq!(refused.err().unwrap().class, RetryClass::Retry);
+fn attempts_that_fail_connect_once_and_leave_nothing_behind() {
+    const ATTEMPTS: usize = 5;
+    for does in [HostDoes::Close, HostDoes::Nothing, HostDoes::Refuse] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        listener.set_nonblocking(true).unwrap();
+        let listener = (does != HostDoes::Refuse).then_some(listener);
+        let uri = format!("amqp://127.0.0.1:{port}?queue=q&connect_timeout=200ms");
+        let config = AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let accept = || listener.as_ref().and_then(|it| it.accept().ok());
+        let mut accepted = 0;
+        runtime.block_on(async {
+            for _ in 0..ATTEMPTS {
+                let by = Instant::now() + Duration::from_secs(10);
+                let closing = async {
+                    loop {
+                        accepted += usize::from(accept().is_some());
+                        tokio::task::yield_now().await;
+                    }
+                };
+                let failed = tokio::select! {
+                    connected = connect(&config, "test", by) => connected.err().unwrap(),
+                    () = closing, if does == HostDoes::Close => unreachable!(),
+                };
+                assert_eq!(failed.class, RetryClass::Retry, "{does:?}: {failed:?}");
+            }
+            let deadline = Instant::now() + Duration::from_secs(10);
+            while runtime.metrics().num_alive_tasks() > 0 || has_threads() {
+                assert!(
+                    Instant::now() < deadline,
+                    "{does:?} leaves tasks or threads"
+                );
+                tokio::task::yield_now().await;
+            }
+        });
+        while accept().is_some() {
+            accepted += 1;
         }
-        // What is about to end may.
-        for _ in 0..100 {
-            tokio::task::yield_now().await;
-        }
-    });
-    assert_eq!(runtime.metrics().num_alive_tasks(), 0);
+        let expected = if listener.is_some() { ATTEMPTS } else { 0 };
+        assert_eq!(accepted, expected, "{does:?}");
+    }
+}
+
+/// Whether this process has a thread of the client library.
+fn has_threads() -> bool {
+    fs::read_dir("/proc/self/task").unwrap().any(|task| {
+        let name = fs::read_to_string(task.unwrap().path().join("comm"));
+        name.is_ok_and(|name| name.starts_with("lapin"))
+    })
 }
 
 #[test]

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
+use baler_tls::TlsFiles;
 use lapin::ExchangeKind;
 use lapin::types::AMQPValue;
 
@@ -23,7 +24,6 @@ pub(crate) use queue::{Names, QueueArguments};
 /// The settings of both ends.
 #[derive(Clone, PartialEq)]
 pub struct AmqpConfig {
-    pub(crate) tls: bool,
     /// One or more nodes of the same cluster.
     pub(crate) hosts: Box<[Host]>,
     pub(crate) user: Box<str>,
@@ -53,9 +53,8 @@ pub struct AmqpConfig {
     pub(crate) registry_file: Option<PathBuf>,
     /// An `.irl` file, or a folder of them, with further record types of such messages.
     pub(crate) schema: Option<PathBuf>,
-    pub(crate) ca_file: Option<PathBuf>,
-    pub(crate) cert_file: Option<PathBuf>,
-    pub(crate) key_file: Option<PathBuf>,
+    /// Set if the scheme is that with TLS.
+    pub(crate) tls: Option<TlsFiles>,
     /// Set if readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
     pub(crate) tap_target: Option<TapTarget>,
 }
@@ -131,7 +130,6 @@ impl AmqpConfig {
         let small = |value| NonZeroU16::MIN.saturating_add(value);
         let (secs, millis) = (Duration::from_secs, Duration::from_millis);
         let config = Self {
-            tls: uri.scheme() == SCHEME_TLS,
             hosts,
             user: uri.user().unwrap_or("guest").into(),
             password,
@@ -156,9 +154,7 @@ impl AmqpConfig {
             is_kieker_plain: or(uri.take_choice("format", &formats), false)?,
             registry_file: uri.take_path("registry_file"),
             schema: uri.take_path("schema"),
-            ca_file: uri.take_path("cacertfile"),
-            cert_file: uri.take_path("certfile"),
-            key_file: uri.take_path("keyfile"),
+            tls: TlsFiles::take(&mut uri, SCHEME_TLS)?,
             tap_target: None,
         };
         uri.finish()?;
@@ -171,15 +167,6 @@ impl AmqpConfig {
 
     /// Settings that exclude each other.
     fn check(&self) -> Result<(), UriError> {
-        if self.cert_file.is_some() != self.key_file.is_some() {
-            let what = "certfile and keyfile belong together: one of them";
-            return Err(UriError::missing(what));
-        }
-        if !self.tls && (self.ca_file.is_some() || self.cert_file.is_some()) {
-            return Err(UriError::missing(
-                "cacertfile, certfile and keyfile are for amqps: the scheme's s",
-            ));
-        }
         if self.queue_type == QueueType::Stream
             && let Some(setting) = self.names.dead_letters()
         {
@@ -222,7 +209,8 @@ impl AmqpConfig {
 
     /// The port of a host. The default is 5672, or 5671 with TLS.
     pub(crate) fn port(&self, host: &Host) -> u16 {
-        host.port.unwrap_or(if self.tls { 5671 } else { 5672 })
+        let default = if self.tls.is_some() { 5671 } else { 5672 };
+        host.port.unwrap_or(default)
     }
 }
 
@@ -234,7 +222,11 @@ fn or<T>(taken: Result<Option<T>, UriError>, default: T) -> Result<T, UriError> 
 /// Writes the endpoint, as a URI without credentials and settings.
 impl fmt::Display for AmqpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scheme = if self.tls { SCHEME_TLS } else { SCHEME };
+        let scheme = if self.tls.is_some() {
+            SCHEME_TLS
+        } else {
+            SCHEME
+        };
         write!(f, "{scheme}://")?;
         for (at, host) in self.hosts.iter().enumerate() {
             let comma = if at == 0 { "" } else { "," };

@@ -15,7 +15,7 @@ use crate::support::{reader, writer};
 use crate::traffic::Traffic;
 
 /// Certificates that live as long as this value: two authorities, a server's of the first one for
-/// the loopback, a client's of the first one.
+/// the address 127.0.0.1, a client's of the first one.
 struct Certificates(TempDir);
 
 impl Certificates {
@@ -29,7 +29,7 @@ impl Certificates {
             ));
         }
         for (name, extension) in [
-            ("server", "subjectAltName=IP:127.0.0.1,DNS:localhost"),
+            ("server", "subjectAltName=IP:127.0.0.1"),
             ("client", "extendedKeyUsage=clientAuth"),
         ] {
             certificates.openssl(&format!(
@@ -62,8 +62,12 @@ fn path(folder: &Path, name: &str) -> String {
     folder.join(name).display().to_string()
 }
 
-/// A node that takes TLS connections, and where.
-fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMqNode, String) {
+/// A node that takes connections with this version of TLS, and where.
+fn node(
+    certificates: &Certificates,
+    version: &str,
+    demands_client: bool,
+) -> (RabbitMqNode, String) {
     let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     let port = bound.local_addr().unwrap().port();
     drop(bound);
@@ -77,6 +81,7 @@ fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMqNode, Str
          ssl_options.cacertfile = {}\n\
          ssl_options.certfile = {}\n\
          ssl_options.keyfile = {}\n\
+         ssl_options.versions.1 = {version}\n\
          ssl_options.verify = {verify}\n\
          ssl_options.fail_if_no_peer_cert = {demands_client}\n",
         certificates.path("ca.pem"),
@@ -95,11 +100,18 @@ fn node(certificates: &Certificates, demands_client: bool) -> (RabbitMqNode, Str
     )
 }
 
-/// A writer and a reader learn that they cannot connect. The broker's alert over a certificate that
-/// is missing follows the handshake, and the end of the connection can overtake it: then they try
-/// again first.
-fn assert_final(uri: &str) {
-    let is_final = |error: TransportError| (error.class == RetryClass::Final).then_some(());
+/// A writer and a reader learn for this reason that they cannot connect. The broker's alert over a
+/// certificate that is missing follows the handshake, and the end of the connection can overtake it:
+/// then they try again first.
+fn assert_final(uri: &str, reason: &str) {
+    let is_final = |error: TransportError| {
+        let is_final = error.class == RetryClass::Final;
+        assert!(
+            !is_final || error.message.contains(reason),
+            "{error}, not {reason}"
+        );
+        is_final.then_some(())
+    };
     let mut writer = writer(uri);
     within_patience("the writer fails for good", || {
         is_final(writer.reopen(Instant::now() + PATIENCE).unwrap_err())
@@ -114,12 +126,14 @@ fn assert_final(uri: &str) {
 #[test]
 fn broker_is_trusted_by_its_authority_alone() {
     let certificates = Certificates::new();
-    let (node, uri) = node(&certificates, false);
+    let (node, uri) = node(&certificates, "tlsv1.2", false);
     let trusting = |authority: &str| format!("{uri}&cacertfile={}", certificates.path(authority));
-    assert_final(&trusting("other.pem"));
+    assert_final(&trusting("other.pem"), "UnknownIssuer");
     // The machine's own authorities do not know it either.
-    assert_final(&uri);
-    assert_final(&trusting("missing.pem"));
+    assert_final(&uri, "UnknownIssuer");
+    assert_final(&trusting("missing.pem"), "missing.pem");
+    let elsewhere = trusting("ca.pem").replace("127.0.0.1", "localhost");
+    assert_final(&elsewhere, "not valid for name \"localhost\"");
 
     let mut traffic = Traffic::new(&trusting("ca.pem"));
     traffic.confirm(200);
@@ -133,16 +147,22 @@ fn broker_is_trusted_by_its_authority_alone() {
 #[test]
 fn broker_that_demands_a_certificate_gets_it() {
     let certificates = Certificates::new();
-    let (_node, uri) = node(&certificates, true);
+    let (_node, uri) = node(&certificates, "tlsv1.3", true);
     let uri = format!("{uri}&cacertfile={}", certificates.path("ca.pem"));
-    assert_final(&uri);
+    assert_final(&uri, "CertificateRequired");
     let file = |name| certificates.path(name);
-    let with = format!(
-        "{uri}&certfile={}&keyfile={}",
-        file("client.pem"),
-        file("client.key")
-    );
-    let mut traffic = Traffic::new(&with);
-    traffic.confirm(200);
-    traffic.end();
+    let with = |key| {
+        format!(
+            "{uri}&certfile={}&keyfile={}",
+            file("client.pem"),
+            file(key)
+        )
+    };
+    // The same key in the form that OpenSSL wrote before version 3.
+    certificates.openssl("rsa -traditional -in client.key -out traditional.key");
+    for key in ["client.key", "traditional.key"] {
+        let mut traffic = Traffic::new(&with(key));
+        traffic.confirm(200);
+        traffic.end();
+    }
 }

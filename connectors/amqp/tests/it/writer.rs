@@ -224,7 +224,8 @@ fn threads_end_with_their_connections() {
         let tasks = std::fs::read_dir("/proc/self/task").unwrap();
         let names =
             tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
-        let left = names.filter(|name| name.starts_with("lapin") || name.starts_with("baler-amqp"));
+        let ours = ["async-compat", "baler-amqp", "lapin"];
+        let left = names.filter(|name| ours.iter().any(|ours| name.starts_with(ours)));
         (left.count() == 0).then_some(())
     });
 }

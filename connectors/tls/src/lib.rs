@@ -1,0 +1,148 @@
+#![doc = include_str!("../README.md")]
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use baler_common::transport::Failure;
+use baler_common::transport::uri::{Uri, UriError};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
+use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
+use tokio_rustls::TlsConnector;
+
+/// The files that the settings of a connection with TLS name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsFiles {
+    authorities: Option<PathBuf>,
+    own: Option<OwnFiles>,
+}
+
+/// The files of this side's certificate, with the certificates between it and an authority, and of
+/// its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct OwnFiles {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl TlsFiles {
+    /// Takes the files from the settings. Returns `None` if the URI does not have the scheme with
+    /// TLS, which is `scheme`.
+    ///
+    /// # Errors
+    ///
+    /// A certificate has no key or a key no certificate. Or there are files and no TLS.
+    pub fn take(uri: &mut Uri, scheme: &str) -> Result<Option<Self>, UriError> {
+        let authorities = uri.take_path("cacertfile");
+        let own = match (uri.take_path("certfile"), uri.take_path("keyfile")) {
+            (Some(certificate), Some(key)) => Some(OwnFiles { certificate, key }),
+            (None, None) => None,
+            _ => {
+                let what = "certfile and keyfile belong together: one of them";
+                return Err(UriError::missing(what));
+            }
+        };
+        if uri.scheme() == scheme {
+            return Ok(Some(Self { authorities, own }));
+        }
+        if authorities.is_some() || own.is_some() {
+            return Err(UriError::missing(format!(
+                "cacertfile, certfile and keyfile are for TLS: the scheme {scheme}"
+            )));
+        }
+        Ok(None)
+    }
+
+    /// Reads the authorities that must have signed the certificates of peers, if a file is named.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or has no certificate of an authority.
+    pub fn authorities(&self) -> Result<Option<RootCertStore>, Failure> {
+        let Some(path) = &self.authorities else {
+            return Ok(None);
+        };
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates("cacertfile", path)?);
+        if roots.is_empty() {
+            return Err(bad_file("cacertfile", path, "no certificate is readable"));
+        }
+        Ok(Some(roots))
+    }
+
+    /// Reads this side's certificate and key, if files are named.
+    ///
+    /// # Errors
+    ///
+    /// A file cannot be read or is no PEM, or the key is not that of the certificate.
+    pub fn own_certificate(&self) -> Result<Option<Arc<SingleCertAndKey>>, Failure> {
+        let Some(OwnFiles { certificate, key }) = &self.own else {
+            return Ok(None);
+        };
+        let chain = certificates("certfile", certificate)?;
+        let private =
+            PrivateKeyDer::from_pem_file(key).map_err(|error| bad_file("keyfile", key, error))?;
+        let certified = CertifiedKey::from_der(chain, private, &provider()).map_err(|error| {
+            let (certificate, key) = (certificate.display(), key.display());
+            failure(format!(
+                "certfile {certificate} with keyfile {key}: {error}"
+            ))
+        })?;
+        Ok(Some(Arc::new(certified.into())))
+    }
+
+    /// Returns a connector that begins TLS with a host, and the name that the host's certificate must
+    /// have. The certificate must be signed by one of the `authorities`.
+    ///
+    /// # Errors
+    ///
+    /// This side's certificate or key cannot be used, or the host's name is none of DNS.
+    pub fn connector(
+        &self,
+        versions: &[&'static SupportedProtocolVersion],
+        authorities: RootCertStore,
+        host: &str,
+    ) -> Result<(TlsConnector, ServerName<'static>), Failure> {
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(versions)
+            .map_err(failure)?
+            .with_root_certificates(authorities);
+        let config = match self.own_certificate()? {
+            None => builder.with_no_client_auth(),
+            Some(own) => builder.with_client_cert_resolver(own),
+        };
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|error| failure(format!("{host}: {error}")))?;
+        Ok((TlsConnector::from(Arc::new(config)), name))
+    }
+}
+
+/// Returns the cryptography. It is chosen here, so that none that an application installed for its
+/// process is used, and none is installed.
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(ring::default_provider())
+}
+
+/// Returns the failure that TLS cannot be set up with these settings.
+pub fn failure(message: impl fmt::Display) -> Failure {
+    Failure::last("set up TLS for", message.to_string())
+}
+
+fn certificates(setting: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let certificates: Vec<_> = read.map_err(|error| bad_file(setting, path, error))?;
+    if certificates.is_empty() {
+        return Err(bad_file(setting, path, pem::Error::NoItemsFound));
+    }
+    Ok(certificates)
+}
+
+fn bad_file(setting: &str, path: &Path, error: impl fmt::Display) -> Failure {
+    failure(format!("{setting} {}: {error}", path.display()))
+}
