@@ -122,7 +122,7 @@ need_debootstrap() {
     command -v debootstrap >/dev/null || install_packages debootstrap
 }
 
-# need_valgrind: the tests count a probe's instructions by it.
+# need_valgrind: it counts instructions.
 need_valgrind() {
     command -v valgrind >/dev/null || install_packages valgrind libc6-dbg
 }
