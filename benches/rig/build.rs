@@ -1,32 +1,12 @@
-//! Finds valgrind and the built commit. Without valgrind the test of instruction limits is ignored.
-//! Results contain the commit.
+//! Finds the built commit: results contain it.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-fn main() {
-    println!("cargo::rerun-if-changed=build.rs");
-    valgrind();
-    commit();
-}
-
-fn valgrind() {
-    println!("cargo::rustc-check-cfg=cfg(valgrind)");
-    println!("cargo::rerun-if-env-changed=PATH");
-    let version = Command::new("valgrind")
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    if version.is_ok_and(|status| status.success()) {
-        println!("cargo::rustc-cfg=valgrind");
-    }
-}
+use std::process::Command;
 
 /// Passes the commit to the compiler as `BALER_COMMIT`, with `-dirty` after it if files differ from
 /// it. A build without git may set the variable; otherwise the commit is unknown.
-fn commit() {
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-env-changed=BALER_COMMIT");
     if std::env::var_os("BALER_COMMIT").is_some() {
         return;

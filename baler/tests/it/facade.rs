@@ -1,9 +1,6 @@
 //! Calls through this crate run the code of `monitoring`, with the same types and functions.
 
 use std::any::TypeId;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
 use std::ptr;
 use std::time::Duration;
 
@@ -78,39 +75,4 @@ fn a_medium_that_is_away_holds_up_no_start() {
     assert!(report.adds_up(), "{report}");
     // The record, and the one that describes the application.
     assert_eq!((report.emitted(), report.delivered()), (2, 0));
-}
-
-/// Instructions of the calling thread, measured by callgrind: the least of three runs.
-fn instructions(calls_by: &str) -> u64 {
-    let program =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/examples/facade_cost");
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("counted");
-    let run = || {
-        let run = Command::new("valgrind")
-            .args(["-q", "--tool=callgrind", "--separate-threads=yes"])
-            .arg("--toggle-collect=*counted_calls*")
-            .arg(format!("--callgrind-out-file={}", out.display()))
-            .arg(&program)
-            .arg(calls_by)
-            .output()
-            .unwrap();
-        assert!(run.status.success(), "{run:?}");
-        let text = fs::read_to_string(folder.path().join("counted-01")).unwrap();
-        let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
-        total.unwrap().parse::<u64>().unwrap()
-    };
-    [run(), run(), run()].into_iter().min().unwrap()
-}
-
-#[test]
-#[ignore = "needs valgrind, and before it: cargo build --release -p baler --example facade_cost"]
-fn calls_by_the_facade_take_the_instructions_of_monitoring() {
-    let (facade, monitoring) = (instructions("facade"), instructions("monitoring"));
-    assert!(monitoring > 100_000, "{monitoring}");
-    // One instruction more in each of 6,000 calls would be 6,000.
-    assert!(
-        facade.abs_diff(monitoring) < 1_000,
-        "{facade}, {monitoring}"
-    );
 }

@@ -10,6 +10,7 @@
 //! - [`statistics`]: means, quantiles, intervals.
 //! - [`process`]: child processes, and the lines of JSON in which they talk.
 //! - [`machine`]: the provenance of a result.
+//! - [`instructions`]: instructions of a thread, counted by callgrind.
 //! - [`overhead`]: the cost of a probe for the application.
 //! - [`sweep`]: the cost of each chunk size.
 //! - [`report`], [`chart`]: tables, charts and pages.
@@ -23,6 +24,7 @@
 pub mod chart;
 pub mod clock;
 pub mod harness;
+pub mod instructions;
 pub mod machine;
 pub mod overhead;
 pub mod process;

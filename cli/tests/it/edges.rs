@@ -107,6 +107,7 @@ const DEV_OF: &[(&str, &str)] = &[
     ("baler-derive", "baler-common"),
     ("baler-monitoring", "baler-analysis"),
     ("baler-monitoring-macros", "baler-monitoring"),
+    ("baler-rig", "baler"),
 ];
 
 /// A client library is named by its connector alone, whatever the kind of dependency.

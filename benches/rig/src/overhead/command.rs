@@ -1,11 +1,11 @@
 //! A measurement from its arguments to its output.
 
 use super::args::OverheadArgs;
-use super::count;
 use super::row::{Row, chart, table};
 use super::run::{Origin, run};
 use super::variant::Variant;
 use crate::harness::{Failure, Outcome, Progress, Results};
+use crate::instructions;
 use crate::machine::Provenance;
 use crate::report::{self, Column};
 
@@ -29,7 +29,7 @@ pub fn command(
     let provenance = Provenance::this();
     let rows = run(args, origin, progress)?;
     let mut text = table(&rows);
-    if args.instructions && !count::is_possible() {
+    if args.instructions && !instructions::is_possible() {
         text.push_str("instructions were not counted: install valgrind\n");
     }
     let results = Results {

@@ -12,6 +12,7 @@ use super::case::Case;
 use super::variant::Variant;
 use crate::clock::{nanos, process_cpu_time, thread_cpu_time};
 use crate::harness::Failure;
+use crate::instructions::{UNCOUNTED_ROUNDS, count_last_round};
 use crate::statistics::to_f64;
 
 /// The result of one repetition.
@@ -64,29 +65,15 @@ pub(super) fn measure(case: &Case, variant: &Variant) -> Result<Measured, Failur
 pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
     let running = (variant.set_up)(case)?;
     let outer = running.outer();
-    // The set-up in a thread's first calls is not counted, and neither is memory that is touched
-    // for the first time. Its amount depends on when the collector runs, so one round is not
-    // enough.
-    for _ in 0..UNCOUNTED_ROUNDS {
+    let mut calls = || {
         call_often(case.calls, case, outer);
-        running.settle();
-    }
-    counted_calls(case, outer);
+        Ok(())
+    };
+    count_last_round(&mut calls, &|| running.settle())?;
     let calls = case.calls.saturating_mul(UNCOUNTED_ROUNDS + 1);
     running
         .finish(calls.saturating_mul(u64::from(case.depth)))
         .map(drop)
-}
-
-/// The number of rounds of as many calls before the counted ones.
-const UNCOUNTED_ROUNDS: u64 = 8;
-
-/// The name of the function whose instructions are counted.
-pub(super) const COUNTED: &str = "counted_calls";
-
-#[inline(never)]
-fn counted_calls(case: &Case, outer: Outer) {
-    call_often(case.calls, case, outer);
 }
 
 /// The result of a calling thread.

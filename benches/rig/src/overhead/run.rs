@@ -7,12 +7,17 @@ use serde::{Deserialize, Serialize};
 
 use super::args::OverheadArgs;
 use super::case::Case;
-use super::count;
 use super::measure::{Measured, call_only, measure};
 use super::row::{Row, compare};
 use super::variant::{Variant, find};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
-use crate::process::{Child, parse_line, send_to_parent};
+use crate::instructions;
+use crate::process::{Child, parse_line, send_to_parent, to_line};
+use crate::statistics::to_f64;
+
+/// The counted calls from outside. Their records fit into the queue, so no call waits: valgrind runs
+/// one thread at a time.
+const COUNTED_CALLS: u64 = 5_000;
 
 /// The time limit of a repetition; a variant that hangs must not hang the run.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -35,20 +40,17 @@ pub(super) enum Order {
     Call(Case),
 }
 
-/// Carries out an order of [`command`](super::command()) in this process, and prints the answer.
+/// Carries out an order of [`command`](super::command()) or [`instructions_per_call`] in this
+/// process, and prints the answer.
 ///
 /// # Errors
 ///
 /// The text is not an order, or the order cannot be carried out.
 pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
-    let measured = match parse_line(order)? {
-        Order::Measure(case) => measure(&case, find(variants, &case.variant)?)?,
-        Order::Call(case) => {
-            call_only(&case, find(variants, &case.variant)?)?;
-            Measured::default()
-        }
-    };
-    send_to_parent(&measured)
+    match parse_line(order)? {
+        Order::Measure(case) => send_to_parent(&measure(&case, find(variants, &case.variant)?)?),
+        Order::Call(case) => call_only(&case, find(variants, &case.variant)?),
+    }
 }
 
 /// Measures everything.
@@ -82,7 +84,7 @@ pub(super) fn run(
         rows.push(Row::new(case, variant, &runs.samples, failure));
     }
     compare(&mut rows);
-    if args.instructions && count::is_possible() {
+    if args.instructions && instructions::is_possible() {
         count_instructions(&cases, origin, &mut rows);
     }
     Ok(rows)
@@ -94,9 +96,29 @@ fn count_instructions(cases: &[Case], origin: &Origin<'_>, rows: &mut [Row]) {
         if case.threads != 1 || row.failure.is_some() {
             continue;
         }
-        match count::instructions_per_call(case, origin) {
+        match instructions_per_call(case, origin) {
             Ok(count) => row.instructions_per_call = Some(count),
             Err(failure) => row.failure = Some(failure.to_string()),
         }
     }
+}
+
+/// Returns how many instructions the calling thread executes for an instrumented call of this
+/// variant.
+///
+/// Instructions of other threads and of the operating system do not count.
+///
+/// # Errors
+///
+/// The program cannot be run under callgrind, or failed.
+pub fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<f64, Failure> {
+    let case = Case {
+        calls: COUNTED_CALLS,
+        threads: 1,
+        ..case.clone()
+    };
+    let calls = COUNTED_CALLS.saturating_mul(u64::from(case.depth)).max(1);
+    let order = to_line(&Order::Call(case))?;
+    let count = instructions::count(&[origin.words, &[&order]].concat())?;
+    Ok(to_f64(count) / to_f64(calls))
 }

@@ -1,0 +1,293 @@
+//! The counted calls. Each case runs in a process of its own.
+
+use std::fs::File;
+use std::hint::black_box;
+use std::io::{BufWriter, Write as _};
+use std::time::Duration;
+
+use baler::analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
+use baler::container::{
+    ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
+};
+use baler::record::{BatchBuilder, RecordBatch};
+use baler::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler::{Controller, Record};
+use baler_rig::Failure;
+use baler_rig::instructions::{UNCOUNTED_ROUNDS, count_last_round};
+use baler_rig::workload::{Call, Executions, PlainCall, Workload};
+use serde::Serialize;
+
+/// The variants of `overhead` whose instructions are counted. If `none` grows, the application
+/// around the probe grows, and all other variants with it.
+pub(super) const PROBES: &[&str] = &[
+    "none",
+    "clock",
+    "deactivated",
+    "deactivated-pattern",
+    "operation",
+    "duration",
+    "aggregated",
+    "aggregated-histogram",
+];
+
+/// The other cases.
+pub(super) const CASES: &[Case] = &[
+    Case {
+        name: "emit",
+        unit: "a record",
+        times: EMITTED,
+        run: emit,
+    },
+    Case {
+        name: "encode",
+        unit: "a record",
+        times: ENCODED,
+        run: encode,
+    },
+    Case {
+        name: "decode",
+        unit: "a record",
+        times: ENCODED,
+        run: decode,
+    },
+    Case {
+        name: "json-line",
+        unit: "a line",
+        times: LINES,
+        run: parse_lines,
+    },
+];
+
+/// A probe and two ways of `emit`, through the crate `baler`.
+pub(super) const BY_FACADE: Case = Case {
+    name: "by-facade",
+    unit: "a call",
+    times: 3 * EMITTED,
+    run: || with_controller(facade::calls),
+};
+
+/// The same calls through `baler-monitoring`.
+pub(super) const BY_MONITORING: Case = Case {
+    name: "by-monitoring",
+    run: || with_controller(|controller| monitoring::calls(controller)),
+    ..BY_FACADE
+};
+
+/// The emitted records of a round, for each of up to three calls. They fit into the queue, so no
+/// call waits: valgrind runs one thread at a time.
+const EMITTED: u64 = 2_000;
+
+/// The records of a round, in chunks of the usual size. The encoder chooses the layouts of columns
+/// in every sixteenth chunk, so this happens once in a round.
+const ENCODED: u64 = 16 * 1_024;
+const CHUNK_RECORDS: usize = 1_024;
+
+/// The lines of a round.
+const LINES: u64 = 1_024;
+
+/// The time limit for delivering queues.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What is counted.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    /// The unit of [`times`](Self::times) in the file with the figures.
+    pub(super) unit: &'static str,
+    /// How many of these a round makes.
+    pub(super) times: u64,
+    /// Makes the calls in the process that is counted.
+    pub(super) run: fn() -> Result<(), Failure>,
+}
+
+/// Returns the case with this name.
+pub(super) fn find(name: &str) -> Option<&'static Case> {
+    let cases = CASES.iter().chain([&BY_FACADE, &BY_MONITORING]);
+    cases.into_iter().find(|case| case.name == name)
+}
+
+#[derive(Record)]
+struct Order {
+    id: u64,
+    item: String,
+    price: f64,
+    is_paid: bool,
+}
+
+fn emit() -> Result<(), Failure> {
+    let mut order = Order {
+        id: 0,
+        item: "Darjeeling, first flush".into(),
+        price: 12.5,
+        is_paid: true,
+    };
+    with_controller(|_| {
+        for id in 0..EMITTED {
+            order.id = id;
+            baler::emit(&order);
+        }
+    })
+}
+
+/// The same calls by the names of one of two crates.
+macro_rules! calls {
+    ($name:ident, $krate:ident, $controller:ty) => {
+        mod $name {
+            use super::{EMITTED, Id, black_box};
+
+            #[$krate::probe]
+            fn probed(id: u64) -> u64 {
+                black_box(id)
+            }
+
+            pub(super) fn calls(controller: &$controller) {
+                for id in 0..EMITTED {
+                    probed(id);
+                    controller.emit(&Id { id });
+                    $krate::emit(&Id { id });
+                }
+            }
+        }
+    };
+}
+
+#[derive(Record)]
+struct Id {
+    id: u64,
+}
+
+calls!(facade, baler, baler::Controller);
+calls!(monitoring, baler_monitoring, baler_monitoring::Controller);
+
+/// Makes calls with an installed controller that discards what it gets.
+fn with_controller(mut calls: impl FnMut(&Controller)) -> Result<(), Failure> {
+    let controller = Controller::with("null:", |builder| builder.metadata_record(false));
+    let controller = controller.map_err(Failure::cannot("start a controller"))?;
+    controller.install();
+    let mut round = || {
+        calls(&controller);
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {
+        // The report below has what could not be delivered.
+        controller.flush(PATIENCE).ok();
+    })?;
+    let report = controller.shutdown(PATIENCE);
+    match report.adds_up() && report.dropped().total() == 0 {
+        true => Ok(()),
+        false => Err(Failure::new(report.to_string())),
+    }
+}
+
+fn encode() -> Result<(), Failure> {
+    let batches = batches()?;
+    let mut serializer = serializer()?;
+    let mut chunk = Vec::new();
+    let mut round = || {
+        for batch in &batches {
+            chunk.clear();
+            let written = serializer.serialize(batch, &header(), &mut chunk);
+            written.map_err(Failure::cannot("encode a chunk"))?;
+            black_box(&chunk);
+        }
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+fn decode() -> Result<(), Failure> {
+    let mut serializer = serializer()?;
+    let mut chunks = Vec::new();
+    for batch in batches()? {
+        let mut chunk = Vec::new();
+        let written = serializer.serialize(&batch, &header(), &mut chunk);
+        written.map_err(Failure::cannot("encode a chunk"))?;
+        chunks.push(chunk);
+    }
+    let mut decoder = ChunkDecoder::default();
+    let mut round = || {
+        for chunk in &chunks {
+            let decoded = decoder.decode(chunk);
+            black_box(decoded.map_err(Failure::cannot("decode a chunk"))?);
+        }
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+fn calls(number: u64) -> (Workload, Vec<Call>) {
+    let mut workload = Workload::new(1);
+    let calls = (0..number).zip(&mut workload).map(|(_, call)| call);
+    let calls = calls.collect();
+    (workload, calls)
+}
+
+fn batches() -> Result<Vec<RecordBatch>, Failure> {
+    let (workload, calls) = calls(ENCODED);
+    let mut executions = Executions::new(workload.names());
+    let mut builder = BatchBuilder::new();
+    let mut batches = Vec::new();
+    for calls in calls.chunks(CHUNK_RECORDS) {
+        for call in calls {
+            let pushed = builder.push(executions.of(call));
+            pushed.map_err(Failure::cannot("make the records"))?;
+        }
+        batches.push(builder.take());
+    }
+    Ok(batches)
+}
+
+fn serializer() -> Result<NativeSerializer, Failure> {
+    NativeSerializer::new(Compression::None).map_err(Failure::cannot("make an encoder"))
+}
+
+fn header() -> ChunkHeader {
+    ChunkHeader::new(ChunkIdentity {
+        producer: ProducerId::new(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef),
+        epoch: Epoch {
+            start_unix_ns: 1_700_000_000_000_000_000,
+            random: 0x0123_4567,
+        },
+        lane: 0,
+        sequence: 1_000,
+    })
+}
+
+/// As `send --from jsonl:FILE` reads.
+fn parse_lines() -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
+    let path = folder.path().join("calls");
+    let file = File::create(&path).map_err(Failure::cannot("make a file"))?;
+    let mut file = BufWriter::new(file);
+    let (workload, calls) = calls(LINES * (UNCOUNTED_ROUNDS + 1));
+    for call in &calls {
+        let line = Line {
+            kind: "call",
+            call: workload.names().plain(call),
+        };
+        let written = serde_json::to_writer(&mut file, &line);
+        written.map_err(Failure::cannot("write a line"))?;
+        writeln!(file).map_err(Failure::cannot("write a line"))?;
+    }
+    file.flush().map_err(Failure::cannot("write lines"))?;
+    let reader = JsonLinesReader::open(&path, JsonLinesSettings::default());
+    let mut reader = reader.map_err(Failure::cannot("open the lines"))?;
+    let mut round = || {
+        for _ in 0..LINES {
+            match reader.read().map_err(Failure::cannot("read a line"))? {
+                Next::Record(record) => black_box(record),
+                other => return Err(Failure::new(format!("{other:?} is no record"))),
+            };
+        }
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {})
+}
+
+#[derive(Serialize)]
+struct Line<'a> {
+    /// The field that names the type of a line.
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(flatten)]
+    call: PlainCall<'a>,
+}

@@ -1,0 +1,102 @@
+//! Counts instructions and compares them with the committed figures: `scripts/guard` runs it.
+//!
+//! ```text
+//! case -> this program under callgrind -> figure -> table with the committed figures -> failure?
+//! ```
+
+mod cases;
+mod figures;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use baler_rig::overhead::{self, Origin};
+use baler_rig::statistics::to_f64;
+use baler_rig::{Failure, Outcome, exit_code, instructions, process};
+use clap::Parser;
+
+use cases::{BY_FACADE, BY_MONITORING, CASES, Case, PROBES};
+use figures::Figure;
+
+/// The facade's calls may take this many instructions more or less than the same calls of
+/// `monitoring`. One instruction more in each call would be six times as many.
+const FACADE_TOLERANCE: u64 = 1_000;
+
+/// Counts instructions and compares them with committed figures.
+#[derive(Debug, Parser)]
+struct Args {
+    /// Rewrite the file with the new figures
+    #[arg(long)]
+    accept: bool,
+
+    /// The file with the committed figures
+    #[arg(long)]
+    figures: PathBuf,
+
+    /// The compiler and the valgrind that the figures depend on
+    #[arg(long)]
+    tools: String,
+}
+
+fn main() -> ExitCode {
+    exit_code("guard", run())
+}
+
+fn run() -> Result<Outcome, Failure> {
+    let variants = overhead::variants();
+    if let Some(order) = process::order() {
+        match cases::find(&order) {
+            Some(case) => (case.run)()?,
+            None => overhead::obey(&order, &variants)?,
+        }
+        return Ok(Outcome::silent());
+    }
+    let args = Args::parse();
+    let origin = Origin {
+        variants: &variants,
+        words: &[process::CHILD],
+    };
+    let mut counted = Vec::new();
+    for name in PROBES {
+        let case = overhead::Case {
+            variant: (*name).to_owned(),
+            threads: 1,
+            depth: 10,
+            calls: 0,
+        };
+        let count = overhead::instructions_per_call(&case, &origin)?;
+        counted.push(Figure::new(name, count, "a call"));
+    }
+    for case in CASES {
+        let count = to_f64(count(case)?) / to_f64(case.times);
+        counted.push(Figure::new(case.name, count, case.unit));
+    }
+    let (facade, monitoring) = (count(&BY_FACADE)?, count(&BY_MONITORING)?);
+    let facade_is_right = facade.abs_diff(monitoring) < FACADE_TOLERANCE;
+
+    let mut outcome = if args.accept {
+        let text = figures::file(&args.tools, &counted);
+        fs::write(&args.figures, &text).map_err(Failure::cannot("write the figures"))?;
+        Outcome {
+            text,
+            is_right: true,
+        }
+    } else {
+        let committed = fs::read_to_string(&args.figures);
+        let committed = committed.map_err(Failure::cannot("read the committed figures"))?;
+        figures::compare(&committed, &args.tools, &counted)?
+    };
+    outcome.text.push_str(&format!(
+        "\n{}: {} calls take {facade} instructions through the facade, and {monitoring} through \
+         monitoring; less than {FACADE_TOLERANCE} may lie between\n",
+        if facade_is_right { "ok" } else { "FAIL" },
+        BY_FACADE.times,
+    ));
+    outcome.is_right &= facade_is_right;
+    Ok(outcome)
+}
+
+fn count(case: &Case) -> Result<u64, Failure> {
+    instructions::count(&[process::CHILD, case.name])
+}

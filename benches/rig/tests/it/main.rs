@@ -1,5 +1,0 @@
-//! Instructions a probe executes: the same on any machine.
-
-#![cfg(test)]
-
-mod instructions;
