@@ -1,5 +1,4 @@
 #![doc = include_str!("../README.md")]
-
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
