@@ -1,29 +1,31 @@
 //! A filter of records by an expression. The language is CEL, Google's Common Expression Language,
 //! in which every evaluation ends.
+//!
+//! text -> [`lexer`] -> [`parse`] -> a tree, once; the tree and a record -> [`evaluate`] -> a value
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::record::{RecordFields, RecordRef, ValueRef};
+use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
-use cel::objects::{Key, Map};
-use cel::{Context, Env, ExecutionError, Program, Value};
 
+use self::evaluate::{EvaluationError, Scope};
+use self::parse::Expression;
+use self::value::Value;
 use crate::exit::Failure;
 use crate::output;
 
-/// The variable that holds all fields, for names that are no identifiers.
-const FIELDS: &str = "fields";
+mod evaluate;
+mod functions;
+mod lexer;
+mod parse;
+mod value;
 
 /// An expression over the fields of a record. Clones share what they count.
 #[derive(Clone)]
 pub(crate) struct Condition {
-    program: Arc<Program>,
-    env: Arc<Env>,
-    /// The variables that the expression names. Only these are looked up.
-    variables: Arc<[String]>,
+    expression: Arc<Expression>,
     counts: Arc<FilterCounts>,
 }
 
@@ -41,24 +43,11 @@ impl Condition {
     ///
     /// The expression is invalid. The error names the place and the reason.
     pub(crate) fn new(text: &str) -> Result<Self, Failure> {
-        let env = Arc::new(Env::stdlib());
-        let program = env.compile(text).map_err(|errors| {
-            let first = errors.errors.first().map_or_else(
-                || errors.to_string(),
-                |error| {
-                    let (line, column) = error.pos;
-                    format!("line {line}, column {column}: {}", error.msg)
-                },
-            );
-            Failure::configuration(format!("--where `{text}`: {first}"))
+        let expression = parse::parse(text).map_err(|error| {
+            Failure::configuration(format!("--where `{text}`: {}", error.in_text(text)))
         })?;
-        let references = program.references();
-        let variables = references.variables().into_iter().map(str::to_owned);
-        let variables = variables.collect();
         Ok(Self {
-            program: Arc::new(program),
-            env,
-            variables,
+            expression: Arc::new(expression),
             counts: Arc::default(),
         })
     }
@@ -106,65 +95,18 @@ impl Condition {
     /// The expression cannot be evaluated: values do not go together, or the result is not a
     /// boolean. A field that the record lacks is no error.
     fn holds(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Result<bool, String> {
-        let mut context = Context::with_env(Arc::clone(&self.env));
-        for name in self.variables.iter() {
-            if let Some(value) = variable(name, record, chunk) {
-                context.add_variable_from_value(name.as_str(), value);
-            }
-        }
-        match self.program.execute(&context) {
+        let mut scope = Scope {
+            record,
+            chunk,
+            locals: Vec::new(),
+        };
+        match self.expression.evaluate(&mut scope) {
             Ok(Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!("the result is {}, not a bool", other.type_of())),
-            Err(ExecutionError::UndeclaredReference(_) | ExecutionError::NoSuchKey(_)) => Ok(false),
-            Err(error) => Err(error.to_string()),
+            Ok(other) => Err(format!("the result is {}, not a bool", other.type_name())),
+            Err(EvaluationError::Missing) => Ok(false),
+            Err(EvaluationError::Failed(reason)) => Err(reason),
         }
     }
-}
-
-/// Returns the value of a variable, or `None` if the record lacks it.
-fn variable(name: &str, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Option<Value> {
-    Some(match name {
-        "type" => record.type_name().into(),
-        "timestamp" => record.timestamp().map_or(Value::Null, Value::Int),
-        "producer" => chunk?.producer.to_string().into(),
-        "epoch" => chunk?.epoch.to_string().into(),
-        "lane" => Value::Int(chunk?.lane.into()),
-        "sequence" => unsigned(chunk?.sequence),
-        FIELDS => map(record.fields()),
-        name => value(record.field(name)?),
-    })
-}
-
-/// Converts a field's value. Unsigned integers become signed ones if they fit, so that they compare
-/// with plain numbers. Enums become the names of their variants.
-fn value(field: ValueRef<'_>) -> Value {
-    match field {
-        ValueRef::Null => Value::Null,
-        ValueRef::Bool(value) => Value::Bool(value),
-        ValueRef::Signed(value) => Value::Int(value),
-        ValueRef::Unsigned(value) => unsigned(value),
-        ValueRef::F32(value) => Value::Float(value.into()),
-        ValueRef::F64(value) => Value::Float(value),
-        ValueRef::Char(value) => value.to_string().into(),
-        ValueRef::String(value) => value.into(),
-        ValueRef::Bytes(value) => value.to_vec().into(),
-        ValueRef::Enum(variant) => variant.name().map_or(Value::Null, Value::from),
-        ValueRef::List(items) => Value::List(Arc::new(items.iter().map(value).collect())),
-        ValueRef::Record(fields) => map(fields),
-    }
-}
-
-fn unsigned(value: u64) -> Value {
-    i64::try_from(value).map_or(Value::UInt(value), Value::Int)
-}
-
-fn map(fields: RecordFields<'_>) -> Value {
-    let entries = fields
-        .values()
-        .map(|(name, field)| (Key::String(Arc::new(name.to_owned())), value(field)));
-    Value::Map(Map {
-        map: Arc::new(entries.collect::<HashMap<_, _>>()),
-    })
 }
 
 /// Passes records for which an expression is true.

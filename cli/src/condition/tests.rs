@@ -1,7 +1,136 @@
-use baler_common::record::BatchBuilder;
 use baler_common::record::kieker::OperationExecutionRecord;
+use baler_common::record::{BatchBuilder, Record};
+use baler_common::transport::{Epoch, ProducerId};
 
+use super::value::Map;
 use super::*;
+use crate::random::Random;
+
+#[derive(Record)]
+#[record(name = "shop.Thing")]
+struct Thing {
+    id: i64,
+    small: u16,
+    big: u64,
+    ratio: f64,
+    half: f32,
+    letter: char,
+    text: String,
+    blob: Vec<u8>,
+    flag: bool,
+    colour: Colour,
+    tags: Vec<String>,
+    numbers: Vec<i64>,
+    inner: Inner,
+    inners: Vec<Deep>,
+    absent: Option<i64>,
+    present: Option<i64>,
+}
+
+#[derive(Record, Clone, Copy)]
+enum Colour {
+    Red,
+    Green,
+}
+
+#[derive(Record)]
+struct Inner {
+    name: String,
+    deep: Deep,
+}
+
+#[derive(Record)]
+struct Deep {
+    value: i64,
+}
+
+/// Runs a function on a record with fields of all types.
+fn with_thing<T>(run: impl FnOnce(RecordRef<'_>, ChunkIdentity) -> T) -> T {
+    let thing = Thing {
+        id: 17,
+        small: 5,
+        big: u64::MAX,
+        ratio: 1.5,
+        half: 0.25,
+        letter: 'é',
+        text: "void shop.Cart.add(int)".into(),
+        blob: vec![0, 255],
+        flag: true,
+        colour: Colour::Green,
+        tags: vec!["a".into(), "b".into()],
+        numbers: vec![1, 2, 3],
+        inner: Inner {
+            name: "n".into(),
+            deep: Deep { value: 5 },
+        },
+        inners: vec![Deep { value: 1 }, Deep { value: 2 }],
+        absent: None,
+        present: Some(5),
+    };
+    let chunk = ChunkIdentity {
+        producer: ProducerId::new(1),
+        epoch: Epoch {
+            start_unix_ns: 1,
+            random: 1,
+        },
+        lane: 3,
+        sequence: 9,
+    };
+    let mut batch = BatchBuilder::new();
+    batch.push(&thing).unwrap();
+    let batch = batch.take();
+    run(batch.records().next().unwrap(), chunk)
+}
+
+/// Evaluates an expression, and returns its value as the table writes it.
+fn evaluated(text: &str, record: RecordRef<'_>, chunk: ChunkIdentity) -> String {
+    let Ok(expression) = parse::parse(text) else {
+        return "syntax".to_owned();
+    };
+    let mut scope = Scope {
+        record,
+        chunk: Some(chunk),
+        locals: Vec::new(),
+    };
+    let value = expression.evaluate(&mut scope);
+    let shown = match &value {
+        Ok(value) => shown(value),
+        Err(EvaluationError::Failed(_)) => "error".to_owned(),
+        Err(EvaluationError::Missing) => "missing".to_owned(),
+    };
+    assert!(scope.locals.is_empty(), "{text}");
+    shown
+}
+
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Null => "null".to_owned(),
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => format!("{value}u"),
+        Value::Double(value) => format!("{value:?}"),
+        Value::String(value) => format!("{value:?}"),
+        Value::Bytes(value) => format!("b{value:?}"),
+        Value::List(list) => format!(
+            "[{}]",
+            list.iter().map(shown).collect::<Vec<_>>().join(", ")
+        ),
+        Value::Map(map) => format!("{{{}}}", entries(map).join(", ")),
+        Value::Optional(None) => "optional.none()".to_owned(),
+        Value::Optional(Some(value)) => format!("optional.of({})", shown(value)),
+        Value::Type(name) => format!("{name:?}"),
+    }
+}
+
+/// Returns the entries of a map, sorted.
+fn entries(map: &Map<'_>) -> Vec<String> {
+    let entries = map
+        .iter()
+        .map(|(key, value)| format!("{}: {}", shown(&key), shown(&value)));
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort();
+    entries
+}
 
 fn holds(text: &str) -> Result<bool, String> {
     let record = OperationExecutionRecord {
@@ -63,4 +192,179 @@ fn what_is_no_expression_is_told_with_its_place() {
         "{error}"
     );
     assert!(Condition::new("").is_err());
+}
+
+#[test]
+fn expressions_have_the_values_of_the_table() {
+    with_thing(|record, chunk| {
+        let mut rows = 0;
+        for row in include_str!("expressions.txt").lines() {
+            if row.is_empty() || row.starts_with("# ") {
+                continue;
+            }
+            let (text, value) = row.rsplit_once("  ->  ").unwrap();
+            assert_eq!(evaluated(text, record, chunk), value, "{text}");
+            rows += 1;
+        }
+        assert!(rows > 800, "{rows}");
+    });
+}
+
+#[test]
+fn texts_of_several_lines_have_line_ends_of_one_letter() {
+    with_thing(|record, chunk| {
+        for text in [
+            "'''a\r\nb\rc'''",
+            "r\"\"\"a\nb\nc\"\"\"",
+            "\n// x\n 'a\\nb\\nc' // y",
+        ] {
+            assert_eq!(evaluated(text, record, chunk), r#""a\nb\nc""#, "{text}");
+        }
+    });
+}
+
+#[test]
+fn errors_tell_line_column_and_reason() {
+    for (text, reason) in [
+        (
+            "id =",
+            "line 1, column 4: `=` has no meaning here; write `==`",
+        ),
+        (
+            "id ==",
+            "line 1, column 6: expected a value instead of the end",
+        ),
+        (
+            "id == 1\n  & flag",
+            "line 2, column 3: `&` has no meaning here; write `&&`",
+        ),
+        ("'é' # 1", "line 1, column 5: `#` has no meaning here"),
+        ("(id", "line 1, column 4: expected `)` instead of the end"),
+        (
+            "id 5",
+            "line 1, column 4: expected an operator or the end instead of `5`",
+        ),
+        ("'a", "line 1, column 1: the text has no ' at its end"),
+        (
+            "'a\nb'",
+            "line 1, column 3: a text of several lines has three quotes at each end",
+        ),
+        (
+            r"'a\q'",
+            "line 1, column 3: this escape sequence has no meaning",
+        ),
+        (
+            "99999999999999999999",
+            "`99999999999999999999` does not fit into 64 bits",
+        ),
+        (
+            "9223372036854775808",
+            "line 1, column 1: the number does not fit into 64 bits",
+        ),
+        (
+            "text.matches('a')",
+            "line 1, column 6: there is no method `matches`",
+        ),
+        (
+            "1 + lower('a')",
+            "line 1, column 5: there is no function `lower`",
+        ),
+        (
+            "size()",
+            "line 1, column 1: the number of arguments of `size` is 1",
+        ),
+        (
+            "has(id)",
+            "line 1, column 1: has() takes one field, as in has(fields.name)",
+        ),
+        (
+            "tags.all(1, true)",
+            "line 1, column 10: expected a name instead of `1`",
+        ),
+        (
+            "package == 1",
+            "`package` is a reserved word; for a field write fields.package",
+        ),
+    ] {
+        let error = Condition::new(text).err().unwrap().message;
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn undecided_records_have_a_reason() {
+    for (text, reason) in [
+        ("traceId < 'x'", "`<` does not take (int, string)"),
+        ("!traceId", "`!` does not take (int)"),
+        ("[1][1] == 1", "the index is beyond the list"),
+        ("1 / 0 == 1", "`/` by zero"),
+        (
+            "9223372036854775807 + 1 == 1",
+            "the result of `+` does not fit into 64 bits",
+        ),
+        ("int('x') == 1", "`int` has no result for this string"),
+        ("0.0 / 0.0 < 1.0", "NaN has no order"),
+    ] {
+        assert_eq!(holds(text).unwrap_err(), reason);
+    }
+}
+
+/// A test has the stack of an ordinary thread.
+#[test]
+fn an_expression_is_as_deep_as_the_limit_at_most_and_as_long_as_one_likes() {
+    for (open, inner, close) in [
+        ("(", "1", ")"),
+        ("(true || false && 1 < 1 + 1 * ", "1", ")"),
+        ("[", "1", "]"),
+        ("[0][", "0", "]"),
+        ("{'a': ", "1", "}"),
+        ("dyn(", "1", ")"),
+        ("[1].all(x, ", "true", ")"),
+        ("optional.of(1).optFlatMap(x, ", "1", ")"),
+        ("false ? 1 : ", "1", ""),
+        ("!", "true", ""),
+        ("-", "id", ""),
+    ] {
+        let nested = |depth| [&open.repeat(depth), inner, &close.repeat(depth)].concat();
+        with_thing(|record, chunk| assert_ne!(evaluated(&nested(63), record, chunk), "syntax"));
+        for depth in [64, 100_000] {
+            let error = Condition::new(&nested(depth)).err().unwrap().message;
+            assert!(error.contains("is more than 64 levels deep"), "{open}");
+        }
+    }
+    with_thing(|record, chunk| {
+        for (first, rest) in [
+            ("true", " && true"),
+            ("1", " + 1"),
+            ("id", " == id"),
+            ("fields", ".a"),
+            ("tags", ".filter(t, true)"),
+        ] {
+            let text = format!("{first}{}", rest.repeat(10_000));
+            assert_ne!(evaluated(&text, record, chunk), "syntax", "{first}{rest}");
+        }
+    });
+}
+
+#[test]
+fn no_sequence_of_tokens_makes_it_panic() {
+    let tokens: Vec<_> = "( ) [ ] { } . , : ? ! - + * / % < <= == != in && || = # ' \" ''' \\ \
+         b'\\xff' r'a' 'ä' 1 0 2u 0x1F 9223372036854775808 1.5 1e308 true null id tags inner fields \
+         absent nothing x .?a [? has( .all(x, .exists(x, .map(x, .filter(x, .exists_one(x, size( int( \
+         string( type( optional.of( optional.none() .optMap(x, .orValue( .contains( .size() .name // \n"
+        .split(' ')
+        .collect();
+    let mut random = Random::new(7);
+    let mut expressions = 0;
+    with_thing(|record, chunk| {
+        for _ in 0..30_000 {
+            let count = 1 + random.below(12);
+            let text: Vec<_> = (0..count)
+                .map(|_| tokens[random.below(tokens.len())])
+                .collect();
+            expressions += usize::from(evaluated(&text.join(" "), record, chunk) != "syntax");
+            evaluated(&text.concat(), record, chunk);
+        }
+    });
+    assert!(expressions > 100, "{expressions}");
 }

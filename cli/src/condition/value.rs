@@ -1,0 +1,251 @@
+//! The values of CEL. The texts and nested records of a record are borrowed from it.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use baler_common::record::{RecordFields, ValueRef};
+
+use super::evaluate::EvaluationError;
+
+const TYPES: &str = "bool bytes double int list map null_type optional_type string type uint";
+
+#[derive(Debug, Clone)]
+pub(super) enum Value<'v> {
+    Null,
+    Bool(bool),
+    Int(i64),
+    Uint(u64),
+    Double(f64),
+    String(Cow<'v, str>),
+    Bytes(Cow<'v, [u8]>),
+    List(Arc<[Value<'v>]>),
+    Map(Map<'v>),
+    Optional(Option<Arc<Value<'v>>>),
+    /// A type, by its name.
+    Type(&'static str),
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Map<'v> {
+    Made(Arc<[(Value<'v>, Value<'v>)]>),
+    Record(RecordFields<'v>),
+}
+
+impl<'v> From<ValueRef<'v>> for Value<'v> {
+    /// Unsigned integers become signed ones if they fit, so that they can be added to plain
+    /// numbers. Enums become the names of their variants.
+    fn from(field: ValueRef<'v>) -> Self {
+        match field {
+            ValueRef::Null => Self::Null,
+            ValueRef::Bool(value) => Self::Bool(value),
+            ValueRef::Signed(value) => Self::Int(value),
+            ValueRef::Unsigned(value) => Self::unsigned(value),
+            ValueRef::F32(value) => Self::Double(value.into()),
+            ValueRef::F64(value) => Self::Double(value),
+            ValueRef::Char(value) => Self::String(value.to_string().into()),
+            ValueRef::String(value) => Self::String(value.into()),
+            ValueRef::Bytes(value) => Self::Bytes(value.into()),
+            // A newer writer may have variants without a name here.
+            ValueRef::Enum(value) => value
+                .name()
+                .map_or(Self::Null, |it| Self::String(it.into())),
+            ValueRef::List(items) => Self::list(items.iter().map(Self::from)),
+            ValueRef::Record(fields) => Self::Map(Map::Record(fields)),
+        }
+    }
+}
+
+impl<'v> Value<'v> {
+    pub(super) fn unsigned(value: u64) -> Self {
+        i64::try_from(value).map_or(Self::Uint(value), Self::Int)
+    }
+
+    /// A number of items, letters or bytes.
+    pub(super) fn size(count: usize) -> Self {
+        Self::unsigned(count as u64)
+    }
+
+    pub(super) fn list(items: impl IntoIterator<Item = Self>) -> Self {
+        Self::List(items.into_iter().collect())
+    }
+
+    pub(super) fn type_named(name: &str) -> Option<Self> {
+        let mut types = TYPES.split(' ');
+        types.find(|it| *it == name).map(Self::Type)
+    }
+
+    pub(super) fn type_name(&self) -> &'static str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Type(_) => "type",
+        }
+    }
+
+    /// Returns the same value without a copy of its text.
+    pub(super) fn borrowed(&self) -> Value<'_> {
+        match self {
+            Self::String(text) => Value::String(Cow::Borrowed(text)),
+            Self::Bytes(bytes) => Value::Bytes(Cow::Borrowed(bytes)),
+            other => other.clone(),
+        }
+    }
+
+    /// Whether it is the zero or the empty value of its type.
+    pub(super) fn is_zero(&self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(value) => !value,
+            Self::Int(_) | Self::Uint(_) | Self::Double(_) => self.equals(&Value::Int(0)),
+            Self::String(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::List(list) => list.is_empty(),
+            Self::Map(map) => map.len() == 0,
+            Self::Optional(_) | Self::Type(_) => false,
+        }
+    }
+
+    pub(super) fn is_nan(&self) -> bool {
+        matches!(self, Self::Double(number) if number.is_nan())
+    }
+
+    /// Whether a map may have it as a key.
+    pub(super) fn is_key(&self) -> bool {
+        matches!(
+            self,
+            Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::String(_)
+        )
+    }
+
+    fn integer(&self) -> Option<i128> {
+        match self {
+            Self::Int(number) => Some((*number).into()),
+            Self::Uint(number) => Some((*number).into()),
+            _ => None,
+        }
+    }
+
+    pub(super) fn equals(&self, other: &Value<'_>) -> bool {
+        match (self, other) {
+            (Self::Null, Value::Null) => true,
+            (Self::Type(one), Value::Type(other)) => one == other,
+            (Self::List(one), Value::List(other)) => {
+                one.len() == other.len() && one.iter().zip(&**other).all(|(a, b)| a.equals(b))
+            }
+            (Self::Map(one), Value::Map(other)) => {
+                one.len() == other.len()
+                    && one
+                        .iter()
+                        .all(|(key, value)| other.get(&key).is_some_and(|it| it.equals(&value)))
+            }
+            (Self::Optional(None), Value::Optional(None)) => true,
+            (Self::Optional(Some(one)), Value::Optional(Some(other))) => one.equals(other),
+            _ => self.compare(other) == Some(Ordering::Equal),
+        }
+    }
+
+    /// Compares two values. Returns `None` if there is no order between them.
+    pub(super) fn compare(&self, other: &Value<'_>) -> Option<Ordering> {
+        match (self, other) {
+            (Self::Bool(one), Value::Bool(other)) => Some(one.cmp(other)),
+            (Self::String(one), Value::String(other)) => Some(one.cmp(other)),
+            (Self::Bytes(one), Value::Bytes(other)) => Some(one.cmp(other)),
+            (Self::Double(one), Value::Double(other)) => one.partial_cmp(other),
+            (Self::Double(one), _) => compare_mixed(other.integer()?, *one).map(Ordering::reverse),
+            (_, Value::Double(other)) => compare_mixed(self.integer()?, *other),
+            _ => Some(self.integer()?.cmp(&other.integer()?)),
+        }
+    }
+
+    /// Returns the item of a list, or the value of a key of a map, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The value is neither, or the key is of another type.
+    pub(super) fn get(&self, key: &Value<'_>) -> Result<Option<Self>, EvaluationError> {
+        match (self, key) {
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "a list has no index beyond"
+            )]
+            (Self::List(list), Value::Double(number)) if number.fract() == 0.0 => {
+                let index = usize::try_from(*number as i128);
+                Ok(index.ok().and_then(|it| list.get(it)).cloned())
+            }
+            (Self::List(list), Value::Int(_) | Value::Uint(_)) => {
+                let index = key.integer().and_then(|it| usize::try_from(it).ok());
+                Ok(index.and_then(|it| list.get(it)).cloned())
+            }
+            (Self::Map(map), Value::Double(_)) => Ok(map.get(key)),
+            (Self::Map(map), key) if key.is_key() => Ok(map.get(key)),
+            _ => Err(EvaluationError::no_overload("[]", [self, key])),
+        }
+    }
+
+    /// Returns the items of a list, or the keys of a map.
+    pub(super) fn items(&self) -> Option<Box<dyn Iterator<Item = Self> + '_>> {
+        match self {
+            Self::List(list) => Some(Box::new(list.iter().cloned())),
+            Self::Map(map) => Some(Box::new(map.iter().map(|(key, _)| key))),
+            _ => None,
+        }
+    }
+}
+
+/// Compares an integer of 64 bits with a double, without rounding it. Returns `None` for NaN.
+fn compare_mixed(integer: i128, double: f64) -> Option<Ordering> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "beyond 64 bits it saturates"
+    )]
+    let floor = double.floor() as i128;
+    match integer.cmp(&floor) {
+        _ if double.is_nan() => None,
+        Ordering::Equal => double.floor().partial_cmp(&double),
+        different => Some(different),
+    }
+}
+
+impl<'v> Map<'v> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Made(entries) => entries.len(),
+            Self::Record(fields) => fields.schema().fields().len(),
+        }
+    }
+
+    fn get(&self, key: &Value<'_>) -> Option<Value<'v>> {
+        match (self, key) {
+            (Self::Made(entries), key) => {
+                let entry = entries.iter().find(|(it, _)| it.equals(key));
+                entry.map(|(_, value)| value.clone())
+            }
+            (Self::Record(fields), Value::String(name)) => fields.field(name).map(Value::from),
+            (Self::Record(_), _) => None,
+        }
+    }
+
+    /// Returns keys and values.
+    pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (Value<'v>, Value<'v>)> + '_> {
+        match self {
+            Self::Made(entries) => Box::new(entries.iter().cloned()),
+            Self::Record(fields) => {
+                let name = |name: &'v str| Value::String(name.into());
+                Box::new(
+                    fields
+                        .values()
+                        .map(move |(key, value)| (name(key), value.into())),
+                )
+            }
+        }
+    }
+}
