@@ -7,6 +7,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_common::transport::panic_text;
+
 use crate::error::AnalysisError;
 use crate::parcel::{Held, Parcel};
 use crate::stage::Stage;
@@ -383,14 +385,6 @@ fn guarded(
 
 /// Returns the error for a stage that panicked.
 pub(crate) fn panicked(stage: &'static str, panic: &(dyn std::any::Any + Send)) -> AnalysisError {
-    let message = panic
-        .downcast_ref::<&str>()
-        .map(|text| (*text).into())
-        .or_else(|| {
-            panic
-                .downcast_ref::<String>()
-                .map(|text| text.as_str().into())
-        })
-        .unwrap_or_else(|| "without a message".into());
+    let message = panic_text(panic).into();
     AnalysisError::StagePanicked { stage, message }
 }

@@ -2,10 +2,11 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use baler_common::record::DynamicRecord;
+use baler_common::transport::panic_text;
 use crossbeam_channel::{Receiver, RecvTimeoutError, bounded};
 
 use super::follow::{Fill, FollowedFile, Position};
@@ -91,7 +92,7 @@ pub struct JsonLinesReader {
 enum Input {
     File(FollowedFile),
     /// A thread reads it, because reading a pipe cannot be interrupted.
-    Pipe(Receiver<io::Result<Vec<u8>>>),
+    Pipe(PipeThread),
 }
 
 impl JsonLinesReader {
@@ -217,13 +218,13 @@ impl JsonLinesReader {
         self.start = 0;
         match &mut self.input {
             Input::File(file) => file.fill(&mut self.buffer),
-            Input::Pipe(parts) => match parts.recv_timeout(PATIENCE) {
+            Input::Pipe(pipe) => match pipe.parts.recv_timeout(PATIENCE) {
                 Ok(part) => {
                     self.buffer.extend_from_slice(&part?);
                     Ok(Fill::Bytes)
                 }
                 Err(RecvTimeoutError::Timeout) => Ok(Fill::Nothing),
-                Err(RecvTimeoutError::Disconnected) => Ok(Fill::End),
+                Err(RecvTimeoutError::Disconnected) => pipe.end().map(|()| Fill::End),
             },
         }
     }
@@ -264,14 +265,29 @@ impl JsonLinesReader {
     }
 }
 
+/// A thread that reads a pipe, and the parts that it has read.
+#[derive(Debug)]
+struct PipeThread {
+    parts: Receiver<io::Result<Vec<u8>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl PipeThread {
+    /// Takes the end of the thread. A panic is no end of the input.
+    fn end(&mut self) -> io::Result<()> {
+        let joined = self.thread.take().map_or(Ok(()), JoinHandle::join);
+        joined.map_err(|panic| {
+            io::Error::other(format!("reading panicked: {}", panic_text(panic.as_ref())))
+        })
+    }
+}
+
 /// Reads in a thread, because reading a pipe cannot be interrupted. The thread ends with its input,
 /// or with the next part after the reader has gone.
-fn read_in_thread(
-    mut input: impl Read + Send + 'static,
-) -> io::Result<Receiver<io::Result<Vec<u8>>>> {
+fn read_in_thread(mut input: impl Read + Send + 'static) -> io::Result<PipeThread> {
     const PART: usize = 64 << 10;
-    let (sender, receiver) = bounded(4);
-    thread::Builder::new()
+    let (sender, parts) = bounded(4);
+    let thread = thread::Builder::new()
         .name("baler-lines".into())
         .spawn(move || {
             let mut part = vec![0; PART];
@@ -287,5 +303,11 @@ fn read_in_thread(
                 }
             }
         })?;
-    Ok(receiver)
+    Ok(PipeThread {
+        parts,
+        thread: Some(thread),
+    })
 }
+
+#[cfg(test)]
+mod tests;

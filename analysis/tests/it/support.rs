@@ -82,6 +82,7 @@ pub(crate) enum Play {
     Revoked(&'static [&'static str]),
     /// The reader is not at its end for this time, and delivers nothing.
     Joins(Duration),
+    Panic,
 }
 
 fn names(lanes: &[&str]) -> Vec<LaneName> {
@@ -181,6 +182,7 @@ impl ChunkReader for Scripted {
                 lanes: names(lanes),
                 by,
             }),
+            Some(Play::Panic) => panic!("as the script wants it"),
             None if self.handed_out.is_empty() && self.ends => Ok(Received::End),
             None => Ok(Received::Idle),
         }

@@ -382,6 +382,23 @@ fn an_error_of_the_one_reader_ends_all_workers() {
     assert_eq!(ended.report.total.acknowledged, 1);
 }
 
+#[test]
+fn a_panic_of_the_one_reader_ends_all_workers_and_settles_nothing_after_it() {
+    let (reader, verdicts) = Scripted::new([Play::Panic, Play::Chunk(chunk(0))]);
+    let mut parts = fan_out(reader.endless(), count(2)).unwrap().into_iter();
+    let workers = Workers::new(count(2));
+    let ended = run(&workers, |_| {
+        let (stage, _) = keep_all();
+        Ok(Worker {
+            source: Source::new(parts.next().unwrap()),
+            stage: Box::new(stage),
+        })
+    });
+    let error = ended.error.unwrap().to_string();
+    assert!(error.ends_with("its thread has ended"), "{error}");
+    assert!(verdicts.lock().unwrap().is_empty());
+}
+
 /// Takes a few bytes at a time, as a terminal may.
 #[derive(Clone, Default)]
 struct Bites(Arc<Mutex<Vec<u8>>>, Arc<AtomicUsize>);

@@ -1,6 +1,8 @@
 //! A consumer as an asynchronous stream, for any runtime.
 
+use std::any::Any;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +10,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
+use baler_analysis::AnalysisError;
 use baler_common::record::Records;
+use baler_common::transport::panic_text;
 use futures_core::Stream;
 
 use super::{Batch, Consumer, StopHandle};
@@ -39,7 +43,15 @@ impl<T: Records + Send + 'static> BatchStream<T> {
         };
         thread::Builder::new()
             .name("baler-consumer".into())
-            .spawn(move || read(consumer, sender, &waiting))
+            .spawn(move || {
+                let ran = catch_unwind(AssertUnwindSafe(|| read(consumer, &sender, &waiting)));
+                if let Err(panic) = ran {
+                    // If the owner has dropped the stream, it does not need the reason.
+                    sender.send(Err(panicked(panic.as_ref()))).ok();
+                }
+                drop(sender);
+                wake(&waiting);
+            })
             .map_err(Error::Thread)?;
         Ok(stream)
     }
@@ -48,7 +60,7 @@ impl<T: Records + Send + 'static> BatchStream<T> {
 /// Reads until the consumer ends. Batches that are in use at the end of the medium may come again.
 fn read<T: Records>(
     mut consumer: Consumer<T>,
-    sender: SyncSender<Result<Batch<T>, Error>>,
+    sender: &SyncSender<Result<Batch<T>, Error>>,
     waiting: &Mutex<Option<Waker>>,
 ) {
     loop {
@@ -63,8 +75,14 @@ fn read<T: Records>(
             None => consumer.pause(POLL_INTERVAL),
         }
     }
-    drop(sender);
-    wake(waiting);
+}
+
+/// Returns the error for a panic. The end of the stream alone would look like the end of the medium.
+fn panicked(panic: &(dyn Any + Send)) -> Error {
+    Error::Consume(AnalysisError::StagePanicked {
+        stage: "the consumer",
+        message: panic_text(panic).into(),
+    })
 }
 
 fn wake(waiting: &Mutex<Option<Waker>>) {

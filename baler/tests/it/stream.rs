@@ -6,6 +6,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
 use baler::{BatchStream, ConsumerConfig};
+use baler_common::record::{Projection, ReadError, RecordFields, Records, Schema};
 use futures_core::Stream as _;
 
 use crate::support::{Folder, Order, send_orders};
@@ -19,9 +20,9 @@ impl Wake for Unpark {
     }
 }
 
-type Next = Option<Result<baler::Batch<Order>, baler::Error>>;
+type Next<T> = Option<Result<baler::Batch<T>, baler::Error>>;
 
-fn next(mut stream: Pin<&mut BatchStream<Order>>) -> Next {
+fn next<T>(mut stream: Pin<&mut BatchStream<T>>) -> Next<T> {
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
@@ -78,4 +79,30 @@ fn stream_that_is_dropped_ends_its_consumer() {
         orders == [0, 1, 2, 3] || orders == [4, 5, 6, 7],
         "{orders:?}"
     );
+}
+
+/// An order whose reading panics.
+struct Panics;
+
+impl Records for Panics {
+    fn schemas() -> Vec<&'static Arc<Schema>> {
+        Order::schemas()
+    }
+
+    fn read_typed(_: usize, _: &Projection, _: RecordFields<'_>) -> Result<Self, ReadError> {
+        panic!("no order is read")
+    }
+}
+
+#[test]
+fn a_panic_is_an_error_of_the_stream_and_its_batch_comes_again() {
+    let folder = Folder::new();
+    send_orders(&folder.writer(), 2, 2);
+    let consumer = baler::consume::<Panics>(folder.reader()).unwrap();
+    let mut stream = pin!(consumer.into_stream().unwrap());
+    let error = next(stream.as_mut()).unwrap().err().unwrap();
+    assert_eq!(error.to_string(), "the consumer panicked: no order is read");
+    assert!(next(stream.as_mut()).is_none());
+    let mut after = baler::consume::<Order>(folder.reader()).unwrap();
+    assert_eq!(after.next().unwrap().unwrap().iter().count(), 2);
 }

@@ -133,6 +133,7 @@ const NOT_SHIPPED: &[&str] = &[
     "baler-connector-testkit",
     "baler-faults",
     "fastrace",
+    "kafka-protocol",
     "opentelemetry",
 ];
 

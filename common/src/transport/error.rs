@@ -1,6 +1,8 @@
 //! Errors of a medium, their classes, and the policy of retries.
 
+use std::any::Any;
 use std::error::Error;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// Whether a retry can help.
@@ -121,10 +123,34 @@ impl Failure {
         }
     }
 
+    /// Calls a function. A panic becomes a failure that may pass, with the panic's text.
+    ///
+    /// For the threads of connectors: their owner would wait for ever for a thread that is gone.
+    ///
+    /// # Errors
+    ///
+    /// The function panicked.
+    pub fn catching<T>(operation: &'static str, call: impl FnOnce() -> T) -> Result<T, Self> {
+        // The caller gives up the state that the panic left half done.
+        catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
+            let message = format!("this end panicked: {}", panic_text(panic.as_ref()));
+            Self::retry(operation, message)
+        })
+    }
+
     /// The error at this endpoint.
     pub fn at(&self, endpoint: &str) -> TransportError {
         TransportError::new(self.operation, endpoint, self.class, self.message.clone())
     }
+}
+
+/// Returns the text of a panic.
+pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("without a message")
 }
 
 /// How often and how long to retry, and with which pauses.

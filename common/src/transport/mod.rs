@@ -26,7 +26,7 @@ mod writer;
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
-pub use error::{Failure, RetryClass, RetryPolicy, TransportError, WrongData};
+pub use error::{Failure, RetryClass, RetryPolicy, TransportError, WrongData, panic_text};
 #[cfg(feature = "uri")]
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, ReaderFactory};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};

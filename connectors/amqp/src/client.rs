@@ -38,10 +38,12 @@ pub(crate) struct Connected {
 }
 
 /// Runs `body` on a new thread with its own runtime. So it neither needs nor disturbs a runtime of the
-/// application.
+/// application. `panicked` takes the failure of an `operation` that ends with a panic.
 pub(crate) fn spawn<F: Future<Output = ()>>(
     name: &str,
+    operation: &'static str,
     body: impl FnOnce() -> F + Send + 'static,
+    panicked: impl FnOnce(Failure) + Send + 'static,
 ) -> Result<JoinHandle<()>, Failure> {
     let failed = |error: io::Error| Failure::retry("set up", error.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -49,7 +51,9 @@ pub(crate) fn spawn<F: Future<Output = ()>>(
         .build()
         .map_err(failed)?;
     let run = move || {
-        runtime.block_on(body());
+        if let Err(failure) = Failure::catching(operation, || runtime.block_on(body())) {
+            panicked(failure);
+        }
         // A drop would wait for a running name lookup, without a deadline.
         runtime.shutdown_background();
     };

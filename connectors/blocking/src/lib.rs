@@ -7,14 +7,13 @@ pub mod schema;
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, NotifyCell, Outcome,
-    Rejected, RetryClass, TransportError, Window,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Failure, Notify, NotifyCell,
+    Outcome, Rejected, RetryClass, TransportError, Window,
 };
 
 pub use lock::FileLock;
@@ -368,12 +367,8 @@ impl WriterThread {
         let this = Arc::clone(&started);
         let endpoint = medium.endpoint();
         let run = move || {
-            let ran = catch_unwind(AssertUnwindSafe(|| this.run(&medium, &counts, by)));
-            this.end(ran.unwrap_or_else(|_| {
-                let (endpoint, message) = (medium.endpoint(), "the writing thread panicked");
-                let class = RetryClass::Retry;
-                Err(TransportError::new("write to", endpoint, class, message))
-            }));
+            let ran = Failure::catching("write to", || this.run(&medium, &counts, by));
+            this.end(ran.unwrap_or_else(|failure| Err(failure.at(&medium.endpoint()))));
         };
         let spawned = thread::Builder::new().name(M::THREAD.into()).spawn(run);
         spawned.map_err(|error| {

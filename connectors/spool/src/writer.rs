@@ -118,7 +118,10 @@ impl ChunkWriter for Spool {
             state.forget();
             state.outcomes.clear();
             state.attempt = true;
-            state.verdict = None;
+            // The error of a thread that panicked stays.
+            if !state.ended {
+                state.verdict = None;
+            }
         });
         self.start()?;
         let state = self

@@ -52,6 +52,7 @@ pub trait TestMedium: Sized {
 /// | `redelivers` | delivers again after a retry and to a restarted receiver |
 /// | `breaks` | has connections that [`break_connections`](crate::TestMedium::break_connections) breaks |
 /// | `stalls` | can [`stall`](crate::TestMedium::stall), so that the window fills |
+/// | `threads` | is written by a thread of Rust's, which notifies the owner |
 /// | `many_writers`, `many_readers` | takes four of them at a time |
 #[macro_export]
 macro_rules! contract_tests {
@@ -106,6 +107,12 @@ macro_rules! contract_tests {
             writing: full_window_hands_back_and_notifies_when_it_opens,
             writing: window_counts_bytes,
             closing: close_accounts_for_what_a_stuck_peer_holds,
+        }
+    };
+    (@threads $medium:ty, $attributes:tt) => {
+        $crate::contract_tests! {
+            @each $medium, $attributes;
+            failing: panic_of_the_thread_breaks_the_writer,
         }
     };
     (@many_writers $medium:ty, $attributes:tt) => {

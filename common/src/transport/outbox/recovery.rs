@@ -1,12 +1,11 @@
 //! Recovery from a failure: a pause, another connection, or giving up.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::fate::{End, Fate};
 use super::{Outbox, WriterState};
-use crate::transport::{RetryClass, TransportError};
+use crate::transport::{Failure, RetryClass, TransportError};
 
 impl Outbox {
     /// Opens the writer. Then all chunks without a fate are offered again.
@@ -106,13 +105,5 @@ pub fn guarded<T>(
     call: impl FnOnce() -> T,
 ) -> Result<T, TransportError> {
     // A panic may leave only the writer's own data half done; `reopen` makes it forget that.
-    catch_unwind(AssertUnwindSafe(call)).map_err(|panic| {
-        let text = panic
-            .downcast_ref::<&str>()
-            .copied()
-            .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-            .unwrap_or("no message");
-        let message = format!("the writer panicked: {text}");
-        TransportError::new(operation, medium, RetryClass::Retry, message)
-    })
+    Failure::catching(operation, call).map_err(|failure| failure.at(medium))
 }

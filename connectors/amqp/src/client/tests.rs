@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::{Host, Uri};
 use baler_common::transport::{Failure, RetryClass};
 
-use super::{connect, random_below, together};
+use super::{connect, random_below, spawn, together};
 use crate::config::AmqpConfig;
 
 fn host(name: &str) -> Host {
@@ -102,4 +102,18 @@ fn every_host_comes_first_sooner_or_later() {
         seen[random_below(3)] = true;
     }
     assert_eq!(seen, [true; 3]);
+}
+
+#[test]
+fn panic_of_a_thread_is_a_failure_with_its_text() {
+    let (sender, failures) = std::sync::mpsc::channel();
+    let panics = || async { panic!("the test asked for it") };
+    let failed = move |failure| sender.send(failure).unwrap();
+    let thread = spawn("baler-test", "read from", panics, failed).unwrap();
+    let message = "this end panicked: the test asked for it";
+    assert_eq!(
+        failures.recv().unwrap(),
+        Failure::retry("read from", message)
+    );
+    thread.join().unwrap();
 }

@@ -68,7 +68,16 @@ impl AmqpReader {
         };
         let shared = Arc::new(ReaderState::new(&endpoint, &queue, max_chunk_bytes, ledger));
         let (ours, config) = (Arc::clone(&shared), Arc::new(config));
-        let thread = client::spawn("baler-amqp-read", move || worker::run(ours, config));
+        let failing = Arc::clone(&shared);
+        let thread = client::spawn(
+            "baler-amqp-read",
+            "read from",
+            move || worker::run(ours, config),
+            move |failure| {
+                // Nobody starts the thread again.
+                failing.fail(Failure::last(failure.operation, failure.message));
+            },
+        );
         let thread = thread.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             capability,
@@ -85,7 +94,7 @@ impl AmqpReader {
     fn disconnect(&mut self, by: Instant) {
         self.shared.order(|state| state.stop = Some(by));
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended as well.
+            // A panic was caught and reported.
             drop(thread.join());
         }
     }

@@ -82,7 +82,7 @@ impl AmqpWriter {
         drop(state);
         self.shared.work.notify_one();
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended as well.
+            // A panic was caught and reported.
             drop(thread.join());
         }
     }
@@ -92,9 +92,13 @@ impl AmqpWriter {
         let (opened, opening) = mpsc::sync_channel(1);
         let (shared, config) = (Arc::clone(&self.shared), Arc::clone(&self.config));
         let endpoint = self.endpoint.clone();
-        self.thread = Some(client::spawn("baler-amqp-send", move || async move {
-            run(&shared, &config, &endpoint, &opened, by).await;
-        })?);
+        let failing = Arc::clone(&shared);
+        self.thread = Some(client::spawn(
+            "baler-amqp-send",
+            "publish to",
+            move || async move { run(&shared, &config, &endpoint, &opened, by).await },
+            move |failure| failing.fail(failure),
+        )?);
         let left = by.saturating_duration_since(Instant::now());
         match opening.recv_timeout(left) {
             Ok(result) => result,

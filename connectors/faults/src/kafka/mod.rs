@@ -3,7 +3,6 @@
 mod protocol;
 mod relay;
 mod sasl;
-mod splice;
 mod tls;
 
 use std::collections::BTreeMap;
@@ -228,6 +227,10 @@ impl KafkaProxyState {
 
     /// Returns the host and port to name instead of a broker.
     fn instead_of(self: &Arc<Self>, host: &str, port: i32) -> Option<(String, u16)> {
+        // An answer without a broker has an empty name.
+        if host.is_empty() {
+            return None;
+        }
         let address = self.front(host, u16::try_from(port).ok()?).ok()?;
         Some((address.ip().to_string(), address.port()))
     }

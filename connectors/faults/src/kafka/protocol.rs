@@ -1,184 +1,172 @@
-//! The few responses of Kafka's protocol that name brokers, and the replacement of these names.
-//!
-//! Follows the message definitions of Kafka's protocol guide and KIP-482 (flexible versions).
+//! The answers of Kafka's protocol that a proxy changes: answers that name brokers or versions, and
+//! answers that state for how long a client is held back.
 
-use super::splice::Splice;
+use std::io;
+use std::sync::Arc;
 
-/// `Produce`: from version 10 on an answer may name brokers (KIP-951).
-const PRODUCE: i16 = 0;
-/// `Fetch`: from version 16 on an answer may name brokers (KIP-951).
-const FETCH: i16 = 1;
-const METADATA: i16 = 3;
-const FIND_COORDINATOR: i16 = 10;
-pub(super) const API_VERSIONS: i16 = 18;
-pub(super) const SASL_HANDSHAKE: i16 = 17;
-pub(super) const SASL_AUTHENTICATE: i16 = 36;
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::api_versions_response::ApiVersion;
+use kafka_protocol::messages::{
+    ApiVersionsRequest, FetchRequest, FindCoordinatorRequest, MetadataRequest, ProduceRequest,
+    ResponseHeader, SaslAuthenticateRequest, SaslHandshakeRequest,
+};
+use kafka_protocol::protocol::{
+    Decodable, Encodable, HeaderVersion, Message, Request, StrBytes,
+    decode_request_header_from_buffer,
+};
 
-/// The newest versions whose answers are understood, or do not name brokers.
-const NEWEST: [(i16, i16); 6] = [
-    (PRODUCE, 9),
-    (FETCH, 15),
-    (METADATA, 12),
-    (FIND_COORDINATOR, 4),
-    (SASL_HANDSHAKE, 1),
-    (SASL_AUTHENTICATE, 1),
+use super::KafkaProxyState;
+
+/// The newest versions whose answers name brokers only where [`Asked::rewrite`] looks for them.
+const NEWEST: [(i16, i16); 4] = [
+    // Later answers may name brokers (KIP-951).
+    (ProduceRequest::KEY, 9),
+    (FetchRequest::KEY, 15),
+    (MetadataRequest::KEY, MetadataRequest::VERSIONS.max),
+    (
+        FindCoordinatorRequest::KEY,
+        FindCoordinatorRequest::VERSIONS.max,
+    ),
 ];
 
 /// The requests that a proxy with authentication answers itself: the key, the oldest and the newest
-/// version.
-const SASL: [(i16, i16, i16); 2] = [(SASL_HANDSHAKE, 1, 1), (SASL_AUTHENTICATE, 0, 1)];
+/// version. Before version 1 of the handshake, tokens came without a request around them.
+const SASL: [(i16, i16, i16); 2] = [
+    (SaslHandshakeRequest::KEY, 1, 1),
+    (
+        SaslAuthenticateRequest::KEY,
+        0,
+        SaslAuthenticateRequest::VERSIONS.max,
+    ),
+];
 
-/// `UNSUPPORTED_VERSION`.
-const UNSUPPORTED_VERSION: i16 = 35;
-
-/// A request whose answer is changed: the answer names brokers or versions, or quotas count the
-/// request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A request of a client.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Asked {
-    key: i16,
-    version: i16,
+    pub(super) key: i16,
+    pub(super) version: i16,
+    pub(super) number: i32,
 }
 
 impl Asked {
-    /// Whether quotas count it: it brings or fetches messages, and the answer to its version states
-    /// how long the client is held back.
+    /// Returns the request in a frame and its content, if the request is a known one.
+    pub(super) fn read(frame: &[u8]) -> Option<(Self, &[u8])> {
+        // The library takes the key and the version from a shorter frame without asking.
+        frame.first_chunk::<4>()?;
+        let mut content = frame;
+        let header = decode_request_header_from_buffer(&mut content).ok()?;
+        let asked = Self {
+            key: header.request_api_key,
+            version: header.request_api_version,
+            number: header.correlation_id,
+        };
+        Some((asked, content))
+    }
+
+    /// Whether the answer names brokers or versions.
+    pub(super) fn is_rewritten(self) -> bool {
+        matches!(
+            self.key,
+            ApiVersionsRequest::KEY | FindCoordinatorRequest::KEY | MetadataRequest::KEY
+        )
+    }
+
+    /// Whether quotas count the request: it brings or fetches messages.
     pub(super) fn is_counted(self) -> bool {
-        matches!(self.key, PRODUCE | FETCH) && self.version >= 1
+        matches!(self.key, FetchRequest::KEY | ProduceRequest::KEY)
     }
-}
 
-/// Returns the number of the request in a frame and its kind, if its answer must be changed.
-pub(super) fn asked(request: &[u8]) -> Option<(i32, Asked)> {
-    let mut request = Splice::new(request);
-    let (key, version) = (request.i16()?, request.i16()?);
-    let number = request.i32()?;
-    let asked = Asked { key, version };
-    let names = matches!(key, METADATA | FIND_COORDINATOR | API_VERSIONS);
-    (names || asked.is_counted()).then_some((number, asked))
-}
-
-/// Returns the answer to a request that quotas count, with the milliseconds for which the client is
-/// held back.
-pub(super) fn throttled(asked: Asked, answer: &[u8], millis: i32) -> Option<Vec<u8>> {
-    let place = match asked.key {
-        // After the number and a byte for no tags.
-        FETCH if asked.version >= 12 => 5,
-        FETCH => 4,
-        // At the end, before a byte for no tags: there are tags only from version 10 on.
-        _ if asked.version >= 9 => answer.len().checked_sub(5)?,
-        _ => answer.len().checked_sub(4)?,
-    };
-    let mut answer = answer.to_vec();
-    let told = answer.get_mut(place..)?.first_chunk_mut::<4>()?;
-    *told = millis.to_be_bytes();
-    Some(answer)
-}
-
-/// Returns the number of the request that a frame answers.
-pub(super) fn answered(response: &[u8]) -> Option<i32> {
-    Splice::new(response).i32()
-}
-
-/// A function that returns the host and port to name instead of the given ones.
-pub(super) type Other<'a> = &'a mut dyn FnMut(&str, i32) -> Option<Name>;
-
-/// A host and a port.
-type Name = (String, u16);
-
-/// Returns the answer with other brokers, and with SASL if the proxy answers its requests. Returns
-/// nothing if the answer is malformed.
-pub(super) fn rewrite(
-    asked: Asked,
-    response: &[u8],
-    offers_sasl: bool,
-    other: Other<'_>,
-) -> Option<Vec<u8>> {
-    let mut splice = Splice::new(response);
-    splice.i32()?;
-    match asked.key {
-        API_VERSIONS => versions(&mut splice, asked.version, offers_sasl)?,
-        METADATA => metadata(&mut splice, asked.version, other)?,
-        _ => coordinator(&mut splice, asked.version, other)?,
-    }
-    Some(splice.rest())
-}
-
-fn versions(splice: &mut Splice<'_>, version: i16, offers_sasl: bool) -> Option<()> {
-    // An answer that only rejects the version of the request can have any form.
-    if splice.i16()? == UNSUPPORTED_VERSION {
-        return Some(());
-    }
-    let flexible = version >= 3;
-    let count = splice.take_count(flexible)?;
-    let mut told = splice.clone();
-    let mut missing = if offers_sasl {
-        SASL.to_vec()
-    } else {
-        Vec::new()
-    };
-    for _ in 0..count {
-        let key = told.i16()?;
-        told.i32()?;
-        told.tags(flexible)?;
-        missing.retain(|(known, ..)| *known != key);
-    }
-    splice.put_count(flexible, count.checked_add(missing.len())?)?;
-    for _ in 0..count {
-        let key = splice.i16()?;
-        splice.i16()?;
-        let newest = NEWEST.iter().find(|(known, _)| *known == key);
-        splice.i16_at_most(newest.map_or(i16::MAX, |(_, newest)| *newest))?;
-        splice.tags(flexible)?;
-    }
-    for (key, oldest, newest) in missing {
-        for number in [key, oldest, newest] {
-            splice.put(&number.to_be_bytes());
-        }
-        if flexible {
-            splice.put(&[0]);
+    /// Returns the answer with proxies instead of brokers, and with the versions that the proxy
+    /// understands.
+    pub(super) fn rewrite(
+        self,
+        answer: Vec<u8>,
+        proxy: &Arc<KafkaProxyState>,
+    ) -> io::Result<Vec<u8>> {
+        let rename = |host: &mut StrBytes, port: &mut i32| {
+            if let Some((other_host, other_port)) = proxy.instead_of(host, *port) {
+                *host = StrBytes::from_string(other_host);
+                *port = i32::from(other_port);
+            }
+        };
+        match self.key {
+            ApiVersionsRequest::KEY => {
+                // Such an answer has the form of version 0, whatever was asked.
+                let unsupported = ResponseError::UnsupportedVersion.code().to_be_bytes();
+                if answer.get(4..6) == Some(&unsupported) {
+                    return Ok(answer);
+                }
+                let offers_sasl = proxy.sasl.is_some();
+                self.change::<ApiVersionsRequest>(&answer, |answer| {
+                    offer(&mut answer.api_keys, offers_sasl);
+                })
+            }
+            FindCoordinatorRequest::KEY => {
+                self.change::<FindCoordinatorRequest>(&answer, |answer| {
+                    rename(&mut answer.host, &mut answer.port);
+                    for broker in &mut answer.coordinators {
+                        rename(&mut broker.host, &mut broker.port);
+                    }
+                })
+            }
+            MetadataRequest::KEY => self.change::<MetadataRequest>(&answer, |answer| {
+                for broker in &mut answer.brokers {
+                    rename(&mut broker.host, &mut broker.port);
+                }
+            }),
+            _ => Ok(answer),
         }
     }
-    Some(())
+
+    /// Returns the answer to a request that quotas count, with the milliseconds for which the
+    /// client is held back.
+    pub(super) fn throttle(self, answer: &[u8], millis: i32) -> io::Result<Vec<u8>> {
+        if self.key == FetchRequest::KEY {
+            self.change::<FetchRequest>(answer, |answer| answer.throttle_time_ms = millis)
+        } else {
+            self.change::<ProduceRequest>(answer, |answer| answer.throttle_time_ms = millis)
+        }
+    }
+
+    fn change<R: Request>(
+        self,
+        mut answer: &[u8],
+        change: impl FnOnce(&mut R::Response),
+    ) -> io::Result<Vec<u8>> {
+        let header_version = R::Response::header_version(self.version);
+        let mut response = ResponseHeader::decode(&mut answer, header_version)
+            .and_then(|_| R::Response::decode(&mut answer, self.version))
+            .map_err(io::Error::other)?;
+        change(&mut response);
+        self.answer::<R>(&response)
+    }
+
+    /// Returns the frame that answers the request.
+    pub(super) fn answer<R: Request>(self, response: &R::Response) -> io::Result<Vec<u8>> {
+        let header = ResponseHeader::default().with_correlation_id(self.number);
+        let mut answer = Vec::new();
+        header
+            .encode(&mut answer, R::Response::header_version(self.version))
+            .and_then(|()| response.encode(&mut answer, self.version))
+            .map_err(io::Error::other)?;
+        Ok(answer)
+    }
 }
 
-fn metadata(splice: &mut Splice<'_>, version: i16, other: Other<'_>) -> Option<()> {
-    let flexible = version >= 9;
-    splice.tags(flexible)?;
-    if version >= 3 {
-        splice.i32()?;
-    }
-    for _ in 0..splice.count(flexible)? {
-        splice.i32()?;
-        splice.broker(flexible, other)?;
-        if version >= 1 {
-            splice.string(flexible)?;
+/// Offers only versions that the proxy understands, and SASL if the proxy answers its requests.
+fn offer(offered: &mut Vec<ApiVersion>, offers_sasl: bool) {
+    for range in &mut *offered {
+        if let Some((_, newest)) = NEWEST.iter().find(|(key, _)| *key == range.api_key) {
+            range.max_version = range.max_version.min(*newest);
         }
-        splice.tags(flexible)?;
     }
-    Some(())
-}
-
-fn coordinator(splice: &mut Splice<'_>, version: i16, other: Other<'_>) -> Option<()> {
-    let flexible = version >= 3;
-    splice.tags(flexible)?;
-    if version >= 1 {
-        splice.i32()?;
+    if offers_sasl {
+        offered.retain(|range| !SASL.iter().any(|(key, ..)| *key == range.api_key));
+        offered.extend(SASL.map(|(key, oldest, newest)| {
+            ApiVersion::default()
+                .with_api_key(key)
+                .with_min_version(oldest)
+                .with_max_version(newest)
+        }));
     }
-    if version < 4 {
-        splice.i16()?;
-        if version >= 1 {
-            splice.string(flexible)?;
-        }
-        splice.i32()?;
-        return splice.broker(flexible, other);
-    }
-    for _ in 0..splice.count(flexible)? {
-        splice.string(flexible)?;
-        splice.i32()?;
-        splice.broker(flexible, other)?;
-        splice.i16()?;
-        splice.string(flexible)?;
-        splice.tags(flexible)?;
-    }
-    Some(())
 }

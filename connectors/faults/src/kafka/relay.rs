@@ -1,15 +1,17 @@
 //! One connection between a client and a broker, frame by frame.
 
 use std::collections::HashMap;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use super::KafkaProxyState;
-use super::protocol::{self, Asked};
-use super::splice::{read_frame, write_frame};
+use super::protocol::Asked;
+
+/// The largest frame; clients accept responses of up to 100 MB.
+const MAX_FRAME: usize = 128 << 20;
 
 /// The state that the two directions of a connection share.
 #[derive(Default)]
@@ -61,16 +63,10 @@ fn ask(
 ) -> io::Result<Vec<u8>> {
     write_frame(&mut broker, request)?;
     let answer = read_frame(&mut broker)?;
-    match protocol::asked(request) {
-        Some((_, asked)) => rewrite(asked, &answer, shared),
+    match Asked::read(request) {
+        Some((asked, _)) => asked.rewrite(answer, shared),
         None => Ok(answer),
     }
-}
-
-fn rewrite(asked: Asked, answer: &[u8], shared: &Arc<KafkaProxyState>) -> io::Result<Vec<u8>> {
-    let mut other = |host: &str, port: i32| shared.instead_of(host, port);
-    let rewritten = protocol::rewrite(asked, answer, shared.sasl.is_some(), &mut other);
-    rewritten.ok_or_else(|| io::ErrorKind::InvalidData.into())
 }
 
 fn end(streams: [&TcpStream; 2]) {
@@ -95,7 +91,11 @@ fn requests(
         if let Some(until) = muted {
             thread::sleep(until.saturating_duration_since(Instant::now()));
         }
-        conversation.lock().asked.extend(protocol::asked(&frame));
+        if let Some((asked, _)) = Asked::read(&frame)
+            && (asked.is_rewritten() || asked.is_counted())
+        {
+            conversation.lock().asked.insert(asked.number, asked);
+        }
         write_frame(&mut broker, &frame)?;
     }
 }
@@ -108,19 +108,49 @@ fn responses(
 ) -> io::Result<()> {
     loop {
         let mut frame = read_frame(&mut broker)?;
-        let number = protocol::answered(&frame);
+        // The number of the answered request.
+        let number = frame
+            .first_chunk()
+            .map(|number| i32::from_be_bytes(*number));
         let asked = number.and_then(|number| conversation.lock().asked.remove(&number));
         let throttle = shared.throttle();
         match asked {
-            Some(asked) if !asked.is_counted() => frame = rewrite(asked, &frame, shared)?,
+            Some(asked) if asked.is_rewritten() => frame = asked.rewrite(frame, shared)?,
             Some(asked) if throttle.as_millis() > 0 => {
                 let millis = i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX);
-                let answer = protocol::throttled(asked, &frame, millis);
-                frame = answer.ok_or(io::ErrorKind::InvalidData)?;
+                frame = asked.throttle(&frame, millis)?;
                 conversation.lock().muted = Some(Instant::now() + throttle);
             }
             _ => {}
         }
         write_frame(&mut client, &frame)?;
     }
+}
+
+/// Reads a frame. Returns it without its length.
+pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    from.read_exact(&mut length)?;
+    let length = usize::try_from(i32::from_be_bytes(length))
+        .ok()
+        .filter(|length| *length <= MAX_FRAME)
+        .ok_or(io::ErrorKind::InvalidData)?;
+    let mut frame = Vec::new();
+    let read = from
+        .take(u64::try_from(length).unwrap_or(u64::MAX))
+        .read_to_end(&mut frame)?;
+    if read < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(frame)
+}
+
+/// Writes a frame in one piece.
+pub(super) fn write_frame(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
+    let length = i32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidData)?;
+    let mut whole = Vec::with_capacity(frame.len().saturating_add(4));
+    whole.extend_from_slice(&length.to_be_bytes());
+    whole.extend_from_slice(frame);
+    to.write_all(&whole)?;
+    to.flush()
 }

@@ -6,15 +6,15 @@ use std::io;
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::protocol::{API_VERSIONS, SASL_AUTHENTICATE, SASL_HANDSHAKE};
-use super::splice::{Splice, read_frame, write_frame};
+use kafka_protocol::ResponseError;
+use kafka_protocol::messages::{
+    ApiVersionsRequest, SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeRequest,
+    SaslHandshakeResponse,
+};
+use kafka_protocol::protocol::{Decodable, Request, StrBytes};
 
-/// `UNSUPPORTED_SASL_MECHANISM`.
-const UNSUPPORTED_MECHANISM: i16 = 33;
-/// `SASL_AUTHENTICATION_FAILED`.
-const AUTHENTICATION_FAILED: i16 = 58;
-/// The length of a string that is null.
-const NULL: i16 = -1;
+use super::protocol::Asked;
+use super::relay::{read_frame, write_frame};
 
 /// The only mechanism of the proxy: `PLAIN` (RFC 4616).
 const MECHANISM: &str = "PLAIN";
@@ -72,27 +72,39 @@ impl KafkaSasl {
     ) -> io::Result<()> {
         let mut is_agreed = false;
         loop {
-            let request = read_frame(&mut client)?;
-            if Splice::new(&request).i16() == Some(API_VERSIONS) {
-                write_frame(&mut client, &ask(&request)?)?;
-                continue;
-            }
+            let frame = read_frame(&mut client)?;
             // A broker also ends the connection at any other request.
-            let request = SaslRequest::read(&request).ok_or(io::ErrorKind::PermissionDenied)?;
-            let is_known = match request.is_handshake {
-                true => request.content == MECHANISM.as_bytes(),
-                false => is_agreed && self.knows(request.content),
+            let denied = io::Error::from(io::ErrorKind::PermissionDenied);
+            let Some((asked, mut content)) = Asked::read(&frame) else {
+                return Err(denied);
             };
-            write_frame(&mut client, &request.answer(is_known))?;
+            let (is_known, answer) = match asked.key {
+                ApiVersionsRequest::KEY => (true, ask(&frame)?),
+                SaslHandshakeRequest::KEY => {
+                    let request = SaslHandshakeRequest::decode(&mut content, asked.version);
+                    let request = request.map_err(io::Error::other)?;
+                    is_agreed = request.mechanism == *MECHANISM;
+                    let answer = handshake(is_agreed);
+                    (is_agreed, asked.answer::<SaslHandshakeRequest>(&answer)?)
+                }
+                SaslAuthenticateRequest::KEY => {
+                    let request = SaslAuthenticateRequest::decode(&mut content, asked.version);
+                    let request = request.map_err(io::Error::other)?;
+                    let is_known = is_agreed && self.knows(&request.auth_bytes);
+                    let answer = verdict(is_known);
+                    (is_known, asked.answer::<SaslAuthenticateRequest>(&answer)?)
+                }
+                _ => return Err(denied),
+            };
+            write_frame(&mut client, &answer)?;
             if !is_known {
                 self.lock().refused += 1;
-                return Err(io::ErrorKind::PermissionDenied.into());
+                return Err(denied);
             }
-            if !request.is_handshake {
+            if asked.key == SaslAuthenticateRequest::KEY {
                 self.lock().admitted += 1;
                 return Ok(());
             }
-            is_agreed = true;
         }
     }
 
@@ -108,70 +120,25 @@ impl KafkaSasl {
     }
 }
 
-/// The content of a SASL request: a number, and the name of a mechanism or a token.
-struct SaslRequest<'a> {
-    /// Whether the request names a mechanism.
-    is_handshake: bool,
-    version: i16,
-    number: i32,
-    content: &'a [u8],
+fn handshake(is_agreed: bool) -> SaslHandshakeResponse {
+    let error = match is_agreed {
+        true => 0,
+        false => ResponseError::UnsupportedSaslMechanism.code(),
+    };
+    SaslHandshakeResponse::default()
+        .with_error_code(error)
+        .with_mechanisms(vec![StrBytes::from_static_str(MECHANISM)])
 }
 
-impl<'a> SaslRequest<'a> {
-    fn read(request: &'a [u8]) -> Option<Self> {
-        let mut splice = Splice::new(request);
-        let key = splice.i16()?;
-        let version = splice.i16()?;
-        let number = splice.i32()?;
-        // The name that the client gives itself.
-        splice.take_string(false)?;
-        let content = match key {
-            SASL_HANDSHAKE => splice.take_string(false)??,
-            SASL_AUTHENTICATE => {
-                let bytes = splice.i32()?;
-                splice.take(usize::try_from(bytes).ok()?)?
-            }
-            _ => return None,
-        };
-        Some(Self {
-            is_handshake: key == SASL_HANDSHAKE,
-            version,
-            number,
-            content,
-        })
-    }
-
-    /// Returns the answer: an error or none, and the mechanisms or the end of the exchange.
-    fn answer(&self, is_known: bool) -> Vec<u8> {
-        let number = self.number.to_be_bytes();
-        if self.is_handshake {
-            let error = if is_known { 0 } else { UNSUPPORTED_MECHANISM };
-            let mechanisms = 1_i32.to_be_bytes();
-            let parts: [&[u8]; 4] = [&number, &error.to_be_bytes(), &mechanisms, &text(MECHANISM)];
-            return parts.concat();
-        }
-        let (error, why) = match is_known {
-            true => (0, NULL.to_be_bytes().to_vec()),
-            false => (
-                AUTHENTICATION_FAILED,
-                text("Authentication failed: Invalid username or password"),
-            ),
-        };
-        let no_token = [0; 4];
-        // A session without an end.
-        let session = [0; 8];
-        let session = if self.version >= 1 {
-            session.as_slice()
-        } else {
-            &[]
-        };
-        let parts: [&[u8]; 5] = [&number, &error.to_be_bytes(), &why, &no_token, session];
-        parts.concat()
-    }
-}
-
-/// Returns a string after its length.
-fn text(text: &str) -> Vec<u8> {
-    let length = i16::try_from(text.len()).unwrap_or(i16::MAX);
-    [&length.to_be_bytes(), text.as_bytes()].concat()
+fn verdict(is_known: bool) -> SaslAuthenticateResponse {
+    let (error, why) = match is_known {
+        true => (0, None),
+        false => (
+            ResponseError::SaslAuthenticationFailed.code(),
+            Some("Authentication failed: Invalid username or password".into()),
+        ),
+    };
+    SaslAuthenticateResponse::default()
+        .with_error_code(error)
+        .with_error_message(why)
 }

@@ -48,7 +48,7 @@ impl TestMedium for Folder {
 
 mod sync_by_chunk {
     use super::Folder;
-    baler_connector_testkit::contract_tests!(Folder: reads redelivers);
+    baler_connector_testkit::contract_tests!(Folder: reads redelivers threads);
 }
 
 /// Nothing is forced to disk.
@@ -70,5 +70,5 @@ impl TestMedium for Unsynced {
 
 mod without_sync {
     use super::Unsynced;
-    baler_connector_testkit::contract_tests!(Unsynced: reads redelivers);
+    baler_connector_testkit::contract_tests!(Unsynced: reads redelivers threads);
 }

@@ -101,7 +101,11 @@ impl KafkaReader {
         thread::Builder::new()
             .name("baler-kafka-read".into())
             .spawn(move || {
-                worker::run(polled, &polling);
+                let ran = Failure::catching("read from", || worker::run(polled, &polling));
+                if let Err(failure) = ran {
+                    // Nobody starts the thread again.
+                    polling.fail(Failure::last(failure.operation, failure.message));
+                }
                 drop(running);
             })
             .map_err(|error| failed(&error))?;

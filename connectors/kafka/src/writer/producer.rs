@@ -66,9 +66,14 @@ impl Producer {
         thread::Builder::new()
             .name("baler-kafka-send".into())
             .spawn(move || {
-                while !stop.load(Ordering::Acquire) {
-                    client.poll(POLL);
-                    shared.notify_of_room();
+                let polled = Failure::catching("write to", || {
+                    while !stop.load(Ordering::Acquire) {
+                        client.poll(POLL);
+                        shared.notify_of_room();
+                    }
+                });
+                if let Err(failure) = polled {
+                    shared.fail(failure);
                 }
                 // To drop the last reference takes a moment. The owner does not wait for it.
                 drop(client);

@@ -56,7 +56,6 @@ pub(super) async fn serve(
         ended = sender.run() => ended,
         _ = stop.changed() => return,
     };
-    state.charge(sender.charged, 0);
     let Err(reason) = ended else { return };
     let length = sender.buffer.len().min(DAMAGED_BYTES);
     state.push_damaged(Damaged {
@@ -91,6 +90,13 @@ struct Sender<'a> {
     next: ChunkIdentity,
     max_age: Duration,
     state: &'a ReaderState,
+}
+
+impl Drop for Sender<'_> {
+    /// Gives the memory back, also after a panic, which ends this connection alone.
+    fn drop(&mut self) {
+        self.state.charge(self.charged, 0);
+    }
 }
 
 impl Sender<'_> {

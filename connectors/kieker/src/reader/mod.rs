@@ -16,7 +16,7 @@ use std::time::Instant;
 use baler_blocking::schema;
 use baler_common::transport::{
     ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
-    Token, TransportError, Verdict,
+    Token, TransportError, Verdict, panic_text,
 };
 use tokio::runtime;
 use tokio::sync::watch;
@@ -134,6 +134,17 @@ impl KiekerTcpReader {
         Some(delivery)
     }
 
+    /// Returns why the thread has ended although the reader is open. Nobody starts it again.
+    fn ended(&mut self) -> Failure {
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Err(panic)) => {
+                let message = format!("this end panicked: {}", panic_text(panic.as_ref()));
+                Failure::last("listen at", message)
+            }
+            _ => Failure::last("listen at", "its thread has ended"),
+        }
+    }
+
     fn stop(&mut self) {
         self.stop.send_replace(true);
         if let Some(thread) = self.thread.take() {
@@ -163,6 +174,9 @@ impl ChunkReader for KiekerTcpReader {
                 Ok(Event::Report { report, .. }) => {
                     let damaged = report.map_err(|failure| failure.at(&self.endpoint))?;
                     return Ok(Received::Damaged(damaged));
+                }
+                Err(_) if self.thread.as_ref().is_some_and(JoinHandle::is_finished) => {
+                    return Err(self.ended().at(&self.endpoint));
                 }
                 Err(_) => return Ok(Received::Idle),
             }

@@ -281,5 +281,5 @@ impl baler_connector_testkit::TestMedium for Drained {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Drained:);
+    baler_connector_testkit::contract_tests!(super::Drained: threads);
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkWriter, Delivery, RetryClass, TransportError, WriterStats, guarded,
+    ChunkWriter, Delivery, Failure, RetryClass, TransportError, WriterStats, guarded,
 };
 use baler_connector_file::QuarantineFolder;
 
@@ -109,8 +109,19 @@ impl Worker {
         }
     }
 
-    pub(crate) fn run(mut self) {
-        let _end = EndOnPanic(Arc::clone(&self.state));
+    /// Works until the owner ends the spool. A panic ends the owner's waits, too.
+    pub(crate) fn run(self) {
+        let state = Arc::clone(&self.state);
+        let failed = Failure::catching("spool", || self.work()).err();
+        state.tell(|state| {
+            state.ended = true;
+            if let Some(failure) = failed {
+                state.verdict = Some(Err(Arc::new(failure.at("spool"))));
+            }
+        });
+    }
+
+    fn work(mut self) {
         loop {
             let stop = self.state.lock().stop;
             match stop {
@@ -124,7 +135,6 @@ impl Worker {
             let until = self.step(Instant::now());
             self.state.wait_for_work(until);
         }
-        self.state.tell(|state| state.ended = true);
     }
 
     /// Does the work that is due. Returns the latest time of the next step.
@@ -296,22 +306,6 @@ impl Worker {
         let next = times.into_iter().flatten().filter(|at| *at > now).min();
         let look_at = now + look.clamp(MIN_POLL_INTERVAL, MAX_POLL_INTERVAL);
         next.map_or(look_at, |next| next.min(look_at))
-    }
-}
-
-/// Ends the owner's waits if the thread panics.
-struct EndOnPanic(Arc<SpoolState>);
-
-impl Drop for EndOnPanic {
-    fn drop(&mut self) {
-        if thread::panicking() {
-            let message = "the spool's thread panicked";
-            let error = TransportError::new("spool", "spool", RetryClass::Exhausted, message);
-            self.0.tell(|state| {
-                state.ended = true;
-                state.verdict = Some(Err(Arc::new(error)));
-            });
-        }
     }
 }
 

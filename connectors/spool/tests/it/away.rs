@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
+use baler_connector_testkit::failing::break_by_a_panic;
 use baler_connector_testkit::{MemoryMedium, Tap, within_patience};
 use baler_spool::{Spool, SpoolRoute};
 
@@ -221,4 +222,17 @@ fn second_process_is_refused_until_the_first_is_gone() {
     assert!(error.to_string().contains(&process), "{error}");
     first.close();
     within_patience("the folder is free", || second.reopen(soon()).ok());
+}
+
+#[test]
+fn a_panic_of_the_thread_is_an_error_that_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let medium = MemoryMedium::default();
+    let mut spool = Spool::new(Box::new(medium.writer()), config(folder.path()));
+    spool.reopen(soon()).unwrap();
+    break_by_a_panic(&mut spool, || ());
+    let error = spool.reopen(soon()).unwrap_err();
+    assert!(error.message.contains("panicked"), "{error}");
+    let report = Box::new(spool).close(soon());
+    assert_eq!(report.delivery_reports.len() + report.unconfirmed.len(), 0);
 }

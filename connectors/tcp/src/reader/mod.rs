@@ -110,7 +110,14 @@ impl TcpReader {
         });
         let thread = thread::Builder::new()
             .name("baler-tcp-serve".into())
-            .spawn(move || runtime.block_on(listen(listener, &settings, &serving, stopped)))
+            .spawn(move || {
+                let listening = listen(listener, &settings, &serving, stopped);
+                let served = Failure::catching("listen at", || runtime.block_on(listening));
+                if let Err(failure) = served {
+                    // Nobody starts the thread again.
+                    serving.push_failure(Failure::last(failure.operation, failure.message));
+                }
+            })
             .map_err(fail)?;
         Ok(Self {
             endpoint,
@@ -143,7 +150,7 @@ impl TcpReader {
     fn stop(&mut self, by: Instant) {
         self.stop.send_replace(Some(by));
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended as well.
+            // A panic was caught and reported.
             drop(thread.join());
         }
     }

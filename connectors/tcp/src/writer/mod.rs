@@ -55,7 +55,7 @@ impl TcpWriter {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A thread that panicked has ended as well.
+            // A panic was caught and reported.
             drop(thread.join());
         }
     }
@@ -67,7 +67,12 @@ impl TcpWriter {
         let (config, state) = (self.config.clone(), Arc::clone(&self.state));
         let thread = thread::Builder::new()
             .name("baler-tcp-send".into())
-            .spawn(move || connection::run(&config, &state, by, &connected));
+            .spawn(move || {
+                let run = || connection::run(&config, &state, by, &connected);
+                if let Err(failure) = Failure::catching("write to", run) {
+                    state.fail(failure);
+                }
+            });
         let failed = |error| Failure::of_io("set up", &error);
         self.thread = Some(thread.map_err(failed)?);
         let ended = |_| Err(Failure::retry("connect to", "its thread ended"));

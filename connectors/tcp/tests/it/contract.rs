@@ -2,4 +2,4 @@
 
 use crate::support::Tcp;
 
-baler_connector_testkit::contract_tests!(Tcp: reads redelivers breaks stalls many_writers);
+baler_connector_testkit::contract_tests!(Tcp: reads redelivers breaks stalls threads many_writers);

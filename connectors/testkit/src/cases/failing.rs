@@ -1,12 +1,14 @@
 //! Chunks survive retries, restarts and broken connections.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Order, Settled, Token, Verdict};
+use baler_common::transport::{ChunkWriter, Notify, Order, Settled, Token, Verdict};
 
 use crate::chunks::{ChunkSource, Label};
-use crate::contract::TestMedium;
+use crate::contract::{PATIENCE, TestMedium, within_patience};
 use crate::pump::Pump;
 use crate::tap::{Tap, drive_pair};
 
@@ -160,5 +162,57 @@ pub fn broken_connection_loses_nothing<M: TestMedium>() {
     assert_eq!(pump.confirmed(), 500);
     if tap.reader().capability().order == Order::PerLane {
         tap.assert_ordered();
+    }
+}
+
+/// A panic on the writer's thread is an error with its text. A new thread delivers after that.
+pub fn panic_of_the_thread_breaks_the_writer<M: TestMedium>() {
+    let mut medium = M::fresh();
+    // Some media confirm what a reader has settled.
+    let mut tap = medium.is_readable().then(|| Tap::new(medium.reader()));
+    let mut read = || {
+        if let Some(tap) = &mut tap {
+            tap.poll(Duration::ZERO);
+        }
+    };
+    let mut writer = medium.writer();
+    writer
+        .reopen(Instant::now() + PATIENCE)
+        .expect("the writer opens");
+    break_by_a_panic(writer.as_mut(), &mut read);
+    let mut pump = Pump::open(writer);
+    pump.push(ChunkSource::new(2).take(4));
+    within_patience("all is confirmed after the panic", || {
+        read();
+        pump.step();
+        pump.is_done().then_some(())
+    });
+}
+
+/// Makes the thread of an open writer panic, and waits for the error. Calls `read` meanwhile.
+///
+/// # Panics
+///
+/// No error comes, or it does not have the panic's text.
+pub fn break_by_a_panic(writer: &mut dyn ChunkWriter, mut read: impl FnMut()) {
+    writer.set_notify(Arc::new(PanicOnce::default()));
+    let offered = writer.offer(ChunkSource::new(1).next(0, 100));
+    offered.expect("there is room for a chunk");
+    let error = within_patience("the panic is an error", || {
+        read();
+        writer.delivery_reports(&mut Vec::new()).err()
+    });
+    assert!(error.to_string().contains(PANIC), "{error}");
+}
+
+const PANIC: &str = "the test asked for a panic";
+
+/// Panics when it is notified first.
+#[derive(Default)]
+struct PanicOnce(AtomicBool);
+
+impl Notify for PanicOnce {
+    fn notify(&self) {
+        assert!(self.0.swap(true, Ordering::AcqRel), "{PANIC}");
     }
 }
