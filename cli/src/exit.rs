@@ -6,7 +6,7 @@ use std::io;
 use std::process::ExitCode;
 
 use baler_analysis::AnalysisError;
-use baler_common::transport::{TransportError, WrongData};
+use baler_common::transport::{TransportError, WrongData, panic_text};
 
 /// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,8 +100,9 @@ impl Failure {
     }
 
     /// Returns the failure for a thread that panicked.
-    pub(crate) fn panicked(_: Box<dyn Any + Send>) -> Self {
-        Self::new(Code::Internal, "a thread panicked")
+    pub(crate) fn panicked(panic: Box<dyn Any + Send>) -> Self {
+        let text = panic_text(panic.as_ref());
+        Self::new(Code::Internal, format!("a thread panicked: {text}"))
     }
 
     /// Returns the failure of writing to `what`. If nobody reads any more, as with `| head`, the

@@ -32,28 +32,41 @@ use shutdown::Shutdown;
 
 fn main() -> ExitCode {
     // The panic hook has printed the panic. The program still has to end with the documented code.
-    let result = panic::catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|_| {
-        Err(Failure::new(
-            Code::Internal,
-            "the program panicked: this is a fault of baler, please report it",
-        ))
-    });
+    let result = panic::catch_unwind(AssertUnwindSafe(run));
+    result.unwrap_or_else(|_| panicked()).into()
+}
+
+fn run() -> Code {
+    let (result, has_panicked) = match start() {
+        Ok((cli, shutdown)) => (commands::run(cli, &shutdown), shutdown.has_panicked()),
+        Err(failure) => (Err(failure), false),
+    };
     let code = result.unwrap_or_else(|failure| {
         if !failure.message.is_empty() {
             output::say(format_args!("error: {failure}"));
         }
         failure.code
     });
-    code.into()
+    match has_panicked {
+        true => panicked(),
+        false => code,
+    }
 }
 
-fn run() -> Result<Code, Failure> {
+fn start() -> Result<(Cli, Shutdown), Failure> {
     let cli = Cli::read()?;
     output::start_logging(&cli.global)?;
     let shutdown = Shutdown::new(cli.global.shutdown_timeout);
     output::wait_at_most_for(&shutdown);
+    shutdown.request_on_panic();
     shutdown
         .listen()
         .map_err(|error| Failure::new(Code::Internal, format!("cannot handle signals: {error}")))?;
-    commands::run(cli, &shutdown)
+    Ok((cli, shutdown))
+}
+
+/// Reports that a thread panicked, whatever the command returned.
+fn panicked() -> Code {
+    output::say("error: the program panicked: this is a fault of baler, please report it");
+    Code::Internal
 }

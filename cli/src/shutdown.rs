@@ -1,9 +1,10 @@
-//! SIGINT and SIGTERM: the first drains, the second ends at once.
+//! SIGINT and SIGTERM: the first drains, the second ends at once. A panic of a thread drains, too.
 //!
-//! first signal -> [`Shutdown::request`], the deadline runs -> the command drains and ends
+//! first signal, panic -> [`Shutdown::request`], the deadline runs -> the command drains and ends
 //!              \-> a thread that reports the chunks left, and ends a process that hangs
 
 use std::io;
+use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -35,6 +36,7 @@ pub(crate) struct Shutdown {
 #[derive(Default)]
 struct State {
     requested: AtomicBool,
+    panicked: AtomicBool,
     deadline: Mutex<Option<Instant>>,
     changed: Condvar,
     /// The function that counts the chunks left to drain, if the first signal is to show them.
@@ -67,10 +69,32 @@ impl Shutdown {
                         std::process::exit(128_i32.saturating_add(signal));
                     }
                     shutdown.request();
-                    shutdown.watch_draining(signal);
+                    shutdown.watch_draining(Some(signal));
                 }
             })?;
         Ok(())
+    }
+
+    /// Asks the program to end when a thread panics, from now on. Another thread may wait for that
+    /// thread for ever.
+    ///
+    /// The runtime catches a panic of a task, which ends one connection: peers must not be able to
+    /// end the program.
+    pub(crate) fn request_on_panic(&self) {
+        let shutdown = self.clone();
+        let print = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            print(info);
+            shutdown.state.panicked.store(true, Ordering::Release);
+            if tokio::task::try_id().is_none() && !shutdown.is_requested() {
+                shutdown.watch_draining(None);
+            }
+        }));
+    }
+
+    /// Whether any thread or task panicked.
+    pub(crate) fn has_panicked(&self) -> bool {
+        self.state.panicked.load(Ordering::Acquire)
     }
 
     /// Sets the function that counts the chunks left to drain. The first signal then shows this
@@ -80,16 +104,19 @@ impl Shutdown {
         *draining.unwrap_or_else(PoisonError::into_inner) = Some(Box::new(left));
     }
 
-    /// Shows how many chunks are left to drain, and ends the process if it still runs after its
-    /// time.
+    /// Asks the program to end, shows how many chunks are left to drain, and ends the process if it
+    /// still runs after its time.
     ///
-    /// It runs on a thread of its own: standard error may be stalled, and a second signal may come.
-    fn watch_draining(&self, signal: i32) {
-        let draining = self.state.draining.lock();
-        let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
-        let end = self.deadline() + KEPT + GRACE;
+    /// It runs on a thread of its own: standard error may be stalled, a second signal may come, and
+    /// a thread that panics may hold the locks of this state.
+    fn watch_draining(&self, signal: Option<i32>) {
+        let shutdown = self.clone();
         let watch = move || {
+            shutdown.request();
             tracing::info!(signal, "asked to end: draining");
+            let draining = shutdown.state.draining.lock();
+            let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
+            let end = shutdown.deadline() + KEPT + GRACE;
             if let Some(left) = draining {
                 output::say(format_args!(
                     "draining, {} chunks left, press again to stop",
@@ -100,7 +127,11 @@ impl Shutdown {
                 thread::park_timeout(left);
             }
             // Ends without destructors, because they may hang, too.
-            signal_hook::low_level::exit(i32::from(Code::Incomplete.number()));
+            let code = match shutdown.has_panicked() {
+                true => Code::Internal,
+                false => Code::Incomplete,
+            };
+            signal_hook::low_level::exit(i32::from(code.number()));
         };
         let thread = thread::Builder::new().name("baler-draining".to_owned());
         if let Err(error) = thread.spawn(watch) {

@@ -136,7 +136,7 @@ impl Passage {
             tracing::info!(%error, "closing");
         }
         let ended_by = match &ended {
-            _ if given_up.is_some() => "error",
+            _ if given_up.is_some() || shutdown.has_panicked() => "error",
             Err(_) => "error",
             Ok(Ended::Count) => "count",
             Ok(Ended::End) => "end",

@@ -34,3 +34,18 @@ fn waiting_ends_at_its_time() {
     let shutdown = Shutdown::new(Duration::ZERO);
     assert!(!shutdown.wait_until(Instant::now() + Duration::from_millis(1)));
 }
+
+#[test]
+fn a_panic_of_a_thread_asks_the_program_to_end_and_one_of_a_task_does_not() {
+    let shutdown = Shutdown::new(Duration::from_secs(3_600));
+    shutdown.request_on_panic();
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let runtime = runtime.unwrap();
+    let task = async { tokio::spawn(async { panic!("one connection") }).await };
+    runtime.block_on(task).unwrap_err();
+    assert!(shutdown.has_panicked());
+    assert!(!shutdown.is_requested());
+    thread::spawn(|| panic!("a worker")).join().unwrap_err();
+    assert!(shutdown.wait_until(Instant::now() + Duration::from_secs(60)));
+    drop(panic::take_hook());
+}

@@ -206,7 +206,8 @@ fn consume<'scope>(
         // Here, delivered means settled: when the load is over, nothing is in flight.
         source.run(&mut stages, Stop::default(), |report| {
             received.store(report.records, Ordering::Relaxed);
-            !over.load(Ordering::Acquire)
+            // After a panic of the load, nobody says that it is over.
+            !over.load(Ordering::Acquire) && !shutdown.has_panicked()
         })?;
         source.close(shutdown.deadline())
     };

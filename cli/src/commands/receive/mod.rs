@@ -101,6 +101,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     );
     progress.clear();
     let ended_by = match &ended.error {
+        _ if shutdown.has_panicked() => "error",
         // An error during draining does not change the reason for the end.
         Some(_) if !shutdown.is_requested() => "error",
         _ if given_up.get().is_some() => "error",
