@@ -5,7 +5,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::time::Duration;
 
 use super::case::Case;
@@ -60,8 +60,15 @@ pub(super) fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<
 }
 
 fn instructions(case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
-    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
-    let out = folder.path().join("counted");
+    let folder = env::temp_dir().join(format!("baler-overhead-{}", process::id()));
+    fs::create_dir(&folder).map_err(Failure::cannot("make a folder"))?;
+    let counted = counted_in(&folder, case, origin);
+    fs::remove_dir_all(&folder).map_err(Failure::cannot("remove a folder"))?;
+    counted
+}
+
+fn counted_in(folder: &Path, case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
+    let out = folder.join("counted");
     let mut file = OsString::from("--callgrind-out-file=");
     file.push(&out);
     let program = env::current_exe().map_err(Failure::cannot("find this program"))?;
@@ -79,7 +86,7 @@ fn instructions(case: Case, origin: &Origin<'_>) -> Result<u64, Failure> {
     let child = Child::start(command)?;
     child.answer::<Measured>(PATIENCE, &mut || true)?;
     child.end(PATIENCE)?;
-    match read(&folder.path().join("counted-01"))? {
+    match read(&folder.join("counted-01"))? {
         0 => Err(Failure::new(
             "no instruction was counted: the program has no function names",
         )),
