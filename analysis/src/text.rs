@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use baler_common::calendar;
+
 /// Replaces each control character, including those of C1, by its escape as in JSON: `\u001b`.
 ///
 /// A terminal obeys control characters. So untrusted names and values could move its cursor, hide
@@ -32,7 +34,7 @@ pub fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
 pub fn time(unix_ns: i64) -> String {
     let micros = unix_ns.div_euclid(1_000);
     let seconds = micros.div_euclid(1_000_000);
-    let (year, month, day) = date(seconds.div_euclid(86_400));
+    let (year, month, day) = calendar::date(seconds.div_euclid(86_400));
     let second = seconds.rem_euclid(86_400);
     format!(
         "{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}.{:06}Z",
@@ -41,23 +43,6 @@ pub fn time(unix_ns: i64) -> String {
         second % 60,
         micros.rem_euclid(1_000_000),
     )
-}
-
-/// A day, counted from 1970, as year, month and day (Howard Hinnant's `civil_from_days`).
-pub fn date(day: i64) -> (i64, i64, i64) {
-    let day = day.saturating_add(719_468);
-    let day_of_era = day.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + day.div_euclid(146_097) * 400 + i64::from(month <= 2);
-    (year, month, day_of_year - (153 * shifted + 2) / 5 + 1)
 }
 
 /// A span of time, given in nanoseconds, with three significant digits: `740 ns`, `12.3 us`,

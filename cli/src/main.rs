@@ -15,6 +15,7 @@ mod endpoint;
 mod exit;
 mod fields;
 mod filters;
+mod http_client;
 mod observe;
 mod output;
 mod patience;

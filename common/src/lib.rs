@@ -3,6 +3,7 @@
 // The derive macro names this crate by its full path, even in this crate.
 extern crate self as baler_common;
 
+pub mod calendar;
 pub mod container;
 pub mod pattern;
 pub mod record;

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use super::ChunkRecords;
 
+use baler_common::calendar;
 use baler_common::container::Compression;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
+use toml_datetime::{Datetime, Offset};
 
 /// Parses a duration with its unit, as in URIs: `500ms`, `1.5s`, `2m`.
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -66,14 +68,24 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
 
 /// Parses a point in time to nanoseconds since the Unix epoch: such a number, or RFC 3339.
 pub(crate) fn time(text: &str) -> Result<i64, String> {
-    if let Ok(nanos) = text.parse() {
-        return Ok(nanos);
-    }
-    let time = chrono::DateTime::parse_from_rfc3339(text).ok();
-    time.and_then(|time| time.timestamp_nanos_opt())
-        .ok_or_else(|| {
-            format!("`{text}` is no time; write 2010-08-30T08:22:25.5Z or nanoseconds since 1970")
-        })
+    let nanos = text.parse().ok().or_else(|| rfc3339(text));
+    nanos.ok_or_else(|| {
+        format!("`{text}` is no time; write 2010-08-30T08:22:25.5Z or nanoseconds since 1970")
+    })
+}
+
+/// Parses a point in time of RFC 3339, which is a kind of TOML's dates.
+fn rfc3339(text: &str) -> Option<i64> {
+    let Datetime { date, time, offset } = text.parse().ok()?;
+    let (date, time) = (date?, time?);
+    let offset_minutes = match offset? {
+        Offset::Z => 0,
+        Offset::Custom { minutes } => i64::from(minutes),
+    };
+    let hours = calendar::day(date.year, date.month, date.day) * 24 + i64::from(time.hour);
+    let minutes = hours * 60 + i64::from(time.minute) - offset_minutes;
+    let nanos = (minutes * 60 + i64::from(time.second?)).checked_mul(1_000_000_000)?;
+    nanos.checked_add(time.nanosecond.map_or(0, i64::from))
 }
 
 /// Parses a compression by its name.

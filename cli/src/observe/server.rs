@@ -11,9 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::combinators::BoxBody;
-use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Frame, Incoming};
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::http::uri::Authority;
 use hyper::service::service_fn;
@@ -210,8 +208,6 @@ async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::
 #[derive(Debug, Clone, Copy)]
 struct Long;
 
-type Body = BoxBody<Bytes, Infallible>;
-
 impl Service {
     fn answer(&self, request: &Request<Incoming>, closing: &watch::Receiver<()>) -> Response<Body> {
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
@@ -291,7 +287,7 @@ impl Service {
                 }
             }
         });
-        let mut response = Response::new(Frames(frames).boxed());
+        let mut response = Response::new(Body::Frames(frames));
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(TAP_TYPE));
         response.extensions_mut().insert(Long);
@@ -320,10 +316,13 @@ fn is_same(given: &[u8], token: &[u8]) -> bool {
     given.len() == token.len() && differences == 0
 }
 
-/// A body of frames that come one by one.
-struct Frames(mpsc::Receiver<Bytes>);
+enum Body {
+    /// Frames that come one by one.
+    Frames(mpsc::Receiver<Bytes>),
+    Text(Bytes),
+}
 
-impl hyper::body::Body for Frames {
+impl hyper::body::Body for Body {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -331,8 +330,22 @@ impl hyper::body::Body for Frames {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let frame = self.0.poll_recv(context);
-        frame.map(|frame| frame.map(|bytes| Ok(Frame::data(bytes))))
+        let bytes = match &mut *self {
+            Self::Frames(frames) => std::task::ready!(frames.poll_recv(context)),
+            Self::Text(text) => Some(std::mem::take(text)).filter(|text| !text.is_empty()),
+        };
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Text(text) if text.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Frames(_) => SizeHint::default(),
+            Self::Text(text) => SizeHint::with_exact(text.len() as u64),
+        }
     }
 }
 
@@ -353,7 +366,7 @@ fn plain(status: StatusCode, message: &'static str) -> Response<Body> {
 }
 
 fn text(status: StatusCode, content_type: &'static str, text: String) -> Response<Body> {
-    let mut response = Response::new(Full::from(text).boxed());
+    let mut response = Response::new(Body::Text(text.into()));
     *response.status_mut() = status;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -1,6 +1,8 @@
 //! The figures, health and taps of running commands, from outside.
 
 use std::fs;
+use std::io::{self, Write as _};
+use std::net::TcpStream;
 
 use crate::support::{Background, Receiver, json, wait_for};
 
@@ -16,12 +18,13 @@ pub(crate) fn sum(text: &str, metric: &str) -> f64 {
 
 /// Returns the body of an answer, with any status.
 pub(crate) fn get(address: &str, path: &str) -> (u16, String) {
-    let config = ureq::Agent::config_builder().http_status_as_error(false);
-    let agent = ureq::Agent::new_with_config(config.build());
-    let url = format!("http://{}{path}", address.trim());
-    let mut response = agent.get(&url).call().unwrap();
-    let body = response.body_mut().read_to_string().unwrap();
-    (response.status().as_u16(), body)
+    let mut stream = TcpStream::connect(address.trim()).unwrap();
+    let request = format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let answer = io::read_to_string(stream).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, body.to_owned())
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn folder_name(name: &str) -> String {
 
 /// A day, counted from 1970, as `year-month-day`.
 fn day(days: i64) -> String {
-    let (year, month, day) = baler_analysis::text::date(days);
+    let (year, month, day) = baler_common::calendar::date(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 

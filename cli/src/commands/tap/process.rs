@@ -16,9 +16,10 @@ use baler_common::transport::{
     RetryClass, Settled, Token, TransportError, Verdict,
 };
 use bytes::Bytes;
+use hyper::StatusCode;
 
-use crate::commands::top::{base_url, http_error};
 use crate::exit::{Code, Failure};
+use crate::http_client::{self, base_url};
 use crate::observe::authorization;
 use crate::observe::tap::{CHUNK_FRAME, FRAME_HEAD, SKIPPED_FRAME};
 
@@ -28,6 +29,9 @@ const AHEAD: usize = 4;
 
 /// The largest accepted chunk.
 const MAX_CHUNK_BYTES: u64 = 64 << 20;
+
+/// The longest reason of a refusal that is read.
+const MAX_REFUSAL_BYTES: usize = 64 << 10;
 
 /// How long the process may take to answer.
 const TIMEOUT: Duration = Duration::from_secs(5);
@@ -63,29 +67,27 @@ impl ProcessTap {
         }
         let base = base_url(address)?;
         let url = format!("{base}/tap");
-        let config = ureq::Agent::config_builder()
-            .timeout_connect(Some(TIMEOUT))
-            .timeout_recv_response(Some(TIMEOUT))
-            .http_status_as_error(false)
-            .build();
         let failed = |error: &dyn std::fmt::Display| {
             Failure::new(Code::Unavailable, format!("cannot tap {url}: {error}"))
         };
-        let mut request = ureq::Agent::new_with_config(config).get(&url);
-        if let Some(path) = token_file {
-            request = request.header("authorization", authorization(path)?);
-        }
-        let mut response = request.call().map_err(|error| failed(&http_error(error)))?;
-        if response.status() != ureq::http::StatusCode::OK {
-            let told = response.body_mut().read_to_string().unwrap_or_default();
-            return Err(failed(&format!("{}: {}", response.status(), told.trim())));
+        let token = token_file.map(authorization).transpose()?;
+        let headers: Vec<_> = token
+            .iter()
+            .map(|it| ("authorization", it.as_str()))
+            .collect();
+        let answer = http_client::get(&url, &headers, TIMEOUT).map_err(|error| failed(&error))?;
+        if answer.status != StatusCode::OK {
+            let status = answer.status;
+            let reason = answer.text(MAX_REFUSAL_BYTES, Instant::now() + TIMEOUT);
+            let reason = reason.unwrap_or_else(|error| error);
+            return Err(failed(&format!("{status}: {}", reason.trim())));
         }
         let skipped = Arc::<AtomicU64>::default();
         let (sender, frames) = sync_channel(AHEAD);
-        let (counted, body) = (Arc::clone(&skipped), response.into_body());
+        let counted = Arc::clone(&skipped);
         thread::Builder::new()
             .name("baler-tap".to_owned())
-            .spawn(move || read(body.into_reader(), &counted, &sender))
+            .spawn(move || read(answer, &counted, &sender))
             .map_err(|error| failed(&error))?;
         let mut capability = ReaderCapability::new("http", Order::PerLane);
         capability.redelivers = false;

@@ -12,7 +12,6 @@ use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
 use scrape::{Scraper, Snapshot};
-pub(super) use scrape::{base_url, http_error};
 use screen::Screen;
 use view::View;
 

@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use hyper::StatusCode;
+
 use crate::exit::Failure;
+use crate::http_client::{self, base_url};
 
 /// How long an answer may take.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The largest answer that is read. It has room for about ten thousand lanes.
-const MAX_BYTES: u64 = 8 << 20;
+const MAX_BYTES: usize = 8 << 20;
 
 /// Asks one process for its figures.
 #[derive(Debug)]
 pub(super) struct Scraper {
-    agent: ureq::Agent,
     url: String,
     address: String,
 }
@@ -51,14 +53,7 @@ impl Scraper {
         } else {
             format!("{base}/metrics")
         };
-        let config = ureq::Agent::config_builder()
-            .timeout_global(Some(TIMEOUT))
-            .build();
-        Ok(Self {
-            agent: ureq::Agent::new_with_config(config),
-            url,
-            address: base,
-        })
+        Ok(Self { url, address: base })
     }
 
     /// Returns the address of the process.
@@ -72,44 +67,14 @@ impl Scraper {
     ///
     /// The request failed. The message names the address.
     pub(super) fn scrape(&self) -> Result<Snapshot, String> {
-        let failed = |error| format!("cannot read {}: {}", self.url, http_error(error));
-        let mut response = self.agent.get(&self.url).call().map_err(failed)?;
-        let body = response.body_mut().with_config().limit(MAX_BYTES);
-        let text = body.read_to_string().map_err(failed)?;
+        let by = Instant::now() + TIMEOUT;
+        let answer = http_client::get(&self.url, &[], TIMEOUT).and_then(|it| match it.status {
+            StatusCode::OK => it.text(MAX_BYTES, by),
+            status => Err(format!("the answer is {status}")),
+        });
+        let text = answer.map_err(|error| format!("cannot read {}: {error}", self.url))?;
         Snapshot::parse(&text).map_err(|error| format!("{}: {error}", self.url))
     }
-}
-
-/// Returns the message of a failed request, without the name of the error's kind.
-pub(in crate::commands) fn http_error(error: ureq::Error) -> String {
-    match error {
-        ureq::Error::Io(error) => error.to_string(),
-        error => error.to_string(),
-    }
-}
-
-/// Returns the URL of an address, without a slash at its end.
-///
-/// # Errors
-///
-/// The scheme is not http, or the host is missing.
-pub(in crate::commands) fn base_url(address: &str) -> Result<String, Failure> {
-    let base = match address.split_once("://") {
-        Some(("http", _)) => address.to_owned(),
-        Some((scheme, _)) => {
-            return Err(Failure::configuration(format!(
-                "{scheme}: is not how metrics are served; write http://host:port or host:port"
-            )));
-        }
-        None => format!("http://{address}"),
-    };
-    let base = base.trim_end_matches('/').to_owned();
-    if base.parse::<ureq::http::Uri>().is_err() || base == "http:" {
-        return Err(Failure::configuration(format!(
-            "`{address}` is no address; write http://host:port or host:port"
-        )));
-    }
-    Ok(base)
 }
 
 impl Snapshot {

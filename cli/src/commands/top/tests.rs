@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use super::scrape::{Snapshot, base_url};
+use super::scrape::Snapshot;
 use super::screen::Screen;
 use super::view::{COUNTED, NOW, View};
+use crate::http_client::base_url;
 
 /// Returns the snapshot of a sending process.
 fn sending(delivered: u64, state: &str, started: u64) -> Snapshot {

@@ -19,10 +19,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use baler_blocking::{Abandon, BlockingMedium};
+use baler_common::calendar;
 use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
 use baler_common::transport::{Capability, Durability, Failure, Order, TransportError};
-use chrono::{DateTime, Utc};
 
 use super::log_config::{KiekerLogWriterConfig, LogFormat};
 use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
@@ -244,11 +244,11 @@ fn push_entry(id: impl std::fmt::Display, text: &str, map: &mut String) {
 /// Makes the folder of a log with its map. The name follows `KiekerLogFolder.java`.
 fn begin_folder(config: &KiekerLogWriterConfig) -> io::Result<(PathBuf, File)> {
     fs::create_dir_all(&config.parent)?;
-    let now = DateTime::<Utc>::from(SystemTime::now());
-    let time = now.format("%Y%m%d-%H%M%S");
+    let now = unix_nanos();
+    let time = file_time(now);
     // Kieker puts the time since the start of the machine here. It distinguishes folders of the
     // same second.
-    let mut number = unix_nanos() % 10_000_000_000_000;
+    let mut number = now % 10_000_000_000_000;
     let folder = loop {
         let (host, name) = (&config.hostname, &config.name);
         let folder = format!("kieker-{time}-{number}-UTC-{host}-{name}");
@@ -271,15 +271,30 @@ fn begin_file(
     counter: &mut u32,
 ) -> io::Result<OpenFile> {
     *counter = counter.saturating_add(1);
-    let now = DateTime::<Utc>::from(SystemTime::now());
-    let (time, extension) = (now.format("%Y%m%d-%H%M%S%3f"), config.format.extension());
-    let path = folder.join(format!("kieker-{time}-UTC-{counter:03}-Baler{extension}"));
+    let now = unix_nanos();
+    let (time, millis) = (file_time(now), now / 1_000_000 % 1_000);
+    let extension = config.format.extension();
+    let path = folder.join(format!(
+        "kieker-{time}{millis:03}-UTC-{counter:03}-Baler{extension}"
+    ));
     Ok(OpenFile {
         file: File::create_new(&path)?,
         path,
         entries: 0,
         bytes: 0,
     })
+}
+
+/// Returns a time in UTC as names of files have it: `20261125-030000`.
+fn file_time(unix_nanos: i64) -> String {
+    let seconds = unix_nanos.div_euclid(1_000_000_000);
+    let (year, month, day) = calendar::date(seconds.div_euclid(86_400));
+    let second = seconds.rem_euclid(86_400);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!(
+        "{year:04}{month:02}{day:02}-{hour:02}{minute:02}{:02}",
+        second % 60
+    )
 }
 
 fn unix_nanos() -> i64 {
