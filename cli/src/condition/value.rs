@@ -19,9 +19,9 @@ pub(super) enum Value<'v> {
     Double(f64),
     String(Cow<'v, str>),
     Bytes(Cow<'v, [u8]>),
-    List(Arc<[Value<'v>]>),
+    List(Arc<[Self]>),
     Map(Map<'v>),
-    Optional(Option<Arc<Value<'v>>>),
+    Optional(Option<Arc<Self>>),
     /// A type, by its name.
     Type(&'static str),
 }
