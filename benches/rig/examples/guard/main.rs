@@ -34,7 +34,7 @@ struct Args {
     #[arg(long)]
     figures: PathBuf,
 
-    /// The compiler and the valgrind that the figures depend on
+    /// The versions on which figures depend: compiler, valgrind, C library
     #[arg(long)]
     tools: String,
 }
