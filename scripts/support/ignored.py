@@ -12,7 +12,8 @@ import sys
 
 def main() -> int:
     listing = subprocess.run(
-        ["cargo", "nextest", "list", "--run-ignored", "all", "--message-format", "json"]
+        ["cargo", "nextest", "list", "--run-ignored", "all", "--ignore-default-filter"]
+        + ["--message-format", "json"]
         + sys.argv[1:],
         stdout=subprocess.PIPE,
         check=False,
@@ -27,7 +28,12 @@ def main() -> int:
 
     without_reason = []
     for suite in json.loads(listing.stdout)["rust-suites"].values():
-        names = [name for name, case in suite["testcases"].items() if case["ignored"]]
+        cases = suite["testcases"].items()
+        names = [
+            name
+            for name, case in cases
+            if case["ignored"] and case["filter-match"]["status"] == "matches"
+        ]
         if not names:
             continue
         # Asked for ignored tests by name, libtest runs nothing and prints the reasons.
