@@ -349,10 +349,11 @@ impl Follower {
         }
         self.note_place();
         self.forget_buffer();
-        let is_many =
-            self.files.iter().filter(|it| it.content.is_some()).count() > crate::look::MAX_OPEN;
+        let open = self.files.iter().filter(|it| it.content.is_some());
+        let is_many = open.count() > crate::look::MAX_OPEN;
         self.with_current(|file| {
-            if is_many {
+            // A removed file cannot be opened again.
+            if is_many && file.missing == 0 {
                 file.content = None;
             }
         });

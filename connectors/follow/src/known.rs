@@ -156,10 +156,7 @@ impl Known {
         if has_changed || self.missing > 0 || std::mem::take(&mut self.is_blocked) {
             self.has_more = true;
         }
-        if self.gone.take().is_some() && found.id != self.found.id {
-            // The open file has other content now.
-            self.content = None;
-        }
+        self.gone = None;
         self.found = found;
         self.missing = 0;
     }

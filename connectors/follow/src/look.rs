@@ -129,6 +129,9 @@ impl Follower {
     /// Finds the known files by their numbers, and sees whether they have the known content.
     /// Returns the files that have their place.
     fn find_known(&mut self, free: &mut Vec<Candidate>) -> BTreeSet<FileKey> {
+        // Nothing tells an empty file from another one with its number.
+        self.files
+            .retain(|file| !file.is_finished || file.read.is_known() || file.found.length > 0);
         let mut placed = BTreeSet::new();
         let mut events = Vec::new();
         let mut unreadable = Vec::new();
@@ -189,7 +192,14 @@ impl Follower {
     fn find_moved(&mut self, placed: &BTreeSet<FileKey>, free: &mut Vec<Candidate>) {
         let mut events = Vec::new();
         for file in &mut self.files {
-            if placed.contains(&file.key) || !file.read.is_known() {
+            if placed.contains(&file.key) {
+                continue;
+            }
+            // An open file that had no bytes when it was seen may have some now.
+            if file.content.is_some() && file.gone.is_none() {
+                file.look_at_head().ok();
+            }
+            if !file.read.is_known() {
                 continue;
             }
             let name = file.found.log.file_name().map(OsString::from);
@@ -209,6 +219,11 @@ impl Follower {
                         path: file.found.path.clone(),
                     }),
                     None => renamed(file, &found, &mut events),
+                }
+                let mark = file.read;
+                let is_stale = |it: &mut Content| !it.has(&mark).unwrap_or(false);
+                if file.content.as_mut().is_some_and(is_stale) {
+                    file.content = None;
                 }
                 file.adopt(found);
             }

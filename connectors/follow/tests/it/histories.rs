@@ -205,7 +205,10 @@ impl World {
             self.step();
         }
         truncate(&self.live);
-        self.files.last_mut().unwrap().path = Some(to);
+        let copied = self.files.last_mut().unwrap();
+        copied.path = Some(to);
+        // No reader has the copy open.
+        copied.is_seen = false;
         self.files.push(Written::default());
         self.begin_live();
     }
@@ -326,6 +329,8 @@ impl World {
         }
         self.reader = Some(open(&self.live, settings(true, Some(&self.position))));
         self.life.clear();
+        // From now on the position knows the files, even if none of their lines is settled.
+        self.settle(0);
         self.see();
     }
 
