@@ -42,7 +42,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
-    ("baler-follow", Allowed::Only(&["baler-blocking"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
