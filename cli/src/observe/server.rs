@@ -2,10 +2,10 @@
 
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -17,14 +17,20 @@ use hyper::http::uri::Authority;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::{AbortHandle, JoinSet};
 
 use super::exposition;
 use super::observed::{self, Check, Observed};
 
-/// The maximum number of connections served at once. Further ones wait in the operating system's
-/// queue.
+/// The maximum number of connections served at once. A further one closes another one, an idle one
+/// first.
 const MAX_CONNECTIONS: usize = 32;
+
+/// The maximum number of connections that the operating system holds until they are accepted. If it
+/// were full, a client would try again only after a second.
+const BACKLOG: u32 = 1_024;
 
 /// The maximum number of taps at once. It is below the limit of connections, so that scrapes always
 /// get through.
@@ -84,36 +90,32 @@ impl Server {
     ///
     /// The address cannot be bound, or there is no thread.
     pub(super) fn start(address: SocketAddr, service: Service) -> io::Result<Self> {
-        let listener = TcpListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
             .build()?;
+        let listener = {
+            let _entered = runtime.enter();
+            listen(address)?
+        };
+        let address = listener.local_addr()?;
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
-            let served = runtime.block_on(async {
-                let listener = tokio::net::TcpListener::from_std(listener)?;
-                let slots = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+            runtime.block_on(async {
+                let mut connections = Connections::default();
                 let (close, closing) = watch::channel(());
                 tokio::select! {
-                    () = accept(listener, service, &slots, closing) => {}
+                    () = accept(listener, service, &mut connections, closing) => {}
                     // An error means that the server was dropped.
                     _ = stopped => {}
                 }
                 // Taps see the end of the records, and answers are finished.
                 drop(close);
-                let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
-                let ended = tokio::time::timeout(CLOSE_TIMEOUT, slots.acquire_many(all));
-                if ended.await.is_err() {
+                let ended = async { while connections.tasks.join_next().await.is_some() {} };
+                if tokio::time::timeout(CLOSE_TIMEOUT, ended).await.is_err() {
                     tracing::debug!("connections for metrics were cut off at the end");
                 }
-                io::Result::Ok(())
             });
-            if let Err(error) = served {
-                tracing::error!(%error, "the metrics server ended");
-            }
         };
         let thread = thread::Builder::new()
             .name("baler-metrics".to_owned())
@@ -140,44 +142,90 @@ impl Drop for Server {
     }
 }
 
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    }?;
+    // As the standard library does: a port can be used again at once.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// The state of a connection. When there are too many, the smallest state is closed first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+enum Phase {
+    /// Its request has not come.
+    Idle,
+    Answering,
+    Tap,
+}
+
+/// The open connections, oldest first.
+#[derive(Default)]
+struct Connections {
+    open: Vec<(Arc<AtomicU8>, AbortHandle)>,
+    tasks: JoinSet<()>,
+}
+
+impl Connections {
+    fn add(&mut self, stream: TcpStream, service: Service, closing: watch::Receiver<()>) {
+        while self.tasks.try_join_next().is_some() {}
+        self.open.retain(|(_, task)| !task.is_finished());
+        if self.open.len() >= MAX_CONNECTIONS {
+            let phases = self
+                .open
+                .iter()
+                .map(|(phase, _)| phase.load(Ordering::Relaxed));
+            // The first one of several with the same phase is the oldest.
+            if let Some((first, _)) = phases.enumerate().min_by_key(|(_, phase)| *phase) {
+                self.open.remove(first).1.abort();
+            }
+        }
+        let phase = Arc::new(AtomicU8::new(Phase::Idle as u8));
+        let served = serve(stream, service, closing, Arc::clone(&phase));
+        self.open.push((phase, self.tasks.spawn(served)));
+    }
+}
+
 /// Accepts connections for ever.
 async fn accept(
-    listener: tokio::net::TcpListener,
+    listener: TcpListener,
     service: Service,
-    slots: &Arc<Semaphore>,
+    connections: &mut Connections,
     closing: watch::Receiver<()>,
 ) {
     loop {
-        // The semaphore is never closed.
-        let Ok(slot) = Arc::clone(slots).acquire_owned().await else {
-            return;
-        };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        match listener.accept().await {
+            Ok((stream, _)) => connections.add(stream, service.clone(), closing.clone()),
             Err(error) => {
                 // For example, no descriptors are left. An immediate retry would spin.
                 tracing::warn!(%error, "cannot accept a connection for metrics");
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                continue;
             }
-        };
-        let (service, closing) = (service.clone(), closing.clone());
-        tokio::spawn(async move {
-            serve(stream, service, closing).await;
-            drop(slot);
-        });
+        }
+        // A request that has come is read before a flood of further connections closes its own.
+        tokio::task::yield_now().await;
     }
 }
 
 /// Serves one request of one connection.
-async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::Receiver<()>) {
-    let long = Arc::new(AtomicBool::new(false));
-    let is_long = Arc::clone(&long);
+async fn serve(
+    stream: TcpStream,
+    service: Service,
+    closing: watch::Receiver<()>,
+    phase: Arc<AtomicU8>,
+) {
+    let answering = Arc::clone(&phase);
     let answer = move |request: Request<Incoming>| {
         let response = service.answer(&request, &closing);
-        if response.extensions().get::<Long>().is_some() {
-            long.store(true, Ordering::Relaxed);
-        }
+        let phase = match response.extensions().get::<Long>() {
+            Some(Long) => Phase::Tap,
+            None => Phase::Answering,
+        };
+        answering.store(phase as u8, Ordering::Relaxed);
         async move { Ok::<_, Infallible>(response) }
     };
     let connection = hyper::server::conn::http1::Builder::new()
@@ -186,14 +234,14 @@ async fn serve(stream: tokio::net::TcpStream, service: Service, closing: watch::
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
         // A scraper comes every few seconds, so a new connection costs it little. An idle
-        // connection would occupy a slot that another client may need.
+        // connection would occupy a place that another client may need.
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service_fn(answer));
     tokio::pin!(connection);
     let ended = tokio::select! {
         ended = &mut connection => ended,
         () = tokio::time::sleep(CONNECTION_TIMEOUT) => {
-            if !is_long.load(Ordering::Relaxed) {
+            if phase.load(Ordering::Relaxed) != Phase::Tap as u8 {
                 return;
             }
             connection.await

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use crate::support::{Background, Receiver, json, wait_for};
 
@@ -136,6 +137,35 @@ fn a_running_pair_shows_figures_and_health() {
     });
     assert_eq!(get(&generates, "/livez").0, 200);
     drop(generator);
+}
+
+/// Silent connections, and connections that have sent half a request, do not delay a scrape.
+#[test]
+fn metrics_answer_within_a_second_beside_a_thousand_idle_connections() {
+    let folder = tempfile::tempdir().unwrap();
+    let port_file = folder.path().join("metrics");
+    let port_file = port_file.to_str().unwrap();
+    let flags = ["--metrics", "127.0.0.1:0", "--metrics-port-file", port_file];
+    let receiver = Receiver::start(&folder.path().join("out"), &flags);
+    let address = wait_for("an address", || fs::read_to_string(port_file).ok());
+    let mut idle = Vec::new();
+    for number in 0..1_000 {
+        let mut connection = TcpStream::connect(address.trim()).unwrap();
+        if number % 2 == 0 {
+            // The server may have closed it already.
+            connection.write_all(b"GET /metrics HTTP/1.1\r\n").ok();
+        }
+        idle.push(connection);
+        if number % 100 == 99 {
+            let asked = Instant::now();
+            let (status, text) = get(&address, "/metrics");
+            let took = asked.elapsed();
+            assert!(took < Duration::from_secs(1), "beside {number}: {took:?}");
+            assert!(status == 200 && text.contains("baler_records_received_total"));
+        }
+    }
+    receiver.process.signal("TERM");
+    receiver.succeed();
 }
 
 #[test]
