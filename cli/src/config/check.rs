@@ -8,8 +8,11 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::file::{ConfigFile, Entry, Kind};
-use super::setting::{Setting, key_of, nearest, settings};
+use super::setting::{Setting, nearest, settings};
 use crate::exit::Failure;
+
+/// The flag that is a setting of media, too.
+const FOLLOW: &str = "follow";
 
 /// Checks a value by the argument's own parser.
 pub(super) fn value(arg: &Arg, file: &ConfigFile, entry: &Entry) -> Result<(), Failure> {
@@ -84,7 +87,7 @@ pub(super) fn is_excluded(setting: &Setting<'_>, typed: &ArgMatches) -> bool {
 }
 
 /// Refuses contradictions: different values in two sections of one command, two flags that exclude
-/// each other, or a flag that the URI sets as well.
+/// each other, or `--follow` beside the same setting of the URI.
 ///
 /// A flag or a variable of the environment that overrides the file is no contradiction.
 ///
@@ -169,43 +172,39 @@ fn entry_of<'a>(arg: &Arg, settings: &[Setting<'_>], file: &'a ConfigFile) -> Op
         .min_by_key(|entry| entry.line)
 }
 
-/// Refuses a flag that the URI of `--from` or `--to` sets as well.
+/// Refuses `--follow` beside `follow` in a URI: they are the same setting. All other settings of a URI
+/// belong to the medium, and have nothing in common with a flag of the same name.
 fn uri_settings_stand_alone(
     sub: &Command,
     matches: &ArgMatches,
     settings: &[Setting<'_>],
     file: Option<&ConfigFile>,
 ) -> Result<(), Failure> {
-    for end in ["from", "to"] {
-        let text = matches.try_get_one::<String>(end).ok().flatten();
-        // A wrong URI is reported when it is opened.
-        let Some(Ok(mut uri)) = text.map(|text| Uri::parse(text)) else {
-            continue;
-        };
-        let in_uri = uri.take_rest();
-        for arg in sub.get_arguments() {
-            let Some(key) = key_of(arg) else { continue };
-            let Some((name, _)) = in_uri.iter().find(|(name, _)| **name == *key) else {
-                continue;
-            };
-            let entry = file.and_then(|file| Some((file, entry_of(arg, settings, file)?)));
-            match (matches.value_source(arg.get_id().as_str()), entry) {
-                (Some(ValueSource::DefaultValue), Some((file, entry))) => {
-                    let message = format!(
-                        "{name} is given twice: in [{}] and in the URI of --{end}; remove one",
-                        entry.section
-                    );
-                    return Err(file.failure(entry.line, message));
-                }
-                (Some(ValueSource::CommandLine | ValueSource::EnvVariable), _) => {
-                    return Err(Failure::configuration(format!(
-                        "{name} is given twice: as --{} and in the URI of --{end}; remove one",
-                        key.replace('_', "-")
-                    )));
-                }
-                _ => {}
-            }
-        }
+    let Some(arg) = sub.get_arguments().find(|arg| arg.get_id() == FOLLOW) else {
+        return Ok(());
+    };
+    let text = matches.try_get_one::<String>("from").ok().flatten();
+    // A wrong URI is reported when it is opened.
+    let Some(Ok(mut uri)) = text.map(|text| Uri::parse(text)) else {
+        return Ok(());
+    };
+    if !uri.take_rest().iter().any(|(name, _)| **name == *FOLLOW) {
+        return Ok(());
     }
-    Ok(())
+    let entry = file.and_then(|file| Some((file, entry_of(arg, settings, file)?)));
+    match (matches.value_source(FOLLOW), entry) {
+        (Some(ValueSource::DefaultValue), Some((file, entry))) => {
+            let message = format!(
+                "{FOLLOW} is given twice: in [{}] and in the URI of --from; remove one",
+                entry.section
+            );
+            Err(file.failure(entry.line, message))
+        }
+        (Some(ValueSource::CommandLine | ValueSource::EnvVariable), _) => {
+            Err(Failure::configuration(format!(
+                "{FOLLOW} is given twice: as --{FOLLOW} and in the URI of --from; remove one"
+            )))
+        }
+        _ => Ok(()),
+    }
 }

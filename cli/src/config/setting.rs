@@ -84,7 +84,7 @@ fn sorted(names: impl Iterator<Item = String>) -> Vec<String> {
 
 /// Returns the key of an argument: the flag's name with underscores. `None` if a file cannot set
 /// it.
-pub(super) fn key_of(arg: &Arg) -> Option<String> {
+fn key_of(arg: &Arg) -> Option<String> {
     let settable = matches!(
         arg.get_action(),
         ArgAction::Set | ArgAction::Append | ArgAction::SetTrue | ArgAction::Count

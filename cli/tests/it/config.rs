@@ -252,6 +252,92 @@ fn contradictions_name_both_places() {
         ));
 }
 
+/// An option of the program and a setting of a medium are different, even with the same name.
+#[test]
+fn an_option_has_nothing_to_do_with_a_setting_of_the_same_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let log = crate::support::real_log();
+    let (binary, packed, stored) = (at("binary"), at("packed"), at("stored"));
+    let away = "amqp://127.0.0.1:1?queue=q";
+    let plain = format!("{away}&format=kieker-plain&registry_file={}", at("names"));
+    let bounded = format!("{away}&overflow=reject-publish&max_length=1");
+    let binary = format!("kieker-log:{binary}?format=binary");
+    let packed = format!("kieker-log:{packed}?compression=gzip");
+    let (all, stored) = (
+        format!("file://{stored}?from=start"),
+        format!("file://{stored}"),
+    );
+    let listening = "tcp://127.0.0.1:0?memory=64MiB";
+    for (args, code) in [
+        (
+            vec!["send", "--from", &log, "--to", &binary, "--format", "json"],
+            0,
+        ),
+        (
+            vec![
+                "send",
+                "--from",
+                &log,
+                "--to",
+                &packed,
+                "--compression",
+                "zstd",
+            ],
+            0,
+        ),
+        (vec!["send", "--from", &log, "--to", &stored], 0),
+        (vec!["receive", "--from", &all, "--format", "none"], 0),
+        (
+            vec![
+                "send",
+                "--from",
+                listening,
+                "--to",
+                "null:",
+                "--memory",
+                "8MiB",
+                "--idle-timeout",
+                "1s",
+                "--give-up",
+                "1s",
+            ],
+            69,
+        ),
+        (
+            vec![
+                "receive",
+                "--from",
+                &plain,
+                "--format",
+                "json",
+                "--give-up",
+                "1s",
+            ],
+            69,
+        ),
+        (
+            vec![
+                "generate",
+                "--to",
+                &bounded,
+                "--records",
+                "1",
+                "--overflow",
+                "block",
+                "--give-up",
+                "1s",
+            ],
+            69,
+        ),
+    ] {
+        let run = baler(&args);
+        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(!told.contains("given twice"), "{args:?}: {told}");
+        run.code(code);
+    }
+}
+
 #[test]
 fn a_flag_that_excludes_a_setting_of_the_file_wins() {
     let folder = tempfile::tempdir().unwrap();
