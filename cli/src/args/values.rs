@@ -66,7 +66,8 @@ pub(crate) fn rate(text: &str) -> Result<f64, String> {
         .ok_or_else(|| format!("`{text}` is no rate; write records a second: 500, 20k or 1.5M"))
 }
 
-/// Parses a point in time to nanoseconds since the Unix epoch: such a number, or RFC 3339.
+/// Parses a point in time to nanoseconds since the Unix epoch: such a number, or RFC 3339. Records
+/// have times from 1677 to 2262; a time beyond is before or after all of them.
 pub(crate) fn time(text: &str) -> Result<i64, String> {
     let nanos = text.parse().ok().or_else(|| rfc3339(text));
     nanos.ok_or_else(|| {
@@ -84,8 +85,8 @@ fn rfc3339(text: &str) -> Option<i64> {
     };
     let hours = calendar::day(date.year, date.month, date.day) * 24 + i64::from(time.hour);
     let minutes = hours * 60 + i64::from(time.minute) - offset_minutes;
-    let nanos = (minutes * 60 + i64::from(time.second?)).checked_mul(1_000_000_000)?;
-    nanos.checked_add(time.nanosecond.map_or(0, i64::from))
+    let nanos = (minutes * 60 + i64::from(time.second?)).saturating_mul(1_000_000_000);
+    Some(nanos.saturating_add(time.nanosecond.map_or(0, i64::from)))
 }
 
 /// Parses a compression by its name.
