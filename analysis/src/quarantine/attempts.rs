@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
@@ -15,6 +14,10 @@ use fs4::TryLockError;
 /// The number of sources with an entry of their own, and of chunks kept from earlier lives.
 const ENTRIES: usize = 64;
 
+/// The beginning of a file. Files of earlier versions have none. Their keys were made by a hasher of
+/// the standard library, which may change with the compiler, so they are discarded.
+const HEAD: [u8; ENTRY_BYTES] = *b"Baler attempts 2";
+
 /// A key of a chunk, and the number of consumers that died while they processed it: two numbers of
 /// 8 bytes, little-endian. An entry of zeros is free.
 const ENTRY_BYTES: usize = 16;
@@ -25,7 +28,7 @@ const MAX_FILES: u32 = 256;
 /// Counts how often a consumer died while it processed a chunk, in a file that outlives the process.
 ///
 /// ```text
-/// file: 64 entries of chunks in work, one a source | 64 entries of chunks that were in work at a death
+/// file: head | 64 entries of chunks in work, one a source | 64 entries of chunks that were in work at a death
 /// ```
 ///
 /// A source writes the chunk's entry before it decodes the chunk, and clears it when it asks for
@@ -42,6 +45,7 @@ struct AttemptsFile {
     file: File,
     /// The counts of earlier lives, by key.
     counted: HashMap<u64, u32>,
+    discarded_files: usize,
     next_source: AtomicU64,
     /// Holds a message while a suspect is processed: a chunk that was in work at a death. Suspects
     /// are processed one at a time, so that a death is counted for the chunk that caused it.
@@ -59,6 +63,7 @@ impl Attempts {
         fs::create_dir_all(folder)?;
         let mut own = None;
         let mut counted = HashMap::new();
+        let mut discarded_files = 0;
         for number in 0..MAX_FILES {
             let path = folder.join(format!("{number}.attempts"));
             // Only the first free file is created. Later files are read if they exist.
@@ -80,7 +85,11 @@ impl Attempts {
             }
             let mut bytes = Vec::new();
             file.read_to_end(&mut bytes)?;
-            count(&bytes, &mut counted);
+            match bytes.strip_prefix(&HEAD) {
+                Some(entries) => count(entries, &mut counted),
+                None if bytes.iter().all(|byte| *byte == 0) => {}
+                None => discarded_files += 1,
+            }
             match own {
                 None => own = Some((path, file)),
                 Some(_) => file.set_len(0)?,
@@ -98,9 +107,15 @@ impl Attempts {
             path,
             file,
             counted,
+            discarded_files,
             next_source: AtomicU64::new(0),
             suspect: bounded(1),
         })))
+    }
+
+    /// Returns how many files of other versions were discarded, with their counts.
+    pub fn discarded_files(&self) -> usize {
+        self.0.discarded_files
     }
 
     /// Returns the entry of one source.
@@ -108,7 +123,7 @@ impl Attempts {
         let number = self.0.next_source.fetch_add(1, Ordering::Relaxed);
         ChunkInWork {
             file: Arc::clone(&self.0),
-            offset: number % ENTRIES as u64 * ENTRY_BYTES as u64,
+            offset: (1 + number % ENTRIES as u64) * ENTRY_BYTES as u64,
             is_written: false,
             is_suspect: false,
         }
@@ -155,12 +170,13 @@ fn write_all(file: &File, counted: &HashMap<u64, u32>) -> io::Result<()> {
         .map(|(key, deaths)| (*key, *deaths))
         .collect();
     entries.sort_unstable_by_key(|(_, deaths)| std::cmp::Reverse(*deaths));
-    let mut bytes = vec![0; ENTRIES * ENTRY_BYTES];
+    let mut bytes = HEAD.to_vec();
+    bytes.resize((1 + ENTRIES) * ENTRY_BYTES, 0);
     for (key, deaths) in entries.into_iter().take(ENTRIES) {
         bytes.extend(key.to_le_bytes());
         bytes.extend(u64::from(deaths).to_le_bytes());
     }
-    bytes.resize(2 * ENTRIES * ENTRY_BYTES, 0);
+    bytes.resize((1 + 2 * ENTRIES) * ENTRY_BYTES, 0);
     file.write_all_at(&bytes, 0)
 }
 
@@ -216,15 +232,15 @@ impl Drop for ChunkInWork {
 }
 
 /// Distinguishes chunks by their length and their ends. A native chunk begins with its identity and
-/// ends with its checksum.
+/// ends with its checksum. The algorithm is FNV-1a with 64 bits, because files outlive the program.
 fn key(chunk: &[u8]) -> u64 {
     const END_BYTES: usize = 64;
-    let mut hasher = DefaultHasher::new();
-    chunk.len().hash(&mut hasher);
-    chunk.get(..END_BYTES).unwrap_or(chunk).hash(&mut hasher);
-    let last = chunk.len().saturating_sub(END_BYTES);
-    chunk.get(last..).hash(&mut hasher);
-    hasher.finish().max(1)
+    let length = (chunk.len() as u64).to_le_bytes();
+    let first = chunk.get(..END_BYTES).unwrap_or(chunk);
+    let last = chunk.get(chunk.len().saturating_sub(END_BYTES)..);
+    let bytes = length.iter().chain(first).chain(last.unwrap_or_default());
+    let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.fold(0xcbf2_9ce4_8422_2325, mix).max(1)
 }
 
 #[cfg(test)]

@@ -63,3 +63,25 @@ fn a_torn_or_foreign_file_is_no_obstacle() {
     let attempts = Attempts::open(folder.path()).unwrap();
     assert_eq!(attempts.entry().attempts(b"one"), 0);
 }
+
+/// The keys are in files, so they may not change.
+#[test]
+fn keys_of_chunks_stay_as_they_are() {
+    assert_eq!(key(b""), 0xa8c7_f832_281a_39c5);
+    assert_eq!(key(b"one"), 0x3a3a_0fa2_e93d_6da6);
+}
+
+#[test]
+fn counts_of_an_earlier_version_are_discarded_and_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut old = vec![0; 2 * ENTRIES * ENTRY_BYTES];
+    fs::write(folder.path().join("0.attempts"), &old).unwrap();
+    old[..8].copy_from_slice(&key(b"one").to_le_bytes());
+    fs::write(folder.path().join("1.attempts"), &old).unwrap();
+    let attempts = Attempts::open(folder.path()).unwrap();
+    assert_eq!(attempts.entry().attempts(b"one"), 0);
+    assert_eq!(attempts.discarded_files(), 1);
+    drop(attempts);
+    let next = Attempts::open(folder.path()).unwrap();
+    assert_eq!(next.discarded_files(), 0);
+}
