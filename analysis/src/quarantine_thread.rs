@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -13,7 +14,7 @@ use std::time::Instant;
 use baler_common::transport::{ChunkMeta, Origin, Token};
 use bytes::Bytes;
 
-use crate::quarantine::{Poison, Quarantine};
+use crate::quarantine::{Poison, PutAside, Quarantine};
 
 /// The most chunks that wait for the quarantine. Beyond it the source waits, too.
 const MAX_WAITING: usize = 1_024;
@@ -34,6 +35,7 @@ pub(crate) struct PoisonJob {
     pub(crate) meta: Option<ChunkMeta>,
     pub(crate) reason: Box<str>,
     pub(crate) is_sound: bool,
+    pub(crate) peer: Option<IpAddr>,
 }
 
 /// The quarantine's answer to a [`PoisonJob`].
@@ -41,7 +43,7 @@ pub(crate) struct PoisonJob {
 pub(crate) struct PoisonResult {
     pub(crate) token: Option<Token>,
     pub(crate) origin: Origin,
-    pub(crate) result: io::Result<()>,
+    pub(crate) result: io::Result<PutAside>,
 }
 
 /// A quarantine and its thread, which starts with the first poison message.
@@ -185,7 +187,7 @@ impl PoisonQueue {
 }
 
 impl PoisonJob {
-    fn finished(self, result: io::Result<()>) -> PoisonResult {
+    fn finished(self, result: io::Result<PutAside>) -> PoisonResult {
         PoisonResult {
             token: self.token,
             origin: self.origin,
@@ -194,7 +196,7 @@ impl PoisonJob {
     }
 }
 
-fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Result<()>> {
+fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Result<PutAside>> {
     let group: Vec<Poison<'_>> = group
         .iter()
         .map(|job| Poison {
@@ -203,6 +205,7 @@ fn put_aside(quarantine: &mut dyn Quarantine, group: &[PoisonJob]) -> Vec<io::Re
             meta: job.meta,
             reason: &job.reason,
             is_sound: job.is_sound,
+            peer: job.peer,
         })
         .collect();
     quarantine.put_group_aside(&group)

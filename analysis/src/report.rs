@@ -1,9 +1,10 @@
 //! The figures of a source.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_common::container::Losses;
-use baler_common::transport::{ReaderStats, Readership, Waiting};
+use baler_common::transport::{NotKept, ReaderStats, Readership, Waiting};
 
 use crate::lanes::Gap;
 
@@ -23,6 +24,9 @@ pub struct SourceReport {
     pub given_back: u64,
     /// Chunks in quarantine, and bytes that should have been a chunk.
     pub quarantined: u64,
+    /// Those in [`SourceReport::quarantined`] of which only a count is left, by reason. The medium's
+    /// own count ([`ReaderStats::unreported`]) is not among them.
+    pub not_kept: BTreeMap<NotKept, u64>,
     /// Chunks in [`SourceReport::quarantined`] with the identity of another chunk that was
     /// processed before.
     pub conflicts: u64,
@@ -49,6 +53,8 @@ pub struct SourceReport {
     pub gaps: Vec<Gap>,
     /// Records that producers lost before they were sent, by reason.
     pub producer_losses: Losses,
+    /// Whether the reader has reached the end of its medium; `None` if the medium has no end.
+    pub reached_end: Option<bool>,
     /// Chunks in work: received and not settled.
     pub in_work: usize,
     /// The number of the medium's lanes that the reader owns; `None` if the medium assigns none.
@@ -68,6 +74,15 @@ impl SourceReport {
         let gaps = self.gaps.iter().filter(|gap| is_exact && !gap.explained);
         let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
         missing.saturating_sub(self.given_back)
+    }
+
+    /// Returns, by reason, how many poison messages left only a count.
+    pub fn not_kept(&self) -> BTreeMap<NotKept, u64> {
+        let mut counts = self.not_kept.clone();
+        if self.reader.unreported > 0 {
+            counts.insert(NotKept::Unreported, self.reader.unreported);
+        }
+        counts
     }
 
     /// Adds another reader's counters. Lanes, gaps and losses are not added, because they overlap.
@@ -92,13 +107,22 @@ impl SourceReport {
             (&mut self.transport_errors, other.transport_errors),
             (&mut self.reader.rebalances, other.reader.rebalances),
             (&mut self.reader.reconnects, other.reader.reconnects),
+            (&mut self.reader.unreported, other.reader.unreported),
         ];
         for (sum, more) in counters {
             *sum = sum.saturating_add(more);
         }
+        for (why, more) in &other.not_kept {
+            let sum = self.not_kept.entry(*why).or_default();
+            *sum = sum.saturating_add(*more);
+        }
         let throttled = &mut self.reader.throttled;
         *throttled = throttled.saturating_add(other.reader.throttled);
         self.in_work = self.in_work.saturating_add(other.in_work);
+        self.reached_end = match (self.reached_end, other.reached_end) {
+            (Some(one), Some(another)) => Some(one && another),
+            (one, another) => one.or(another),
+        };
     }
 
     /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one

@@ -66,7 +66,7 @@ pub(crate) fn help() -> String {
         .map(|(code, meaning)| format!("  {:>2}  {meaning}", code.number()))
         .collect();
     format!(
-        "Exit codes:\n{}\n\nThe first SIGINT or SIGTERM drains within --shutdown-timeout, a second one ends at once.",
+        "Exit codes:\n{}\n\nThe first SIGINT, SIGTERM or SIGHUP drains within --shutdown-timeout, a second one ends at once.",
         lines.join("\n")
     )
 }

@@ -72,7 +72,7 @@ impl Patience {
 
     /// Passes the chunks and events of a reader to `take`. Ends when `take` breaks, the reader is
     /// at its end, nothing came for `idle_timeout`, or a signal came. The idle timeout does not run
-    /// while the medium owes progress.
+    /// while the medium owes progress. Returns whether it was not the signal.
     ///
     /// # Errors
     ///
@@ -83,10 +83,13 @@ impl Patience {
         idle_timeout: Duration,
         shutdown: &Shutdown,
         mut take: impl FnMut(&mut dyn ChunkReader, Received) -> Result<ControlFlow<()>, Failure>,
-    ) -> Result<(), Failure> {
+    ) -> Result<bool, Failure> {
         let mut last_heard = Instant::now();
         let mut waiting = Waiting::default();
-        while !shutdown.is_requested() && last_heard.elapsed() < idle_timeout {
+        while last_heard.elapsed() < idle_timeout {
+            if shutdown.is_requested() {
+                return Ok(false);
+            }
             let received = reader.receive(Instant::now() + POLL_INTERVAL);
             waiting.received(&received, || reader.waits_for(), Instant::now);
             self.look(&waiting)?;
@@ -107,7 +110,7 @@ impl Patience {
                 break;
             }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Feeds a stage from a source, then closes the source. Ends when the source is at its end or

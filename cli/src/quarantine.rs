@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_analysis::Source;
-use baler_analysis::quarantine::{Attempts, MediumQuarantine, Poison, Quarantine};
+use baler_analysis::quarantine::{
+    Attempts, MediumQuarantine, NotKept, Poison, PutAside, Quarantine,
+};
 use baler_connector_file::QuarantineFolder;
 
 use crate::args::{AttemptsArgs, QuarantineArgs};
@@ -91,9 +93,19 @@ impl PoisonPolicy {
                 Failure::new(Code::Output, format!("--quarantine {folder}: {error}"))
             })
         };
+        let attempts_on_disk = folder.map(open).transpose()?;
+        let discarded = attempts_on_disk
+            .as_ref()
+            .map_or(0, Attempts::discarded_files);
+        if discarded > 0 {
+            tracing::warn!(
+                files = discarded,
+                "counts of attempts of another version of baler were discarded"
+            );
+        }
         Ok(Self {
             quarantine,
-            attempts: folder.map(open).transpose()?,
+            attempts: attempts_on_disk,
             // Without a quarantine the chunk would be lost.
             max_attempts: place.and_then(|_| NonZeroU32::new(attempts.max_attempts)),
         })
@@ -138,16 +150,19 @@ fn place(
 }
 
 impl QuarantineState {
-    /// Puts chunks aside. Returns the result for each chunk, or `None` for a chunk to discard.
-    fn put(&mut self, group: &[Poison<'_>]) -> Vec<Option<io::Result<()>>> {
+    /// Puts chunks aside. Returns the result for each chunk.
+    fn put(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<PutAside>> {
         group.iter().for_each(|poison| self.reasons.tell(poison));
         let has_sound = group.iter().any(|poison| poison.is_sound);
         let is_full = self.full_since.is_some_and(|at| at.elapsed() < FULL_FOR);
-        let Some(place) = self.place.as_mut().filter(|_| has_sound || !is_full) else {
-            return group.iter().map(|_| None).collect();
+        let discard = |why| group.iter().map(|_| Ok(PutAside::Counted(why))).collect();
+        let place = match &mut self.place {
+            None => return discard(NotKept::NoQuarantine),
+            Some(_) if is_full && !has_sound => return discard(NotKept::Full),
+            Some(place) => place,
         };
         let results = place.put_group_aside(group).into_iter();
-        let results: Vec<_> = results
+        results
             .zip(group)
             .map(|(result, poison)| match result {
                 Err(error)
@@ -158,12 +173,11 @@ impl QuarantineState {
                     if self.full_since.replace(Instant::now()).is_none() {
                         tracing::warn!(%error, "what does not fit is discarded and counted");
                     }
-                    None
+                    Ok(PutAside::Counted(NotKept::Full))
                 }
-                other => Some(other),
+                other => other,
             })
-            .collect();
-        results
+            .collect()
     }
 }
 
@@ -181,22 +195,23 @@ impl SharedQuarantine {
 }
 
 impl Quarantine for SharedQuarantine {
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        self.put_group_aside(&[poison]).into_iter().collect()
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<PutAside> {
+        let mut results = self.put_group_aside(&[poison]);
+        results.pop().expect("there is a result for each chunk")
     }
 
-    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
-        let results = self.lock().put(group).into_iter();
-        let discarded = |poison: &Poison<'_>| {
-            if self.keeps_sound && poison.is_sound {
-                let message = "there is no quarantine, and it would be lost without one";
-                return Err(io::Error::other(message));
-            }
-            Ok(())
-        };
-        let results = results.zip(group);
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<PutAside>> {
+        let results = self.lock().put(group).into_iter().zip(group);
         results
-            .map(|(result, poison)| result.unwrap_or_else(|| discarded(poison)))
+            .map(|(result, poison)| match result {
+                Ok(PutAside::Counted(NotKept::NoQuarantine))
+                    if self.keeps_sound && poison.is_sound =>
+                {
+                    let message = "there is no quarantine, and it would be lost without one";
+                    Err(io::Error::other(message))
+                }
+                other => other,
+            })
             .collect()
     }
 }
@@ -216,7 +231,7 @@ impl Reasons {
     const MAX: usize = 64;
 
     fn tell(&mut self, poison: &Poison<'_>) {
-        let key = (peer(&poison.origin.endpoint), kind(poison.reason));
+        let key = (peer(&poison.origin.endpoint), poison.kind());
         if let Some(count) = self.counts.get_mut(&key) {
             *count = count.saturating_add(1);
         } else if self.counts.len() < Self::MAX {
@@ -248,14 +263,6 @@ fn peer(endpoint: &str) -> Box<str> {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host.into(),
         _ => endpoint.into(),
     }
-}
-
-/// Returns a reason without its figures, which differ from chunk to chunk.
-fn kind(reason: &str) -> String {
-    const MAX_WORDS: usize = 50;
-    let words = reason.split_whitespace();
-    let words = words.filter(|word| !word.contains(|char: char| char.is_ascii_digit()));
-    words.take(MAX_WORDS).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

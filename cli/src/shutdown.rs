@@ -1,4 +1,5 @@
-//! SIGINT and SIGTERM: the first drains, the second ends at once. A panic of a thread drains, too.
+//! SIGINT, SIGTERM and SIGHUP: the first drains, the second ends at once. A panic of a thread drains,
+//! too.
 //!
 //! first signal, panic -> [`Shutdown::request`], the deadline runs -> the command drains and ends
 //!              \-> a thread that reports the chunks left, and ends a process that hangs
@@ -8,9 +9,10 @@ use std::panic;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag;
 use signal_hook::iterator::Signals;
 
 use crate::exit::Code;
@@ -58,7 +60,13 @@ impl Shutdown {
     ///
     /// The operating system refuses the handlers or the thread.
     pub(crate) fn listen(&self) -> io::Result<()> {
+        // A write beyond the limit of file sizes (`ulimit -f`) now fails, as on a full disk. Without
+        // a handler, its signal would end the process.
+        flag::register(SIGXFSZ, Arc::default())?;
         let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        if !ignores_hangups() {
+            signals.add_signal(SIGHUP)?;
+        }
         let shutdown = self.clone();
         thread::Builder::new()
             .name("baler-signals".to_owned())
@@ -66,7 +74,8 @@ impl Shutdown {
                 for signal in &mut signals {
                     if shutdown.is_requested() {
                         // By the convention of shells, the code is 128 plus the signal's number.
-                        std::process::exit(128_i32.saturating_add(signal));
+                        // Destructors may hang, and the user does not wait.
+                        signal_hook::low_level::exit(128_i32.saturating_add(signal));
                     }
                     shutdown.request();
                     shutdown.watch_draining(Some(signal));
@@ -116,11 +125,21 @@ impl Shutdown {
             tracing::info!(signal, "asked to end: draining");
             let draining = shutdown.state.draining.lock();
             let draining = draining.unwrap_or_else(PoisonError::into_inner).take();
-            let end = shutdown.deadline() + KEPT + GRACE;
+            let deadline = shutdown.deadline();
+            let end = deadline + KEPT + GRACE;
             if let Some(left) = draining {
+                let time = deadline.saturating_duration_since(Instant::now());
+                let until = SystemTime::now() + time;
+                let until = until.duration_since(UNIX_EPOCH).unwrap_or_default();
+                let minutes = until.as_secs() / 60;
                 output::say(format_args!(
-                    "draining, {} chunks left, press again to stop",
-                    output::number(left())
+                    "draining, {} chunks left, until {:02}:{:02}:{:02} UTC at most ({} s), press \
+                     again to stop",
+                    output::number(left()),
+                    minutes / 60 % 24,
+                    minutes % 60,
+                    until.as_secs() % 60,
+                    time.as_secs_f64().round(),
                 ));
             }
             while let Some(left) = end.checked_duration_since(Instant::now()) {
@@ -205,6 +224,20 @@ impl Shutdown {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether a signal ended a command before the end of its source, if the source has an end. A source
+/// without one is followed: its command is complete when what it took is delivered.
+pub(crate) fn is_partial(reached_end: Option<bool>, shutdown: &Shutdown) -> bool {
+    reached_end == Some(false) && shutdown.is_requested()
+}
+
+/// Whether the process was started to outlive its terminal, as by `nohup`.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    ignored.is_some_and(|mask| mask & (1 << (SIGHUP - 1)) != 0)
 }
 
 #[cfg(test)]

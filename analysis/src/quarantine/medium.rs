@@ -15,7 +15,7 @@ use baler_common::transport::{
     OutboxSettings, ProducerId,
 };
 
-use super::{Poison, Quarantine, Quarantined};
+use super::{Poison, PutAside, Quarantine, Quarantined};
 
 /// How long to wait for the medium by default. This is longer than a broker's restart.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
@@ -104,7 +104,7 @@ impl MediumQuarantine {
     fn drive(
         &mut self,
         open: &mut BTreeMap<u64, usize>,
-        results: &mut [Option<io::Result<()>>],
+        results: &mut [Option<io::Result<PutAside>>],
         by: Instant,
     ) -> bool {
         let Some(outbox) = &mut self.outbox else {
@@ -162,14 +162,15 @@ impl MediumQuarantine {
 }
 
 impl Quarantine for MediumQuarantine {
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        self.put_group_aside(&[poison]).into_iter().collect()
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<PutAside> {
+        let mut results = self.put_group_aside(&[poison]);
+        results.pop().expect("there is a result for each chunk")
     }
 
     /// The medium may confirm all of them at once, so the group has the patience of one chunk.
-    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<PutAside>> {
         let by = Instant::now() + self.patience;
-        let mut results: Vec<Option<io::Result<()>>> = Vec::new();
+        let mut results: Vec<Option<io::Result<PutAside>>> = Vec::new();
         // Chunks that wait for their fates: the ticket, and the position in the results.
         let mut open = BTreeMap::new();
         for poison in group {
@@ -193,9 +194,9 @@ impl Quarantine for MediumQuarantine {
     }
 }
 
-fn concluded(end: End) -> io::Result<()> {
+fn concluded(end: End) -> io::Result<PutAside> {
     match end {
-        End::Confirmed | End::Spooled => Ok(()),
+        End::Confirmed | End::Spooled => Ok(PutAside::Kept),
         End::Refused(error) => Err(io::Error::other(error)),
         End::TooLarge { max_chunk_bytes } => Err(io::Error::other(format!(
             "the quarantine's medium takes at most {max_chunk_bytes} bytes"

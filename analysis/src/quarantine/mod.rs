@@ -13,7 +13,7 @@ use baler_common::record::Record;
 use baler_common::transport::{ChunkIdentity, Origin};
 use bytes::Bytes;
 
-pub use baler_common::transport::{Poison, Quarantine};
+pub use baler_common::transport::{NotKept, Poison, PutAside, Quarantine};
 
 pub use attempts::Attempts;
 pub(crate) use attempts::ChunkInWork;
@@ -24,8 +24,8 @@ pub use medium::MediumQuarantine;
 pub struct Discard;
 
 impl Quarantine for Discard {
-    fn put_aside(&mut self, _poison: Poison<'_>) -> io::Result<()> {
-        Ok(())
+    fn put_aside(&mut self, _poison: Poison<'_>) -> io::Result<PutAside> {
+        Ok(PutAside::Counted(NotKept::NoQuarantine))
     }
 }
 

@@ -103,6 +103,7 @@ impl Source {
             meta,
             reason: reason.into(),
             is_sound,
+            peer: None,
         });
     }
 
@@ -115,6 +116,7 @@ impl Source {
             meta: None,
             reason: damaged.reason,
             is_sound: false,
+            peer: damaged.peer,
         });
     }
 }

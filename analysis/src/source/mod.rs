@@ -137,6 +137,7 @@ impl Source {
             report: SourceReport::default(),
             member: None,
         };
+        source.report.reached_end = source.reader.capability().ends.then_some(false);
         source.reader.set_demand(source.demand);
         source
     }
@@ -237,6 +238,7 @@ impl Source {
                 Ok(Step::Idle)
             }
             Ok(Received::End) => {
+                self.report.reached_end = Some(true);
                 self.settle_aside(Instant::now() + QUARANTINE_PATIENCE)?;
                 Ok(Step::End)
             }
@@ -371,12 +373,17 @@ impl Source {
         let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
         self.report.given_back = self.report.given_back.saturating_add(in_work);
         self.in_work.clear();
-        let report = self.report();
+        let mut report = self.report();
         self.watch.show(report.clone());
         if let Some(member) = &self.member {
             member.leave();
         }
         let closed = self.reader.close(by);
+        if closed.unreported > 0 {
+            let unreported = &mut report.reader.unreported;
+            *unreported = unreported.saturating_add(closed.unreported);
+            self.watch.show(report.clone());
+        }
         settled?;
         match closed.error {
             Some(error) => Err(error.into()),

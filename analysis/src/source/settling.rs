@@ -11,6 +11,7 @@ use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, Transport
 use super::Source;
 use crate::error::AnalysisError;
 use crate::parcel::Processed;
+use crate::quarantine::PutAside;
 use crate::quarantine_thread::PoisonResult;
 
 impl Source {
@@ -42,15 +43,20 @@ impl Source {
     fn quarantined(&mut self, answer: PoisonResult) -> Result<(), AnalysisError> {
         if let Some(token) = answer.token {
             let verdict = match answer.result {
-                Ok(()) => Verdict::Reject,
+                Ok(_) => Verdict::Reject,
                 Err(_) => Verdict::Retry,
             };
             self.conclude(token, verdict)?;
         }
-        answer.result.map_err(|source| AnalysisError::Quarantine {
+        let put_aside = answer.result.map_err(|source| AnalysisError::Quarantine {
             origin: answer.origin.to_string().into(),
             source,
-        })
+        })?;
+        if let PutAside::Counted(why) = put_aside {
+            let count = self.report.not_kept.entry(why).or_default();
+            *count = count.saturating_add(1);
+        }
+        Ok(())
     }
 
     /// Settles a delivery that was in work, and the copies that waited for it.

@@ -301,6 +301,7 @@ impl ChunkReader for FanOutReader {
             Some(Err(_)) => ReaderCloseReport {
                 unsettled: 0,
                 error: Some(gone()),
+                unreported: 0,
             },
             None => ReaderCloseReport::default(),
         }

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::{Poison, Quarantine};
+use baler_analysis::quarantine::{Poison, PutAside, Quarantine};
 use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
@@ -207,8 +207,9 @@ impl ChunkReader for WindowOfOne {
 struct Slow(Receiver<()>);
 
 impl Quarantine for Slow {
-    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<()> {
-        self.0.recv().map_err(std::io::Error::other)
+    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<PutAside> {
+        self.0.recv().map_err(std::io::Error::other)?;
+        Ok(PutAside::Kept)
     }
 }
 
@@ -289,7 +290,7 @@ fn poison_is_kept_byte_for_byte_and_the_stream_goes_on() {
 struct Panicking;
 
 impl Quarantine for Panicking {
-    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<()> {
+    fn put_aside(&mut self, _poison: Poison<'_>) -> std::io::Result<PutAside> {
         panic!("no quarantine")
     }
 }
@@ -606,10 +607,10 @@ impl Drop for CountingReader {
 struct Reasons(Arc<Mutex<Vec<(u64, String)>>>);
 
 impl Quarantine for Reasons {
-    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<()> {
+    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<PutAside> {
         let entry = (poison.origin.position, poison.reason.to_owned());
         self.0.lock().unwrap().push(entry);
-        Ok(())
+        Ok(PutAside::Kept)
     }
 }
 

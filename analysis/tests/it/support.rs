@@ -173,6 +173,7 @@ impl ChunkReader for Scripted {
                 bytes,
                 origin: origin(),
                 reason: "torn".into(),
+                peer: None,
             })),
             Some(Play::Error(error)) => Err(error),
             Some(Play::Assigned(lanes)) => Ok(Received::Assigned {
@@ -219,6 +220,7 @@ impl ChunkReader for Scripted {
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
             error: None,
+            unreported: 0,
         }
     }
 }

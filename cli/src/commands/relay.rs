@@ -13,11 +13,14 @@ use crate::args::RelayArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure, transport_code};
 use crate::observe::{Observation, RelayFigures};
+use crate::output::figures::not_kept;
 use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
 use crate::quarantine;
-use crate::shipping::{send_on_what_is_spooled, spool_figures, spool_lost_chunks};
-use crate::shutdown::Shutdown;
+use crate::shipping::{
+    report_spool_losses, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
+};
+use crate::shutdown::{Shutdown, is_partial};
 
 /// How often the relay's figures are read.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -157,6 +160,7 @@ impl Passage {
             "forwarded_bytes": stats.forwarded_bytes,
             "refused": stats.refused,
             "damaged": stats.damaged,
+            "not_kept": not_kept(&stats.not_kept()),
             "redelivered": stats.redelivered,
             "identities_made": stats.identities_made,
             "stale": stats.stale,
@@ -169,9 +173,13 @@ impl Passage {
         });
         if let Some(spool) = &spool {
             output::insert(&mut document, "spool", spool_figures(spool));
+            report_spool_losses(spool);
         }
         let code = if stats.adds_up() {
-            Ok(code(stats, spool.as_ref()))
+            Ok(match code(stats, spool.as_ref()) {
+                Code::Done if is_partial(stats.reached_end, shutdown) => Code::Incomplete,
+                code => code,
+            })
         } else {
             let message = "received is not forwarded, spooled, quarantined and given back \
                            together: a fault of baler, please report it";

@@ -130,6 +130,8 @@ metrics! {
         "Chunks given back because they could not be processed now.";
     CHUNKS_QUARANTINED = Counter "baler_chunks_quarantined_total" ["worker"]
         "Chunks, or bytes that should have been one, that were put aside.";
+    POISON_NOT_KEPT = Counter "baler_poison_not_kept_total" ["worker", "reason"]
+        "Of what was put aside, and of bad connections: those of which only this count is left, by reason.";
     CHUNKS_REDELIVERED = Counter "baler_chunks_redelivered_total" ["worker"]
         "Deliveries that the medium marked as repeated.";
     CHUNKS_DUPLICATE = Counter "baler_chunks_duplicate_total" ["worker"]

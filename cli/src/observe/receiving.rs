@@ -1,9 +1,10 @@
 //! The figures of receiving: a source and its reader for each worker.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Progress, SourceReport, SourceWatch};
-use baler_common::transport::{LaneLag, ReaderStats};
+use baler_common::transport::{LaneLag, NotKept, ReaderStats};
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;
@@ -84,6 +85,14 @@ pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposit
     }
 }
 
+/// Adds the counts of poison messages that were not kept.
+pub(super) fn not_kept(worker: &str, counts: &BTreeMap<NotKept, u64>, exposition: &mut Exposition) {
+    for why in NotKept::ALL {
+        let count = counts.get(&why).copied().unwrap_or_default();
+        exposition.set(&metric::POISON_NOT_KEPT, &[worker, why.name()], count);
+    }
+}
+
 /// Adds the figures of a source.
 fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     let one = &[worker];
@@ -93,6 +102,7 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, report.acknowledged);
     exposition.set(&metric::CHUNKS_GIVEN_BACK, one, report.given_back);
     exposition.set(&metric::CHUNKS_QUARANTINED, one, report.quarantined);
+    not_kept(worker, &report.not_kept(), exposition);
     exposition.set(&metric::CHUNKS_REDELIVERED, one, report.redelivered);
     exposition.set(&metric::CHUNKS_DUPLICATE, one, report.duplicates);
     let shared = report.duplicates_across_readers;

@@ -11,7 +11,7 @@ use baler_spool::{SpoolRoute, SpoolWatch};
 use super::exposition::{Exposition, every_reason};
 use super::metric;
 use super::observed::{Check, Observable};
-use super::receiving::{reader, reader_check};
+use super::receiving::{not_kept, reader, reader_check};
 
 impl Observable for Controller {
     fn expose(&self, exposition: &mut Exposition, now: Instant) {
@@ -131,6 +131,7 @@ impl Observable for RelayFigures {
         exposition.set(&metric::CHUNKS_GIVEN_BACK, one, stats.given_back);
         let aside = stats.quarantined.saturating_add(stats.damaged);
         exposition.set(&metric::CHUNKS_QUARANTINED, one, aside);
+        not_kept("0", &stats.not_kept(), exposition);
         let settled = stats.forwarded.saturating_add(stats.spooled);
         exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, settled);
         exposition.set(&metric::CHUNKS_IN_WORK, one, stats.in_flight);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use baler_common::container::{LossReason, Losses};
-
+use baler_common::transport::NotKept;
 use serde_json::Value;
 
 use super::span;
@@ -22,6 +22,12 @@ pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
         .iter()
         .map(|(code, count)| (name(code), count))
         .collect()
+}
+
+/// Returns counts of poison messages that were not kept, by the reason's name.
+pub(crate) fn not_kept(counts: &BTreeMap<NotKept, u64>) -> BTreeMap<&'static str, u64> {
+    let counts = counts.iter();
+    counts.map(|(why, count)| (why.name(), *count)).collect()
 }
 
 /// Shortens an operation's signature to fit into a table: without its parameters and result, and

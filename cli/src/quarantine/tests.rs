@@ -28,6 +28,7 @@ fn a_full_folder_discards_what_comes_unless_it_has_a_limit_of_its_own() {
             origin: &origin,
             meta: None,
             is_sound: false,
+            peer: None,
             reason: "it is wrong",
         };
         let put = results.map(|_| shared.put_aside(poison()).is_ok());
@@ -56,6 +57,7 @@ fn a_relay_without_a_quarantine_discards_no_sound_chunk() {
             origin: &origin,
             meta: None,
             is_sound,
+            peer: None,
             reason: "it is wrong",
         };
         assert!(aside.clone().put_aside(poison).is_ok());
@@ -75,6 +77,7 @@ fn tell(reasons: &mut Reasons, endpoint: &str, reason: &str) {
         origin: &origin,
         meta: None,
         is_sound: false,
+        peer: None,
         reason,
     });
 }

@@ -98,6 +98,9 @@ impl Report {
             );
             return Err(Failure::new(Code::Internal, message));
         }
+        if let Some(spool) = &self.spool {
+            report_spool_losses(spool);
+        }
         // The next run with the same folder sends the chunks on disk.
         let is_safe = self.spool.is_some() && losses.total() == 0;
         if let Some(given_up) = self.given_up.as_ref().filter(|_| !is_safe) {
@@ -161,6 +164,17 @@ pub(crate) fn spool_figures(status: &SpoolStatus) -> Value {
         }
     }
     figures
+}
+
+/// Reports chunks that the disk of a spool has lost.
+pub(crate) fn report_spool_losses(status: &SpoolStatus) {
+    if status.lost_chunks > 0 {
+        output::say(format_args!(
+            "{} in {} were safe in the spool, and its disk no longer has them: they are lost",
+            output::counted(status.lost_records, "record"),
+            output::counted(status.lost_chunks, "chunk"),
+        ));
+    }
 }
 
 /// Whether the medium refused chunks after they were spooled, or the disk damaged them.

@@ -1,6 +1,8 @@
 //! Attacks through the input of the program, and their required outcomes.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpStream};
 use std::os::unix::fs::{FileTypeExt as _, lchown, symlink};
 use std::path::Path;
 use std::process::Command;
@@ -308,6 +310,74 @@ fn a_chunk_that_expands_holds_up_no_shutdown() {
         let took = asked.elapsed();
         assert!(took < Duration::from_secs(10), "{format}: {took:?}");
         assert_eq!(receiver.end().0.code(), Some(75), "{format}");
+    }
+}
+
+/// A flood of bad connections leaves an example of each kind, and counts that add up.
+#[test]
+fn a_flood_of_bad_connections_leaves_few_files_and_all_counts() {
+    for (command, from, connections) in [
+        ("receive", "tcp://127.0.0.1:0", 10_000),
+        ("receive", "kieker+tcp://127.0.0.1:0", 500),
+        ("relay", "tcp://127.0.0.1:0", 500),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (port, aside, metrics) = (path("port"), path("quarantine"), path("metrics"));
+        let summary = path("summary");
+        let mut args = vec![command, "--from", from, "--quarantine", &aside];
+        args.extend(["--port-file", &port, "--metrics-file", &metrics]);
+        match command {
+            "relay" => args.extend(["--to", "null:", "--format", "json"]),
+            _ => args.extend(["--format", "none", "--summary", &summary]),
+        }
+        let process = Background::start(&args);
+        let address = wait_for("the port", || fs::read_to_string(&port).ok());
+        let flood = |first: usize| {
+            for number in (first..connections).step_by(4) {
+                let mut peer = TcpStream::connect(address.trim()).unwrap();
+                // Different bytes, lengths and kinds.
+                let bytes = match number % 3 {
+                    0 => format!("GET /{number} HTTP/1.1\r\n\r\n").into_bytes(),
+                    1 => vec![number as u8; 100 + number % 500],
+                    _ => number.to_le_bytes().repeat(8),
+                };
+                // The receiver may close the connection before it has read everything.
+                peer.write_all(&bytes).ok();
+                peer.shutdown(Shutdown::Write).ok();
+                peer.read_to_end(&mut Vec::new()).ok();
+            }
+        };
+        thread::scope(|scope| {
+            (0..4).for_each(|first| {
+                scope.spawn(move || flood(first));
+            });
+        });
+        process.signal("TERM");
+        let (status, stdout, told) = process.end();
+        assert_eq!(status.code(), Some(65), "{told}");
+        let (figures, quarantined) = match command {
+            "relay" => (serde_json::from_str(&stdout).unwrap(), "damaged"),
+            _ => (read_json(Path::new(&summary)), "quarantined"),
+        };
+        let figures: serde_json::Value = figures;
+        let count = |value: &serde_json::Value| value.as_u64().unwrap_or_default();
+        let not_kept = &figures["not_kept"];
+        let (repeated, unreported) = (count(&not_kept["repeated"]), count(&not_kept["unreported"]));
+        let quarantined = count(&figures[quarantined]);
+        assert_eq!(quarantined + unreported, connections as u64, "{figures}");
+        assert!(repeated > 0, "{figures}");
+        let files: Vec<_> = fs::read_dir(&aside).unwrap().collect();
+        assert!(files.len() <= 64, "{command} {from}: {} files", files.len());
+        let counts = files.into_iter().filter_map(|file| {
+            let path = file.unwrap().path();
+            let is_json = path.extension().is_some_and(|it| it == "json");
+            is_json.then(|| count(&read_json(&path)["count"]).max(1))
+        });
+        assert_eq!(counts.sum::<u64>(), quarantined, "{figures}");
+        let metrics = fs::read_to_string(metrics).unwrap();
+        let counted = sum(&metrics, "baler_poison_not_kept_total");
+        assert_eq!(counted, (repeated + unreported) as f64);
     }
 }
 

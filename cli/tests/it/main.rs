@@ -35,6 +35,7 @@ mod real_log;
 mod refusals;
 mod relay;
 mod replay;
+mod signals;
 mod sigterm;
 mod spool;
 mod support;

@@ -299,7 +299,7 @@ fn a_stalled_output_is_told_and_holds_up_no_shutdown() {
     assert_eq!(number(&summary["given_back"]), before[2]);
     let told = format!("{} chunks were given back", before[2]);
     assert!(stderr.contains(&told), "{stderr}");
-    let told = format!("draining, {} chunks left, press again to stop", before[2]);
+    let told = format!("draining, {} chunks left, until ", before[2]);
     assert!(stderr.contains(&told), "{stderr}");
     drop(sender);
 }

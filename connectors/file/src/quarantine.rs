@@ -3,32 +3,75 @@
 use std::collections::{HashMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use baler_blocking::files::{if_found, new_file, sync_folder};
 use baler_common::transport::{
-    ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin, Poison, Quarantine,
-    ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError,
-    Verdict,
+    ChunkMeta, ChunkReader, ContainerKind, Delivery, NotKept, Order, Origin, Poison, PutAside,
+    Quarantine, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
+    TransportError, Verdict,
 };
 use serde::{Deserialize, Serialize};
+
+/// The most peers and kinds of reasons of which a folder keeps an example each. All others share one
+/// more. With two files each, and the file that counts attempts, they are 63 files.
+const MAX_EXAMPLES: usize = 30;
 
 /// Keeps each chunk as two files in a folder: `<process>-<number>.chunk` with the bytes and
 /// `<process>-<number>.json` with coordinates and reason.
 ///
 /// Each file is written under another name, forced to disk and renamed, so that a visible file is
 /// complete. Any number of processes may use a folder.
+///
+/// Of connections that were closed because of their bytes ([`Poison::peer`]) it keeps one example
+/// for each peer and kind of reason, with their count in its `.json`. So a flood of them cannot fill
+/// the folder. A count is written whenever it doubles, and at the end.
 #[derive(Debug)]
 pub struct QuarantineFolder {
     folder: PathBuf,
     next: u64,
     max_bytes: u64,
     max_chunks: u64,
+    /// Those of this process. The key of the example for all others is `None`.
+    examples: HashMap<Option<(IpAddr, String)>, Example>,
+}
+
+/// One of several connections that were closed for the same reason.
+#[derive(Debug)]
+struct Example {
+    stem: PathBuf,
+    description: Description,
+}
+
+impl Example {
+    /// Counts one more, if the example is still in the folder.
+    fn count(&mut self) -> io::Result<bool> {
+        if !self.is_there() {
+            return Ok(false);
+        }
+        self.description.count = self.description.count.saturating_add(1);
+        if self.description.count.is_power_of_two() {
+            self.write_count()?;
+        }
+        Ok(true)
+    }
+
+    fn is_there(&self) -> bool {
+        self.stem.with_extension("chunk").exists()
+    }
+
+    /// Replaces the description. A count is not worth a flush of the disk.
+    fn write_count(&self) -> io::Result<()> {
+        let part = self.stem.with_extension("json.part");
+        new_file(&part)?.write_all(&serde_json::to_vec_pretty(&self.description)?)?;
+        fs::rename(part, self.stem.with_extension("json"))
+    }
 }
 
 /// The description of a chunk in its `.json` file.
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Description {
     reason: String,
     endpoint: Box<str>,
@@ -41,6 +84,21 @@ struct Description {
     container: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     records: Option<u32>,
+    /// How many connections this one stands for.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// The contents of the folder.
@@ -58,6 +116,7 @@ impl QuarantineFolder {
             next: 0,
             max_bytes: u64::MAX,
             max_chunks: u64::MAX,
+            examples: HashMap::new(),
         }
     }
 
@@ -78,8 +137,6 @@ impl QuarantineFolder {
     }
 
     /// Counts the contents of the folder, if there is a limit.
-    ///
-    /// Other processes may use the folder, so it is counted again for each group; poison is rare.
     fn contents(&self) -> io::Result<Contents> {
         let mut contents = Contents::default();
         if self.max_bytes == u64::MAX && self.max_chunks == u64::MAX {
@@ -139,8 +196,47 @@ impl QuarantineFolder {
         }
     }
 
-    /// Keeps a chunk, if the folder has room for it.
-    fn keep(&mut self, poison: &Poison<'_>, contents: &mut Contents) -> io::Result<()> {
+    /// Keeps a chunk, or counts it if there is an example of its kind.
+    fn keep(
+        &mut self,
+        poison: &Poison<'_>,
+        contents: &mut Option<Contents>,
+    ) -> io::Result<PutAside> {
+        let Some(peer) = poison.peer else {
+            self.write(poison, contents)?;
+            return Ok(PutAside::Kept);
+        };
+        let mut key = Some((peer, poison.kind()));
+        if !self.examples.contains_key(&key) && self.examples.len() >= MAX_EXAMPLES {
+            key = None;
+        }
+        if let Some(example) = self.examples.get_mut(&key) {
+            if example.count()? {
+                return Ok(PutAside::Counted(NotKept::Repeated));
+            }
+        }
+        let mut example = self.write(poison, contents)?;
+        if key.is_none() {
+            let others = "; `count` has all further peers and reasons";
+            example.description.reason.push_str(others);
+        }
+        self.examples.insert(key, example);
+        Ok(PutAside::Kept)
+    }
+
+    /// Writes the two files of a chunk, if the folder has room for it.
+    fn write(
+        &mut self,
+        poison: &Poison<'_>,
+        contents: &mut Option<Contents>,
+    ) -> io::Result<Example> {
+        let contents = match contents {
+            Some(contents) => contents,
+            None => {
+                fs::create_dir_all(&self.folder)?;
+                contents.insert(self.contents()?)
+            }
+        };
         let description = Description {
             reason: poison.reason.to_owned(),
             endpoint: poison.origin.endpoint.clone(),
@@ -150,6 +246,7 @@ impl QuarantineFolder {
             identity: poison.meta.map(|meta| meta.identity.to_string()),
             container: poison.meta.map(|meta| meta.container.to_string()),
             records: poison.meta.map(|meta| meta.records),
+            count: 1,
         };
         let text = serde_json::to_vec_pretty(&description)?;
         self.charge(contents, text.len().saturating_add(poison.bytes.len()))?;
@@ -169,33 +266,48 @@ impl QuarantineFolder {
             for extension in ["chunk", "json"] {
                 fs::remove_file(part(extension)).ok();
             }
-        })
+        })?;
+        Ok(Example { stem, description })
     }
 
-    fn keep_all(&mut self, group: &[Poison<'_>]) -> io::Result<Vec<io::Result<()>>> {
-        fs::create_dir_all(&self.folder)?;
-        let mut contents = self.contents()?;
-        let kept = group.iter().map(|poison| self.keep(poison, &mut contents));
-        let kept = kept.collect();
-        sync_folder(&self.folder)?;
-        Ok(kept)
+    /// Forces the names of new files to disk, if there are any.
+    fn sync(&self, contents: Option<Contents>) -> io::Result<()> {
+        match contents {
+            Some(_) => sync_folder(&self.folder),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for QuarantineFolder {
+    fn drop(&mut self) {
+        for example in self.examples.values().filter(|it| it.is_there()) {
+            // At worst the file has half of the count.
+            example.write_count().ok();
+        }
     }
 }
 
 impl Quarantine for QuarantineFolder {
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
-        let results = self.keep_all(&[poison])?;
-        results.into_iter().collect()
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<PutAside> {
+        let mut contents = None;
+        let kept = self.keep(&poison, &mut contents)?;
+        self.sync(contents)?;
+        Ok(kept)
     }
 
-    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<()>> {
-        match self.keep_all(group) {
-            Ok(results) => results,
+    fn put_group_aside(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<PutAside>> {
+        // Other processes may use the folder, so it is counted again for each group that is written.
+        let mut contents = None;
+        let kept = group.iter().map(|poison| self.keep(poison, &mut contents));
+        let kept: Vec<_> = kept.collect();
+        match self.sync(contents) {
+            Ok(()) => kept,
             // An error of the folder counts as an error of each chunk.
-            Err(error) => group
-                .iter()
-                .map(|_| Err(io::Error::new(error.kind(), error.to_string())))
-                .collect(),
+            Err(error) => {
+                let failed = |_| Err(io::Error::new(error.kind(), error.to_string()));
+                group.iter().map(failed).collect()
+            }
         }
     }
 }
@@ -337,6 +449,7 @@ impl ChunkReader for QuarantineReader {
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
             error: None,
+            unreported: 0,
         }
     }
 }

@@ -3,6 +3,7 @@
 mod intake;
 mod ledger;
 
+use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
@@ -12,8 +13,8 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, OutboxStats,
-    Quarantine, ReaderStats, TransportError, Waiting,
+    ChunkReader, ChunkWriter, Connection, Fate, NotKept, Notify, Outbox, OutboxSettings,
+    OutboxStats, Quarantine, ReaderStats, TransportError, Waiting,
 };
 
 use super::identity::Identities;
@@ -344,16 +345,17 @@ impl Relay {
             let concluded = self.ledger.conclude(fate, failed);
             error = error.or_else(|| concluded.err());
         }
-        let stats = RelayStats {
+        let mut stats = RelayStats {
             identities_made: self.identities.made(),
             outbox,
             ..self.ledger.stats()
         };
-        let source_error = self.ledger.reader.close(by).error;
+        let closed = self.ledger.reader.close(by);
+        add(&mut stats.source.unreported, closed.unreported);
         RelayReport {
             stats,
             error,
-            source_error,
+            source_error: closed.error,
             sink_error,
         }
     }
@@ -393,6 +395,9 @@ pub struct RelayStats {
     pub refused: u64,
     /// Pieces that the source recognized as no chunk; they are no deliveries.
     pub damaged: u64,
+    /// Quarantined chunks and damaged pieces of which only a count is left, by reason. The source's
+    /// own count ([`ReaderStats::unreported`]) is not among them.
+    pub not_kept: BTreeMap<NotKept, u64>,
     /// Deliveries that the source marked as repeated.
     pub redelivered: u64,
     /// Chunks of Kieker's container that came without an identity and got one.
@@ -401,6 +406,8 @@ pub struct RelayStats {
     pub stale: u64,
     /// Failures of the source from which it recovers by itself.
     pub source_errors: u64,
+    /// Whether the source is at its end; `None` if it has no end.
+    pub reached_end: Option<bool>,
     /// The figures of the outbox before the sink.
     pub outbox: OutboxStats,
     /// The figures of the source.
@@ -411,6 +418,15 @@ pub struct RelayStats {
 }
 
 impl RelayStats {
+    /// Returns, by reason, how many poison messages left only a count.
+    pub fn not_kept(&self) -> BTreeMap<NotKept, u64> {
+        let mut counts = self.not_kept.clone();
+        if self.source.unreported > 0 {
+            counts.insert(NotKept::Unreported, self.source.unreported);
+        }
+        counts
+    }
+
     /// Whether every delivery is accounted for: received = forwarded + spooled + quarantined +
     /// given back + in flight.
     pub fn adds_up(&self) -> bool {

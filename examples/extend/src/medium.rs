@@ -100,6 +100,7 @@ impl ChunkReader for Lz4Reader {
             bytes: delivery.bytes,
             origin: delivery.origin,
             reason: "it is not compressed by lz4, or too large".into(),
+            peer: None,
         }))
     }
 

@@ -24,7 +24,7 @@ fn identity() -> ChunkIdentity {
     }
 }
 
-fn put(quarantine: &mut MediumQuarantine, bytes: &[u8]) -> io::Result<()> {
+fn put(quarantine: &mut MediumQuarantine, bytes: &[u8]) -> io::Result<PutAside> {
     quarantine.put_aside(Poison {
         bytes,
         origin: &origin(),
@@ -35,6 +35,7 @@ fn put(quarantine: &mut MediumQuarantine, bytes: &[u8]) -> io::Result<()> {
         }),
         reason: "it is wrong",
         is_sound: false,
+        peer: None,
     })
 }
 
@@ -91,6 +92,7 @@ fn a_group_that_is_larger_than_the_window_arrives_whole_and_in_order() {
         meta: None,
         reason: "it is wrong",
         is_sound: false,
+        peer: None,
     };
     let group: Vec<Poison<'_>> = bytes.iter().map(|bytes| poison(bytes.as_slice())).collect();
     let results = quarantine.put_group_aside(&group);

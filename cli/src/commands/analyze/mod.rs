@@ -23,7 +23,7 @@ use crate::exit::{Code, Failure};
 use crate::filters::Filters;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, is_partial};
 use partial::PartialFile;
 
 /// The number of records of JSON lines that are analysed at a time.
@@ -48,6 +48,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
                 endpoint: names.collect::<Vec<_>>().join(", "),
                 records: traces.read(|analysis| analysis.profile().counts().records),
                 refused: 0,
+                is_partial: false,
             }
         }
     };
@@ -68,6 +69,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     );
     output::result(args.format, &document, || text(&document))?;
     Ok(match read.refused {
+        0 if read.is_partial => Code::Incomplete,
         0 => Code::Done,
         _ => Code::Data,
     })
@@ -112,6 +114,8 @@ struct ReadFigures {
     records: u64,
     /// Chunks that do not decode, or lines that are not records.
     refused: u64,
+    /// Whether a signal came before the end.
+    is_partial: bool,
 }
 
 fn settings(args: &AnalyzeArgs) -> TraceSettings {
@@ -162,13 +166,17 @@ fn read_lines(
         Ok::<_, Failure>(())
     };
     let mut refused = 0_u64;
+    let mut is_partial = true;
     while !shutdown.is_requested() {
         let next = lines.read().map_err(|error| {
             let message = format!("cannot read {endpoint}: {error}");
             Failure::new(Code::Unavailable, message)
         })?;
         match next {
-            Next::End | Next::Waiting => break,
+            Next::End | Next::Waiting => {
+                is_partial = false;
+                break;
+            }
             Next::Record(record) => push(&mut batch, &record)?,
             _ => refused = refused.saturating_add(1),
         }
@@ -184,6 +192,7 @@ fn read_lines(
         endpoint,
         records,
         refused,
+        is_partial,
     })
 }
 
@@ -215,6 +224,7 @@ fn read_medium(
         endpoint: open.endpoint,
         records: report.records,
         refused: report.quarantined,
+        is_partial: is_partial(report.reached_end, shutdown),
     })
 }
 

@@ -35,6 +35,8 @@ struct Listing {
     broken: Vec<Value>,
     /// Whether there may be more chunks than `--count` allows.
     more: bool,
+    /// Whether a signal came before the end.
+    is_partial: bool,
 }
 
 /// Looks at chunks until the end, `--count` or the idle timeout.
@@ -46,15 +48,16 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         let give_up = args.give_up.limit(Some(args.idle_timeout));
         let patience = Patience::new(&open.endpoint, give_up, quiet);
         let mut reader = open.reader;
+        let ends = reader.capability().ends;
         let looking = (patience, shutdown);
         let looked = look(args, reader.as_mut(), open.only_looks, &mut found, looking);
         // Closing gives unsettled chunks back.
         let closed = reader.close(shutdown.deadline());
-        looked?;
+        found.is_partial = !looked? && ends;
         if let Some(error) = closed.error {
             return Err(error.into());
         }
-        if found.more {
+        if found.more || found.is_partial {
             break;
         }
     }
@@ -66,10 +69,10 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         "more": found.more,
     });
     output::result(args.format, &document, || text(&from, &found))?;
-    Ok(if found.broken.is_empty() {
-        Code::Done
-    } else {
-        Code::Data
+    Ok(match () {
+        () if !found.broken.is_empty() => Code::Data,
+        () if found.is_partial => Code::Incomplete,
+        () => Code::Done,
     })
 }
 
@@ -146,14 +149,14 @@ fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Adds the reader's chunks to the listing. It settles chunks only if that changes nothing at the
-/// medium; the reader then reaches its end.
+/// medium; the reader then reaches its end. Returns whether no signal ended it.
 fn look(
     args: &InspectArgs,
     reader: &mut dyn ChunkReader,
     only_looks: bool,
     found: &mut Listing,
     (mut patience, shutdown): (Patience, &Shutdown),
-) -> Result<(), Failure> {
+) -> Result<bool, Failure> {
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let ends = reader.capability().ends;
     let is_full =

@@ -25,7 +25,7 @@ use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::quarantine::PoisonPolicy;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, is_partial};
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -122,16 +122,22 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let result = failure.map_or_else(|| shown.and(known), Err);
     let total = &ended.report.total;
     let missing = total.missing(readership);
-    finish(
+    let code = finish(
         &settings,
         (summary, &figures),
         (total, missing),
         result,
         quiet,
-    )
+    )?;
+    Ok(match code {
+        Code::Done if ended_by == "signal" && is_partial(total.reached_end, shutdown) => {
+            Code::Incomplete
+        }
+        code => code,
+    })
 }
 
-/// Writes the summary in any case, and decides on the exit code.
+/// Writes the summary in any case, and decides on the exit code of a command that was not interrupted.
 fn finish(
     settings: &Settings,
     (summary, figures): (Value, &Figures),

@@ -7,7 +7,7 @@ use baler_analysis::workers::GroupReport;
 use serde_json::{Value, json};
 
 use crate::output;
-use crate::output::figures::{by_reason, operations_table};
+use crate::output::figures::{by_reason, not_kept, operations_table};
 
 /// Handles to the counts of the stages.
 #[derive(Debug, Clone)]
@@ -56,6 +56,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         "acknowledged": report.acknowledged,
         "given_back": report.given_back,
         "quarantined": report.quarantined,
+        "not_kept": not_kept(&report.not_kept()),
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
         "duplicates_across_readers": report.duplicates_across_readers,

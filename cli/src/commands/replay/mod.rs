@@ -29,7 +29,7 @@ use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, is_partial};
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -44,11 +44,11 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let reader = Checked::new(reader, decoder);
     let looked = reader.looked();
     let give_up = Some(args.shipping.give_up);
-    let mut sent = None;
+    let (mut sent, mut ended) = (None, Code::Done);
     match target {
         None => {
             let patience = Patience::new(&from, give_up, quiet);
-            check(reader, args.idle_timeout, patience, shutdown)?;
+            ended = check(reader, args.idle_timeout, patience, shutdown)?;
         }
         Some(target) => {
             let observation = Observation::start(&args.observe, "replay", shutdown, quiet)?;
@@ -77,7 +77,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let looked = lock(&looked).clone();
     // The names are part of the program's interface.
     let mut document = json!(looked);
-    let mut ended = Ok(Code::Done);
+    let mut ended = Ok(ended);
     if let Some(((sent, outcome), served)) = sent {
         output::insert(&mut document, "sent", sent);
         ended = served.and(outcome);
@@ -105,7 +105,7 @@ fn send_filtered(
     (condition, fields): (Option<Condition>, Option<Fields>),
     context: (&Shutdown, &Observation, bool),
 ) -> Result<(Value, Result<Code, Failure>), Failure> {
-    let (_, _, quiet) = context;
+    let (shutdown, _, quiet) = context;
     let progress = Progress::spinner(quiet);
     // This program adds no metadata record of its own.
     let shipper = Shipper::start(&args.shipping, target, false, context)?;
@@ -134,7 +134,9 @@ fn send_filtered(
         forwarded?;
         fields.as_ref().map_or(Ok(()), Fields::check)?;
         Ok(match code {
-            Code::Done if report.given_back > 0 => Code::Incomplete,
+            Code::Done if report.given_back > 0 || is_partial(report.reached_end, shutdown) => {
+                Code::Incomplete
+            }
             code => code,
         })
     });
@@ -161,24 +163,26 @@ fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
     Ok((args.what.clone(), Box::new(reader)))
 }
 
-/// Checks every chunk and settles none.
+/// Checks every chunk and settles none. A signal may end it before the end of the source.
 fn check(
     mut reader: Checked,
     idle_timeout: Duration,
     mut patience: Patience,
     shutdown: &Shutdown,
-) -> Result<(), Failure> {
+) -> Result<Code, Failure> {
     let ends = reader.capability().ends;
-    patience.receive_all(&mut reader, idle_timeout, shutdown, |_, received| {
-        // An idle source with an end has no further chunks, except chunks that wait until earlier
-        // ones are settled.
-        Ok(match received {
-            Received::Idle if ends => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        })
-    })?;
+    let is_complete =
+        patience.receive_all(&mut reader, idle_timeout, shutdown, |_, received| {
+            // An idle source with an end has no further chunks, except chunks that wait until earlier
+            // ones are settled.
+            Ok(match received {
+                Received::Idle if ends => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            })
+        })?;
     match Box::new(reader).close(shutdown.deadline()).error {
         Some(error) => Err(error.into()),
-        None => Ok(()),
+        None if ends && !is_complete => Ok(Code::Incomplete),
+        None => Ok(Code::Done),
     }
 }

@@ -11,6 +11,7 @@ use crate::condition::{Condition, Where};
 use crate::exit::Failure;
 use crate::fields::Fields;
 use crate::observe::Observation;
+use crate::output::figures::not_kept;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
@@ -77,6 +78,7 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
         "acknowledged": report.acknowledged,
         "given_back": report.given_back,
         "quarantined": report.quarantined,
+        "not_kept": not_kept(&report.not_kept()),
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
     })

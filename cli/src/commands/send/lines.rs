@@ -132,7 +132,11 @@ impl LinesSender<'_> {
                 format!("{records} records from {}", self.endpoint)
             });
         }
-        Ok(Ended::Stopped { is_unsent: false })
+        Ok(match idle_since {
+            // Everything that a followed file has was sent.
+            Some(_) => Ended::AtEnd,
+            None => Ended::Stopped { is_unsent: false },
+        })
     }
 
     fn read(&mut self) -> Result<Next, Failure> {
@@ -188,7 +192,9 @@ impl LinesSender<'_> {
             meta: None,
             is_sound: false,
             reason: &line.reason,
+            peer: None,
         });
-        put.map_err(|error| Failure::new(Code::Output, format!("the quarantine: {error}")))
+        put.map(drop)
+            .map_err(|error| Failure::new(Code::Output, format!("the quarantine: {error}")))
     }
 }

@@ -24,7 +24,7 @@ use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
-use crate::shutdown::Shutdown;
+use crate::shutdown::{Shutdown, is_partial};
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -88,7 +88,7 @@ struct SourceFigures {
     document: Value,
     /// Whether lines were skipped, or chunks put aside or missing.
     is_incomplete: bool,
-    /// Whether a signal or the target ended the command before the end of the lines.
+    /// Whether a signal or the target ended the command before the end of the source.
     stopped_early: bool,
 }
 
@@ -112,13 +112,14 @@ fn send_medium(
     };
     let (report, sent) = forwarding.run(context, progress);
     let missing = report.missing(open.readership);
+    let stopped_early = is_partial(report.reached_end, context.0);
     let mut document = figures(&open.endpoint, &report);
     output::insert(&mut document, "missing", missing);
-    output::insert(&mut document, "stopped_early", false);
+    output::insert(&mut document, "stopped_early", stopped_early);
     let figures = SourceFigures {
         document,
         is_incomplete: report.quarantined > 0 || missing > 0,
-        stopped_early: false,
+        stopped_early,
     };
     (figures, sent)
 }

@@ -203,6 +203,7 @@ impl ChunkReader for ProcessTap {
         ReaderCloseReport {
             unsettled: self.held.len(),
             error: None,
+            unreported: 0,
         }
     }
 }

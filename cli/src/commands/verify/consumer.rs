@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::{Poison, Quarantine};
+use baler_analysis::quarantine::{Poison, PutAside, Quarantine};
 use baler_analysis::{AnalysisError, Parcel, Source, SourceReport, Stage, Stop};
 
 use super::messages::{Event, Order, follow_orders, tell};
@@ -80,10 +80,10 @@ fn lacks(report: &SourceReport) -> &'static str {
 struct ReportingQuarantine;
 
 impl Quarantine for ReportingQuarantine {
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<PutAside> {
         let bytes = poison.bytes.into();
         tell(&Event::Quarantined { bytes });
-        Ok(())
+        Ok(PutAside::Kept)
     }
 }
 

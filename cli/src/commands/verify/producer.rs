@@ -1,6 +1,5 @@
 //! A producer's process: makes records on order, and reports the fate of their chunks.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -35,7 +34,6 @@ pub(in crate::commands) fn run(
     shutdown: &Shutdown,
 ) -> Result<Code, Failure> {
     let poison = PoisonQueue::default();
-    ignore_full_files()?;
     let mut writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let spool = writer.spool.clone();
     writer.writer = Box::new(RecordingWriter::new(
@@ -72,14 +70,6 @@ pub(in crate::commands) fn run(
     tell(&Event::Produced { issued, account });
     observation.finish()?;
     Ok(Code::Done)
-}
-
-/// Makes a write beyond the limit of a file's length fail, as on a full disk. Without a handler,
-/// the signal of such a write would end the process.
-fn ignore_full_files() -> Result<(), Failure> {
-    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default())
-        .map(drop)
-        .map_err(|error| Failure::new(Code::Internal, format!("cannot handle signals: {error}")))
 }
 
 /// Limits the length of the files that this process writes; 0 is no limit.

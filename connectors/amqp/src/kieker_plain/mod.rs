@@ -112,6 +112,7 @@ impl KiekerPlainReader {
             bytes: broken.bytes.into(),
             origin: message.origin.clone(),
             reason: broken.reason,
+            peer: None,
         });
         Ok(())
     }

@@ -147,6 +147,7 @@ impl ChunkReader for AmqpReader {
         ReaderCloseReport {
             unsettled: state.ledger.handed(),
             error: failure.map(|failure| failure.at(&self.shared.endpoint)),
+            unreported: 0,
         }
     }
 }

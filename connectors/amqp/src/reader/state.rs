@@ -179,6 +179,10 @@ impl ReaderState {
             Arrival::New { gone, again } => (gone, again),
         };
         arrived.redelivered = again;
+        if state.ledger.stream.is_none() {
+            // It counts among the chunks here now, and no longer among those at the broker.
+            state.ready = state.ready.map(|ready| ready.saturating_sub(1));
+        }
         let counts = &mut state.counts;
         counts.delivered += 1;
         counts.redelivered += u64::from(again);
@@ -197,6 +201,7 @@ impl ReaderState {
                 origin: self.origin(arrived.position),
                 bytes: arrived.bytes,
                 reason: format!("above the limit of {} bytes", self.max_chunk_bytes).into(),
+                peer: None,
             });
             self.work.notify_one();
         } else {

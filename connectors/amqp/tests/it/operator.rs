@@ -291,11 +291,14 @@ fn chunk_above_the_delivery_limit_goes_where_dead_letters_go() {
 #[test]
 fn lag_is_what_waits_and_what_is_held() {
     let node = shared_node();
-    for settings in ["", "&queue_type=stream"] {
+    for settings in [
+        "&lag_interval=50ms",
+        "&lag_interval=50ms&queue_type=stream",
+        // The broker is asked once, at the beginning.
+        "&lag_interval=1h",
+    ] {
         let queue = fresh_name("lag");
-        let uri = node.uri(&format!(
-            "?queue={queue}&prefetch=5&lag_interval=50ms{settings}"
-        ));
+        let uri = node.uri(&format!("?queue={queue}&prefetch=5{settings}"));
         declared(&uri);
         let mut pump = Pump::open(writer(&uri));
         pump.push(ChunkSource::new(1).take(50));

@@ -22,6 +22,7 @@ fn bytes_and_reason_are_kept() {
             meta: None,
             reason: "it is wrong",
             is_sound: false,
+            peer: None,
         };
         quarantine.put_aside(poison).unwrap();
     }
@@ -53,6 +54,7 @@ fn a_full_folder_keeps_the_oldest_and_refuses_the_next() {
         meta: None,
         reason: "it is wrong",
         is_sound: false,
+        peer: None,
     };
     let mut quarantine = QuarantineFolder::new(&path).limited_to(2_000);
     quarantine.put_aside(poison(&[1; 1_000])).unwrap();
@@ -82,6 +84,7 @@ fn a_group_is_kept_and_chunks_without_room_are_refused_one_by_one() {
             meta: None,
             reason: "it is wrong",
             is_sound: false,
+            peer: None,
         })
         .collect();
     let mut quarantine = QuarantineFolder::new(folder.path()).limited_to(30_000);
@@ -101,4 +104,73 @@ fn a_group_is_kept_and_chunks_without_room_are_refused_one_by_one() {
     assert_eq!(found, chunks[..kept]);
     // No file of a refused chunk is left.
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), kept * 2);
+}
+
+#[test]
+fn connections_of_one_peer_and_kind_are_one_example_and_a_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = origin();
+    let put = |quarantine: &mut QuarantineFolder, peer: [u8; 4], reason: &str| {
+        let poison = Poison {
+            bytes: reason.as_bytes(),
+            origin: &origin,
+            meta: None,
+            reason,
+            is_sound: false,
+            peer: Some(peer.into()),
+        };
+        quarantine.put_aside(poison).unwrap()
+    };
+    let repeated = PutAside::Counted(NotKept::Repeated);
+    let mut quarantine = QuarantineFolder::new(folder.path());
+    for number in 0..1_000_u64 {
+        let reason = format!("byte {number} is wrong");
+        let expected = if number == 0 {
+            PutAside::Kept
+        } else {
+            repeated
+        };
+        assert_eq!(put(&mut quarantine, [10, 0, 0, 1], &reason), expected);
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    // Many peers share one example beyond the limit.
+    for peer in 0..200 {
+        put(&mut quarantine, [10, 0, 1, peer], "the magic is wrong");
+    }
+    drop(quarantine);
+    let (mut counts, mut shared) = (Vec::new(), 0);
+    for entry in fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|it| it == "json") {
+            let json: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+            counts.push(json["count"].as_u64().unwrap_or(1));
+            shared += usize::from(json["reason"].as_str().unwrap().contains("all further"));
+        }
+    }
+    assert_eq!(counts.len(), MAX_EXAMPLES + 1);
+    assert_eq!(counts.iter().sum::<u64>(), 1_200);
+    assert_eq!((counts.iter().max(), shared), (Some(&1_000), 1));
+}
+
+#[test]
+fn an_example_that_was_taken_out_is_kept_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let origin = origin();
+    let mut quarantine = QuarantineFolder::new(folder.path());
+    for _ in 0..2 {
+        let poison = Poison {
+            bytes: b"x",
+            origin: &origin,
+            meta: None,
+            reason: "it is wrong",
+            is_sound: false,
+            peer: Some([10, 0, 0, 1].into()),
+        };
+        assert_eq!(quarantine.put_aside(poison).unwrap(), PutAside::Kept);
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    }
+    drop(quarantine);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
 }

@@ -271,6 +271,7 @@ impl FileReader {
             bytes,
             origin: self.origin(lane, start),
             reason,
+            peer: None,
         })
     }
 
@@ -352,6 +353,7 @@ impl ChunkReader for FileReader {
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
             error: closed.err(),
+            unreported: 0,
         }
     }
 }

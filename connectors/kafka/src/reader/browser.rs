@@ -280,6 +280,7 @@ impl ChunkReader for KafkaBrowser {
         ReaderCloseReport {
             unsettled: self.held.len(),
             error: None,
+            unreported: 0,
         }
     }
 }

@@ -185,7 +185,11 @@ impl ChunkReader for KafkaReader {
             }
         };
         let error = error.map(|failure| failure.at(&self.config.endpoint));
-        ReaderCloseReport { unsettled, error }
+        ReaderCloseReport {
+            unsettled,
+            error,
+            unreported: 0,
+        }
     }
 }
 

@@ -114,6 +114,7 @@ pub(super) fn no_value(endpoint: &str, partition: i32, offset: i64) -> Received 
         bytes: Bytes::new(),
         origin: origin(endpoint, partition, offset),
         reason: "a message without a value, as compacted topics have".into(),
+        peer: None,
     })
 }
 

@@ -257,6 +257,7 @@ impl KiekerLogReader {
                 position: bad.offset,
             },
             reason: bad.reason,
+            peer: None,
         }))
     }
 
@@ -383,6 +384,7 @@ impl ChunkReader for KiekerLogReader {
         ReaderCloseReport {
             error: self.save(true).err(),
             unsettled: self.handed_out(),
+            unreported: 0,
         }
     }
 }

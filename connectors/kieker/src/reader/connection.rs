@@ -66,6 +66,7 @@ pub(super) async fn serve(
             position: u64::try_from(sender.stream.offset()).unwrap_or(u64::MAX),
         },
         reason,
+        peer: Some(peer.ip()),
     });
 }
 

@@ -128,6 +128,7 @@ fn unpaired(half: &Half) -> Damaged {
             position: 0,
         },
         reason: reason.into(),
+        peer: Some(half.peer.ip()),
     }
 }
 

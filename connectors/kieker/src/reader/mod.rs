@@ -15,8 +15,8 @@ use std::time::Instant;
 
 use baler_blocking::schema;
 use baler_common::transport::{
-    ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
-    Token, TransportError, Verdict, panic_text,
+    self, ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received,
+    Settled, Token, TransportError, Verdict, panic_text,
 };
 use tokio::runtime;
 use tokio::sync::watch;
@@ -202,10 +202,19 @@ impl ChunkReader for KiekerTcpReader {
         (self.state.stats().connections == 0).then_some("sender")
     }
 
+    fn stats(&self) -> transport::ReaderStats {
+        let mut stats = transport::ReaderStats::default();
+        stats.unreported = self.state.stats().damaged_untold;
+        stats
+    }
+
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         self.stop();
+        let is_damage = |event: &Event| matches!(event, Event::Report { report: Ok(_), .. });
+        let unreported = self.events.try_iter().filter(is_damage).count();
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
+            unreported: u64::try_from(unreported).unwrap_or(u64::MAX),
             error: None,
         }
     }

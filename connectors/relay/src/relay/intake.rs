@@ -28,16 +28,11 @@ impl Relay {
                 Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
                     add(&mut self.ledger.counts.damaged, 1);
-                    self.ledger.keep(Poison {
-                        bytes: &damaged.bytes,
-                        origin: &damaged.origin,
-                        meta: None,
-                        reason: &damaged.reason,
-                        is_sound: false,
-                    })?;
+                    self.ledger.keep(Poison::damaged(&damaged))?;
                 }
                 Ok(Received::End) => {
                     self.ended = true;
+                    self.ledger.counts.reached_end = Some(true);
                     return Ok(step);
                 }
                 Ok(Received::Idle) => break,
@@ -123,6 +118,7 @@ impl Relay {
                     meta: None,
                     reason: &error.to_string(),
                     is_sound: false,
+                    peer: None,
                 };
                 return self.ledger.put_aside(delivery.token, poison);
             }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 
 use baler_common::transport::{
-    ChunkReader, End, Fate, Origin, Poison, Quarantine, Settled, Token, Verdict,
+    ChunkReader, End, Fate, NotKept, Origin, Poison, PutAside, Quarantine, Settled, Token, Verdict,
 };
 
 use super::{RelayError, RelayStats, add, length};
@@ -32,11 +32,15 @@ pub(super) struct InFlight {
 impl Ledger {
     /// Creates a ledger with nothing in flight.
     pub(super) fn new(reader: Box<dyn ChunkReader>) -> Self {
+        let counts = RelayStats {
+            reached_end: reader.capability().ends.then_some(false),
+            ..RelayStats::default()
+        };
         Self {
             reader,
             quarantine: None,
             in_flight: VecDeque::new(),
-            counts: RelayStats::default(),
+            counts,
         }
     }
 
@@ -86,6 +90,7 @@ impl Ledger {
             meta: Some(chunk.meta),
             reason: &reason,
             is_sound: true,
+            peer: None,
         };
         let kept = self.put_aside(delivery.token, poison);
         add(&mut self.counts.refused, kept.is_ok().into());
@@ -110,13 +115,17 @@ impl Ledger {
         let kept = match &mut self.quarantine {
             Some(quarantine) => quarantine.put_aside(poison),
             None if poison.is_sound => Err(io::Error::other(NO_QUARANTINE)),
-            None => Ok(()),
+            None => Ok(PutAside::Counted(NotKept::NoQuarantine)),
         };
-        kept.map_err(|source| RelayError::Quarantine {
+        let put_aside = kept.map_err(|source| RelayError::Quarantine {
             origin: poison.origin.to_string().into(),
             reason: poison.reason.into(),
             source,
-        })
+        })?;
+        if let PutAside::Counted(why) = put_aside {
+            add(self.counts.not_kept.entry(why).or_default(), 1);
+        }
+        Ok(())
     }
 
     /// Settles a delivery at the source.

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Poison, Quarantine, RetryClass};
+use baler_common::transport::{Poison, PutAside, Quarantine, RetryClass};
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };
@@ -45,9 +45,9 @@ fn event() -> impl Strategy<Value = Event> {
 struct Kept(Arc<Mutex<BTreeSet<Label>>>);
 
 impl Quarantine for Kept {
-    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<()> {
+    fn put_aside(&mut self, poison: Poison<'_>) -> std::io::Result<PutAside> {
         self.0.lock().unwrap().insert(read_label(poison.bytes));
-        Ok(())
+        Ok(PutAside::Kept)
     }
 }
 

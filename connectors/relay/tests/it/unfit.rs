@@ -4,8 +4,8 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use baler_common::transport::{
-    ChunkReader, Poison, Quarantine, ReaderCapability, ReaderCloseReport, Received, RetryClass,
-    Settled, Token, TransportError, Verdict,
+    ChunkReader, Poison, PutAside, Quarantine, ReaderCapability, ReaderCloseReport, Received,
+    RetryClass, Settled, Token, TransportError, Verdict,
 };
 use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, read_label};
 use baler_relay::{Ended, Relay, RelayError, Stop};
@@ -13,21 +13,21 @@ use baler_relay::{Ended, Relay, RelayError, Stop};
 use crate::support::{contents, fill, relay, relay_of, set, soon};
 
 /// A chunk that was put aside: whether it is sound, bytes, reason, whether its identity is known.
-type PutAside = (bool, Vec<u8>, String, bool);
+type KeptChunk = (bool, Vec<u8>, String, bool);
 
 /// Keeps everything.
 #[derive(Clone, Default)]
-struct Kept(Arc<Mutex<Vec<PutAside>>>);
+struct Kept(Arc<Mutex<Vec<KeptChunk>>>);
 
 impl Quarantine for Kept {
-    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<()> {
+    fn put_aside(&mut self, poison: Poison<'_>) -> io::Result<PutAside> {
         self.0.lock().unwrap().push((
             poison.is_sound,
             poison.bytes.to_vec(),
             poison.reason.to_owned(),
             poison.meta.is_some(),
         ));
-        Ok(())
+        Ok(PutAside::Kept)
     }
 }
 
@@ -35,7 +35,7 @@ impl Quarantine for Kept {
 struct FullDisk;
 
 impl Quarantine for FullDisk {
-    fn put_aside(&mut self, _: Poison<'_>) -> io::Result<()> {
+    fn put_aside(&mut self, _: Poison<'_>) -> io::Result<PutAside> {
         Err(io::Error::other("the disk is full"))
     }
 }

@@ -149,9 +149,10 @@ impl Worker {
             meta: delivery.meta,
             reason,
             is_sound: true,
+            peer: None,
         });
         match kept {
-            Ok(()) => {
+            Ok(_) => {
                 self.store.settle(delivery.token, Verdict::Reject);
                 self.count_gone(&delivery, |status, records| {
                     add(&mut status.refused_chunks, 1);

@@ -101,13 +101,7 @@ impl Worker {
                     Front::Damaged(damaged) => {
                         // The file connector does not return it again: this is the last chance to
                         // keep it.
-                        let kept = self.refused.put_aside(Poison {
-                            bytes: &damaged.bytes,
-                            origin: &damaged.origin,
-                            meta: None,
-                            reason: &damaged.reason,
-                            is_sound: false,
-                        });
+                        let kept = self.refused.put_aside(Poison::damaged(&damaged));
                         if let Err(error) = kept {
                             self.store.note(self.store.disk_error("write to", error));
                         }

@@ -81,6 +81,7 @@ pub(super) async fn serve(
                     position: error.offset,
                 },
                 reason: error.to_string().into(),
+                peer: Some(peer.ip()),
             });
         }
     }

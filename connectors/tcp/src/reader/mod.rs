@@ -12,8 +12,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled, Token,
-    TransportError, Verdict,
+    self, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
 };
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -180,11 +180,18 @@ impl ChunkReader for TcpReader {
         (self.state.stats().connections == 0).then_some("sender")
     }
 
+    fn stats(&self) -> transport::ReaderStats {
+        let mut stats = transport::ReaderStats::default();
+        stats.unreported = self.state.stats().damaged_untold;
+        stats
+    }
+
     fn close(mut self: Box<Self>, by: Instant) -> ReaderCloseReport {
         let unsettled = self.state.unsettled();
         self.stop(by);
         ReaderCloseReport {
             unsettled,
+            unreported: self.state.waiting_damage(),
             error: None,
         }
     }

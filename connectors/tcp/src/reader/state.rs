@@ -305,6 +305,11 @@ impl ReaderState {
     }
 
     /// Returns the number of chunks that are handed out and not settled.
+    /// Returns how many damage reports wait for the owner.
+    pub(super) fn waiting_damage(&self) -> u64 {
+        self.lock().damaged.len() as u64
+    }
+
     pub(super) fn unsettled(&self) -> usize {
         self.lock().handed_out.len()
     }

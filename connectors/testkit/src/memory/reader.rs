@@ -114,6 +114,7 @@ impl ChunkReader for MemoryReader {
         let unsettled = self.shared.update(|state| state.give_back(self.id));
         ReaderCloseReport {
             unsettled,
+            unreported: 0,
             error: None,
         }
     }
