@@ -88,6 +88,35 @@ fn what_was_spooled_in_one_run_is_sent_on_by_the_next() {
     assert!(in_order(&there[..5_000]) && in_order(&there[5_000..]));
 }
 
+/// A disk that lost its end is reported: records that were spooled are missing.
+#[test]
+fn an_end_of_the_spool_that_is_gone_is_lost_with_a_message_and_code_65() {
+    let folder = tempfile::tempdir().unwrap();
+    let (spool, to) = (folder.path().join("spool"), folder.path().join("to"));
+    let (flag, to) = (spool.to_str().unwrap(), file_uri(&to));
+    let common = ["--spool", flag, "--spool-after", "50ms", "--format", "json"];
+    let first = ["generate", "--to", NOBODY, "--records", "5000"];
+    let size = ["--chunk-records", "100"];
+    json(&[&first[..], &common, &size].concat());
+    let segments = fs::read_dir(spool.join("chunks")).unwrap();
+    let segments = segments.map(|it| it.unwrap().path());
+    let is_segment = |it: &std::path::PathBuf| it.extension().is_some_and(|end| end == "seg");
+    let segment = segments.filter(is_segment).max().unwrap();
+    let length = fs::metadata(&segment).unwrap().len();
+    let file = fs::OpenOptions::new().write(true).open(segment).unwrap();
+    file.set_len(length * 96 / 100).unwrap();
+    let second = ["generate", "--to", &to, "--records", "1"];
+    let run = baler(&[&second[..], &common].concat()).code(65);
+    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    let report: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    let lost = report["spool"]["lost"].as_u64().unwrap();
+    assert!(lost > 0 && lost.is_multiple_of(100), "{report}");
+    assert_eq!(report["spool"]["found"], 5_000);
+    assert!(told.contains(&format!("{lost} records in ")), "{told}");
+    let there = output(&["receive", "--from", &to, "--format", "json"]);
+    assert_eq!(there.lines().count() as u64, 5_001 - lost);
+}
+
 #[test]
 fn sender_killed_while_the_medium_is_away_loses_nothing_that_was_spooled() {
     let folder = tempfile::tempdir().unwrap();

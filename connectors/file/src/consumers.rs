@@ -233,6 +233,8 @@ fn remove_settled(folder: &Path, settled: Position, newest_too: bool) -> io::Res
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Backlog {
+    /// The number after the last chunk that the consumer has settled or skipped.
+    pub first_chunk: u64,
     /// The number of chunks.
     pub chunks: u64,
     /// The records in these chunks, as the frames state them.
@@ -248,8 +250,12 @@ pub struct Backlog {
 /// The folder or a segment cannot be read. A folder that does not exist has no backlog.
 pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
     let path = folder.join(CONSUMERS_FOLDER);
-    let from = read_watermark(&path.join(format!("{}.json", name.as_str()))).position;
-    let mut backlog = Backlog::default();
+    let watermark = read_watermark(&path.join(format!("{}.json", name.as_str())));
+    let from = watermark.position;
+    let mut backlog = Backlog {
+        first_chunk: watermark.next_chunk,
+        ..Backlog::default()
+    };
     for segment in if_found(list_segments(folder))?.unwrap_or_default() {
         let mut offset = match segment.first_chunk == from.segment {
             true => from.offset,

@@ -14,5 +14,7 @@ pub use writer::Spool;
 pub const CHUNKS_FOLDER: &str = "chunks";
 /// The sub-folder with the chunks that the medium refused for good, and with damaged pieces.
 pub const REFUSED_FOLDER: &str = "refused";
+/// The file with the number of the last chunk that was reported as spooled.
+pub const PROMISE_FILE: &str = "promised";
 /// The file that a spool locks while it is open.
 pub const LOCK_FILE: &str = "spool.lock";

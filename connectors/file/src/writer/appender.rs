@@ -86,7 +86,13 @@ impl Appender {
         if config.full == FullPolicy::Refuse && appender.is_full(wanted_bytes) {
             return Err(appender.full_error());
         }
+        appender.count_written();
         Ok(appender)
+    }
+
+    /// Publishes the number of the next chunk.
+    pub(super) fn count_written(&self) {
+        lock_stats(&self.stats).next_chunk = self.next_chunk;
     }
 
     /// Returns the number of chunks that were written since the last call.

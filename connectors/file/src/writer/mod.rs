@@ -42,6 +42,8 @@ pub struct WriterStats {
     pub dropped_chunks: u64,
     /// The bytes in these segments.
     pub dropped_bytes: u64,
+    /// The number after the last chunk that is written, and durable if the settings ask for that.
+    pub next_chunk: u64,
     /// The free bytes that the last refused chunk needs. A full folder is opened again once it has
     /// them.
     pub wanted_bytes: u64,
@@ -91,6 +93,7 @@ impl BlockingOutput for Appender {
         let synced = self.sync();
         // Chunks that were written before a failure are confirmed if they can be made durable.
         if synced.is_ok() {
+            self.count_written();
             let confirmed = std::iter::repeat_with(|| Outcome::Confirmed);
             answers.add(confirmed.take(self.take_written()));
         }

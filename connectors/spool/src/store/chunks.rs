@@ -112,6 +112,7 @@ impl Store {
                 }
             });
             self.readable = self.readable.saturating_add(written.len() as u64);
+            self.promise(0);
         }
         if let Err(error) = result {
             self.fail(now, error);
@@ -254,12 +255,13 @@ impl Store {
             return;
         };
         let Err(error) = reader.commit_now() else {
-            return;
+            return self.promise(0);
         };
         // The disk is full. Remove the segments that were sent on all the same: a position in a
         // removed segment means the next segment.
         let settled = reader.watermark().segment;
         self.remove_segments(|segment| segment < settled);
+        self.promise(settled);
         self.note(error);
     }
 }

@@ -1,6 +1,7 @@
 //! The disk: a folder of the file connector. The spool writes at its end and reads at its front.
 
 mod chunks;
+mod promise;
 
 use std::collections::VecDeque;
 use std::fs;
@@ -13,14 +14,16 @@ use baler_common::transport::{
     ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
 };
 use baler_connector_file::{
-    ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name, remove_consumed,
+    Backlog, ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name,
+    remove_consumed,
 };
 
 use super::config::{Backoff, SpoolConfig};
 use super::state::{SpoolWatch, add};
-use super::{CHUNKS_FOLDER, LOCK_FILE};
+use super::{CHUNKS_FOLDER, LOCK_FILE, PROMISE_FILE};
 use chunks::Flight;
 pub(crate) use chunks::Front;
+use promise::{Promise, PromiseFile};
 
 /// The consumer's name under which the spool reads its own folder.
 const CONSUMER: &str = "replay";
@@ -34,6 +37,8 @@ pub(crate) struct Store {
     watch: SpoolWatch,
     notify: Arc<dyn Notify>,
     lock: Option<FileLock>,
+    /// Present while the folder is locked.
+    promise: Option<PromiseFile>,
     writer: Option<FileWriter>,
     /// Damaged pieces that earlier writers of this life found.
     damaged_before: u64,
@@ -58,6 +63,7 @@ impl Store {
             watch,
             notify,
             lock: None,
+            promise: None,
             writer: None,
             damaged_before: 0,
             reader: None,
@@ -132,7 +138,10 @@ impl Store {
             return;
         }
         match remove_consumed(&self.chunks_folder()) {
-            Ok(_) if nothing_left => self.remove_segments(|_| true),
+            Ok(_) if nothing_left => {
+                self.promise_nothing();
+                self.remove_segments(|_| true);
+            }
             Ok(_) => {}
             Err(removed) => error = error.or(Some(self.disk_error("remove from", removed))),
         }
@@ -177,8 +186,13 @@ impl Store {
         let path = self.config.folder.join(LOCK_FILE);
         let locked =
             fs::create_dir_all(&self.config.folder).and_then(|()| FileLock::acquire(&path));
-        match locked {
-            Ok(lock) => self.lock = Some(lock),
+        let promise = self.config.folder.join(PROMISE_FILE);
+        let opened = locked.and_then(|lock| Ok((lock, PromiseFile::open(&promise)?)));
+        match opened {
+            Ok((lock, promise)) => {
+                self.lock = Some(lock);
+                self.promise = Some(promise);
+            }
             Err(error) => {
                 let is_taken = error.kind() == io::ErrorKind::WouldBlock;
                 let error = self.disk_error("lock", error);
@@ -196,6 +210,8 @@ impl Store {
     fn find_what_was_left(&mut self, now: Instant) {
         let folder = self.chunks_folder();
         if !folder.is_dir() {
+            self.count_lost(&Backlog::default());
+            self.store_promise(Promise::default());
             return;
         }
         // The writer moves a torn end aside before anything is counted.
@@ -213,11 +229,66 @@ impl Store {
                     status.stats.waiting_chunks = found.chunks;
                     status.stats.waiting_bytes = found.bytes;
                 });
+                self.count_lost(&found);
             }
             Err(error) => self.fail(now, self.disk_error("read", error)),
         }
         if self.readable == 0 {
             self.clear(now + OPEN_TIMEOUT, false);
+        }
+    }
+
+    /// Counts the chunks that were reported as spooled, and are not on disk.
+    fn count_lost(&mut self, found: &Backlog) {
+        let promised = self.promise.as_ref().and_then(PromiseFile::stored);
+        let promised = promised.unwrap_or_default();
+        let first = promised.removed.max(found.first_chunk);
+        let expected = promised.next_chunk.saturating_sub(first);
+        let lost = expected.saturating_sub(found.chunks);
+        if lost > 0 {
+            let records = promised.records.saturating_sub(found.records);
+            self.watch.update(|status| {
+                add(&mut status.found_chunks, lost);
+                add(&mut status.found_records, records);
+                add(&mut status.lost_chunks, lost);
+                add(&mut status.lost_records, records);
+            });
+        }
+        // The next life does not count them again.
+        self.promise(promised.removed);
+    }
+
+    /// Records which chunks were reported as spooled. `removed` is the number before which all
+    /// chunks were removed.
+    pub(super) fn promise(&mut self, removed: u64) {
+        let (Some(promise), Some(writer)) = (&self.promise, &self.writer) else {
+            return;
+        };
+        let next_chunk = writer.counts().next_chunk;
+        let removed = removed.max(promise.stored().unwrap_or_default().removed);
+        self.store_promise(Promise {
+            next_chunk,
+            // Numbers begin again if the spool could not store its position.
+            removed: if removed > next_chunk { 0 } else { removed },
+            records: self.watch.status().waiting_records,
+        });
+    }
+
+    /// Records that all chunks are sent on and removed.
+    fn promise_nothing(&mut self) {
+        let promised = self.promise.as_ref().and_then(PromiseFile::stored);
+        let next_chunk = promised.unwrap_or_default().next_chunk;
+        self.store_promise(Promise {
+            next_chunk,
+            removed: next_chunk,
+            records: 0,
+        });
+    }
+
+    fn store_promise(&mut self, promise: Promise) {
+        let stored = self.promise.as_mut().map(|file| file.store(promise));
+        if let Some(Err(error)) = stored {
+            self.note(self.disk_error("write to", error));
         }
     }
 

@@ -74,6 +74,66 @@ fn torn_write_costs_the_last_chunk_only_wherever_it_tore() {
     }
 }
 
+/// Chunks that were reported as spooled and are gone are counted, once, whatever is left.
+#[test]
+fn chunks_that_are_gone_although_they_were_safe_are_lost() {
+    type Harm = fn(&Path);
+    let harms: [(&str, Harm, u64); 4] = [
+        ("nothing", |_| {}, 0),
+        (
+            "the end is cut between two chunks",
+            |folder| {
+                let segment = newest_segment(folder);
+                let length = fs::metadata(&segment).unwrap().len();
+                let file = OpenOptions::new().write(true).open(segment).unwrap();
+                file.set_len(length - 8 * (76 + 66)).unwrap();
+            },
+            8,
+        ),
+        (
+            "the segment is gone",
+            |folder| fs::remove_file(newest_segment(folder)).unwrap(),
+            20,
+        ),
+        (
+            "the folder is gone",
+            |folder| fs::remove_dir_all(folder.join("spool/chunks")).unwrap(),
+            20,
+        ),
+    ];
+    for (what, harm, lost) in harms {
+        let folder = tempfile::tempdir().unwrap();
+        spool(folder.path(), 20);
+        harm(folder.path());
+        let (sequences, status) = replayed(folder.path());
+        assert_eq!(sequences, Vec::from_iter(0..20 - lost), "{what}");
+        assert_eq!(
+            (status.found_chunks, status.lost_chunks, status.lost_records),
+            // A chunk has one record more than the one before.
+            (20, lost, (21 - lost..=20).sum()),
+            "{what}"
+        );
+        let (_, status) = replayed(folder.path());
+        assert_eq!((status.found_chunks, status.lost_chunks), (0, 0), "{what}");
+        // The folder goes on to promise.
+        spool(folder.path(), 3);
+        fs::remove_file(newest_segment(folder.path())).unwrap();
+        assert_eq!(replayed(folder.path()).1.lost_chunks, 3, "{what}");
+    }
+}
+
+#[test]
+fn an_old_segment_that_is_gone_is_lost_and_a_later_one_is_sent_on() {
+    let folder = tempfile::tempdir().unwrap();
+    spool(folder.path(), 20);
+    let oldest = newest_segment(folder.path());
+    spool(folder.path(), 5);
+    fs::remove_file(oldest).unwrap();
+    let (sequences, status) = replayed(folder.path());
+    assert_eq!(sequences, [0, 1, 2, 3, 4]);
+    assert_eq!((status.found_chunks, status.lost_chunks), (25, 20));
+}
+
 #[test]
 fn damage_in_the_middle_is_told_and_kept_and_the_rest_follows() {
     let folder = tempfile::tempdir().unwrap();
