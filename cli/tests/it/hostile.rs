@@ -339,7 +339,7 @@ fn a_flood_of_bad_connections_leaves_few_files_and_all_counts() {
                 // Different bytes, lengths and kinds.
                 let bytes = match number % 3 {
                     0 => format!("GET /{number} HTTP/1.1\r\n\r\n").into_bytes(),
-                    1 => vec![number as u8; 100 + number % 500],
+                    1 => vec![0x80; 100 + number % 500],
                     _ => number.to_le_bytes().repeat(8),
                 };
                 // The receiver may close the connection before it has read everything.

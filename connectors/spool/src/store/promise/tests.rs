@@ -16,7 +16,9 @@ fn a_torn_promise_is_none() {
     assert_eq!(PromiseFile::open(&path).unwrap().stored(), Some(new));
     let (old, new) = (old.encode(), new.encode());
     for torn in 1..new.len() {
-        let mixed = format!("{}{}", &new[..torn], &old[torn..]);
+        let (written, _) = new.split_at(torn);
+        let (_, left) = old.split_at(torn);
+        let mixed = format!("{written}{left}");
         let is_whole = mixed == new || mixed == old;
         assert_eq!(Promise::decode(&mixed).is_some(), is_whole, "{mixed}");
     }
