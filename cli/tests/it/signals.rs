@@ -161,7 +161,7 @@ fn signals_end_every_command_with_the_code_of_the_table() {
         ),
     ];
     for (number, (args, flags, when, code)) in rows.into_iter().enumerate() {
-        let signal = ["INT", "TERM", "HUP"][number % 3];
+        let signal = ["HUP", "TERM", "INT"][number % 3];
         let out = file_uri(&path(&format!("out-{number}")));
         let args = args.iter().map(|it| if *it == "OUT" { &*out } else { it });
         let args: Vec<&str> = args.chain(flags.iter().copied()).collect();

@@ -69,10 +69,12 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         "more": found.more,
     });
     output::result(args.format, &document, || text(&from, &found))?;
-    Ok(match () {
-        () if !found.broken.is_empty() => Code::Data,
-        () if found.is_partial => Code::Incomplete,
-        () => Code::Done,
+    Ok(if !found.broken.is_empty() {
+        Code::Data
+    } else if found.is_partial {
+        Code::Incomplete
+    } else {
+        Code::Done
     })
 }
 
