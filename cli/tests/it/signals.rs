@@ -54,12 +54,12 @@ fn signals_end_every_command_with_the_code_of_the_table() {
     let path = |name: &str| folder.path().join(name);
     let text = |name: &str| path(name).to_str().unwrap().to_owned();
     let (large, small) = (file_uri(&path("large")), file_uri(&path("small")));
-    for (to, records) in [(&large, "300k"), (&small, "1000")] {
+    for (to, records) in [(&large, "100k"), (&small, "1000")] {
         let made = ["generate", "--to", to, "--records", records];
         output(&[&made[..], &["--chunk-records", "100"]].concat());
     }
     let lines = text("lines");
-    let log: String = (0..300_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
+    let log: String = (0..100_000).map(|n| format!("{{\"n\":{n}}}\n")).collect();
     fs::write(&lines, &log).unwrap();
     let few = text("few");
     fs::write(
@@ -76,7 +76,7 @@ fn signals_end_every_command_with_the_code_of_the_table() {
     let listening = ["--port-file", &*port];
     let tcp = "tcp://127.0.0.1:0";
     // More than a command reads before it opens its source.
-    let part = When::HasRead(400_000);
+    let part = When::HasRead(300_000);
     let delivered = |records| When::Metric("baler_records_delivered_total", records);
     let received = |records| When::Metric("baler_records_received_total", records);
     let rows: Vec<(Vec<&str>, &[&str], When<'_>, i32)> = vec![
@@ -173,6 +173,7 @@ fn signals_end_every_command_with_the_code_of_the_table() {
         process.signal(signal);
         let (status, _, told) = process.end();
         assert_eq!(status.code(), Some(code), "{signal} {args:?}: {told}");
+        println!("{signal} {args:?}: {code}");
     }
 }
 
@@ -188,7 +189,7 @@ fn a_signal_while_the_target_is_stalled_delivers_what_was_taken() {
         let receiver = Receiver::start(&folder, &["--idle-timeout", "5m"]);
         receiver.process.signal("STOP");
         let port = folder.join("metrics");
-        let mut args = vec![command];
+        let mut args = vec!["--shutdown-timeout", "60s", command];
         args.extend(if command == "relay" {
             ["--from", &from]
         } else {
@@ -295,14 +296,14 @@ fn a_file_at_its_limit_is_a_full_disk() {
     let (code, _, told) = limited(&args);
     assert_eq!(code, 74, "{told}");
     assert!(told.contains("File too large"), "{told}");
-    // A spool keeps what it has, and goes on with another file.
+    // A spool keeps what it has, and goes on with another file or waits for room.
     let spool = text("spool");
     let args = format!(
         "generate --to tcp://127.0.0.1:1 --records 30000 --spool {spool} --spool-after 0ms \
          --give-up 2s --format json"
     );
     let (code, stdout, told) = limited(&args);
-    assert_eq!(code, 0, "{told}");
+    assert!(matches!(code, 0 | 69), "{code}: {told}");
     let report: Value = serde_json::from_str(&stdout).unwrap();
     assert!(
         report["spool"]["disk_failures"].as_u64().unwrap() > 0,

@@ -110,11 +110,19 @@ fn an_end_of_the_spool_that_is_gone_is_lost_with_a_message_and_code_65() {
     let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
     let report: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     let lost = report["spool"]["lost"].as_u64().unwrap();
-    assert!(lost > 0 && lost.is_multiple_of(100), "{report}");
+    assert!(lost > 0, "{report}");
     assert_eq!(report["spool"]["found"], 5_000);
     assert!(told.contains(&format!("{lost} records in ")), "{told}");
+    // On a busy machine one run may not send everything on.
+    let mut sent = 1;
+    wait_for("the rest to be sent on", || {
+        let report = json(&[&second[..], &common].concat());
+        sent += 1;
+        assert_eq!(report["spool"]["lost"], 0, "it is counted once");
+        (report["spool"]["waiting"] == 0).then_some(())
+    });
     let there = output(&["receive", "--from", &to, "--format", "json"]);
-    assert_eq!(there.lines().count() as u64, 5_001 - lost);
+    assert_eq!(there.lines().count() as u64, 5_000 - lost + sent);
 }
 
 #[test]
