@@ -108,6 +108,8 @@ impl SourceReport {
             (&mut self.reader.rebalances, other.reader.rebalances),
             (&mut self.reader.reconnects, other.reader.reconnects),
             (&mut self.reader.unreported, other.reader.unreported),
+            (&mut self.reader.removals, other.reader.removals),
+            (&mut self.reader.removed, other.reader.removed),
         ];
         for (sum, more) in counters {
             *sum = sum.saturating_add(more);

@@ -161,6 +161,8 @@ impl Passage {
             "refused": stats.refused,
             "damaged": stats.damaged,
             "not_kept": not_kept(&stats.not_kept()),
+            "removals": stats.source.removals,
+            "removed": stats.source.removed,
             "redelivered": stats.redelivered,
             "identities_made": stats.identities_made,
             "stale": stats.stale,
@@ -195,7 +197,8 @@ impl Passage {
 
 /// Returns the exit code of a relay that nothing stopped.
 fn code(stats: &RelayStats, spool: Option<&SpoolStatus>) -> Code {
-    if stats.quarantined > 0 || stats.damaged > 0 || spool.is_some_and(spool_lost_chunks) {
+    let has_lost = stats.source.removals > 0 || spool.is_some_and(spool_lost_chunks);
+    if stats.quarantined > 0 || stats.damaged > 0 || has_lost {
         Code::Data
     } else if stats.given_back > 0 {
         Code::Incomplete

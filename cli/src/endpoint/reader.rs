@@ -2,9 +2,13 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::time::Instant;
 
 use baler_analysis::workers::fan_out;
-use baler_common::transport::{Browse, ChunkReader, ReaderFactory, Readership};
+use baler_common::transport::{
+    Browse, ChunkReader, ReaderCapability, ReaderCloseReport, ReaderFactory, ReaderStats,
+    Readership, Received, Settled, Token, TransportError, Verdict,
+};
 
 use super::{media, parse, wrong};
 use crate::exit::Failure;
@@ -117,11 +121,62 @@ fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failur
     if let Some(warning) = open.warning {
         output::say(format_args!("warning: {warning}"));
     }
-    Ok(OpenReader {
+    let reader = Box::new(Reporting {
         reader: open.reader,
+        endpoint: endpoint.clone(),
+        removals: 0,
+    });
+    Ok(OpenReader {
+        reader,
         listens_on: open.listens_on,
         endpoint,
         readership: receiver.readership,
         only_looks: receiver.only_looks,
     })
+}
+
+/// A reader whose removals are reported on standard error when they are found.
+struct Reporting {
+    reader: Box<dyn ChunkReader>,
+    endpoint: String,
+    /// The removals that are reported.
+    removals: u64,
+}
+
+impl ChunkReader for Reporting {
+    fn capability(&self) -> &ReaderCapability {
+        self.reader.capability()
+    }
+
+    fn set_demand(&mut self, chunks: usize) {
+        self.reader.set_demand(chunks);
+    }
+
+    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
+        let received = self.reader.receive(by);
+        if let Err(error) = &received {
+            let removals = self.reader.stats().removals;
+            if removals > self.removals {
+                self.removals = removals;
+                output::say(format_args!("{}: {}", self.endpoint, error.message));
+            }
+        }
+        received
+    }
+
+    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
+        self.reader.settle(token, verdict)
+    }
+
+    fn waits_for(&self) -> Option<&'static str> {
+        self.reader.waits_for()
+    }
+
+    fn stats(&self) -> ReaderStats {
+        self.reader.stats()
+    }
+
+    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
+        self.reader.close(by)
+    }
 }

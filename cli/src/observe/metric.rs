@@ -160,6 +160,10 @@ metrics! {
         "How long brokers held the reader back because of a quota, those that did so at a time added up.";
     READER_REBALANCES = Counter "baler_reader_rebalances_total" ["worker"]
         "Times that lanes were assigned or taken away after the first assignment.";
+    READER_REMOVALS = Counter "baler_reader_removals_total" ["worker"]
+        "Times that chunks were removed before the reader got them: by the medium's limits, or because it was made anew.";
+    CHUNKS_REMOVED = Counter "baler_chunks_removed_total" ["worker"]
+        "Chunks that were removed before the reader got them, as far as their number is known.";
     LANES_ASSIGNED = Gauge "baler_lanes_assigned" ["worker"]
         "Lanes of the medium that the reader owns; absent where the medium assigns none.";
     LANE_LAG = Gauge "baler_lane_lag_chunks" ["worker", "lane"]

@@ -80,6 +80,8 @@ pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposit
     exposition.set(&metric::READER_RECONNECTS, &[worker], stats.reconnects);
     exposition.set(&metric::READER_THROTTLED, &[worker], stats.throttled);
     exposition.set(&metric::READER_REBALANCES, &[worker], stats.rebalances);
+    exposition.set(&metric::READER_REMOVALS, &[worker], stats.removals);
+    exposition.set(&metric::CHUNKS_REMOVED, &[worker], stats.removed);
     for lag in &stats.lag {
         exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
     }

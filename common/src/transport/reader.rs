@@ -133,6 +133,12 @@ pub struct ReaderStats {
     pub throttled: Duration,
     /// Damaged connections that were only counted, because too many came at a time.
     pub unreported: u64,
+    /// How often chunks were removed before this reader got them: by the limits of the medium, or
+    /// because it was made anew. The reader goes on at the first chunk that is there, and reports
+    /// each removal as a retryable error of [`ChunkReader::receive`].
+    pub removals: u64,
+    /// The removed chunks, as far as their number is known.
+    pub removed: u64,
 }
 
 impl ReaderStats {

@@ -112,7 +112,7 @@ fn read(
 struct ReadFigures {
     endpoint: String,
     records: u64,
-    /// Chunks that do not decode, or lines that are not records.
+    /// Chunks that do not decode, lines that are not records, and removals.
     refused: u64,
     /// Whether a signal came before the end.
     is_partial: bool,
@@ -223,7 +223,7 @@ fn read_medium(
     Ok(ReadFigures {
         endpoint: open.endpoint,
         records: report.records,
-        refused: report.quarantined,
+        refused: report.quarantined.saturating_add(report.reader.removals),
         is_partial: is_partial(report.reached_end, shutdown),
     })
 }

@@ -165,7 +165,7 @@ fn finish(
         }
     }
     result?;
-    if report.quarantined > 0 || missing > 0 {
+    if report.quarantined > 0 || missing > 0 || report.reader.removals > 0 {
         return Ok(Code::Data);
     }
     Ok(Code::Done)

@@ -57,6 +57,8 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         "given_back": report.given_back,
         "quarantined": report.quarantined,
         "not_kept": not_kept(&report.not_kept()),
+        "removals": report.reader.removals,
+        "removed": report.reader.removed,
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
         "duplicates_across_readers": report.duplicates_across_readers,

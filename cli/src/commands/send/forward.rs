@@ -79,6 +79,8 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
         "given_back": report.given_back,
         "quarantined": report.quarantined,
         "not_kept": not_kept(&report.not_kept()),
+        "removals": report.reader.removals,
+        "removed": report.reader.removed,
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
     })

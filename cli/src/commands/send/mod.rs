@@ -118,7 +118,7 @@ fn send_medium(
     output::insert(&mut document, "stopped_early", stopped_early);
     let figures = SourceFigures {
         document,
-        is_incomplete: report.quarantined > 0 || missing > 0,
+        is_incomplete: report.quarantined > 0 || missing > 0 || report.reader.removals > 0,
         stopped_early,
     };
     (figures, sent)

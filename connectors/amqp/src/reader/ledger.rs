@@ -118,7 +118,7 @@ impl Ledger {
                 again: arrived.redelivered,
             };
         };
-        let arrival = stream.arrive(arrived.position);
+        let arrival = stream.arrive(arrived.position, crc32c::crc32c(&arrived.bytes));
         if arrival == Arrival::Known {
             self.set_acknowledged(arrived.tag);
         }

@@ -1,5 +1,6 @@
 //! The receiving end.
 
+mod landmark;
 mod ledger;
 mod position;
 mod state;
@@ -132,6 +133,8 @@ impl ChunkReader for AmqpReader {
         let state = self.shared.lock();
         let mut stats = ReaderStats::default();
         stats.reconnects = state.counts.connections.saturating_sub(1);
+        stats.removals = state.counts.removals;
+        stats.removed = state.counts.gone;
         stats.connected = Some(state.connected);
         stats.lag.extend(state.lag().map(|chunks| LaneLag {
             lane: self.shared.queue.clone(),
@@ -170,7 +173,10 @@ pub struct AmqpReaderCounts {
     pub redelivered: u64,
     /// The highest number of earlier deliveries of a message (`x-delivery-count`, of quorum queues).
     pub max_delivery_count: u64,
-    /// Messages that a stream had removed before they were read, by its limits.
+    /// Times that a stream had removed messages before they were read: by its limits, or because it
+    /// was made anew.
+    pub removals: u64,
+    /// Messages that a stream had removed before they were read, as far as their number is known.
     pub gone: u64,
     /// Messages above the limit, which were rejected.
     pub damaged: u64,

@@ -10,6 +10,7 @@ use baler_blocking::FileLock;
 use baler_blocking::files::{beside, folder_of, if_found, new_file, sync_folder};
 use baler_common::transport::Failure;
 
+use super::landmark::Landmark;
 use super::ledger::Arrival;
 use crate::config::Start;
 
@@ -22,8 +23,10 @@ pub(super) struct StreamPosition {
     /// All messages below it are settled. It is unknown before the first delivery, unless a file has
     /// it.
     watermark: Option<u64>,
-    /// The delivered messages from the watermark on, and whether each is settled.
-    delivered: BTreeMap<u64, bool>,
+    /// The message before the watermark, if it is known.
+    landmark: Option<Landmark>,
+    /// The delivered messages from the watermark on, by their number.
+    delivered: BTreeMap<u64, Delivered>,
     /// The highest number that was ever delivered.
     highest: Option<u64>,
     /// Whether the reader begins with the oldest message that the stream has.
@@ -32,6 +35,14 @@ pub(super) struct StreamPosition {
     base: u64,
     /// Whether the watermark moved since it was saved.
     pub(super) is_unsaved: bool,
+}
+
+/// A delivered message.
+#[derive(Debug)]
+struct Delivered {
+    /// The CRC-32C of its bytes.
+    checksum: u32,
+    is_settled: bool,
 }
 
 impl StreamPosition {
@@ -48,13 +59,49 @@ impl StreamPosition {
         }
     }
 
+    /// A position that a file has.
+    pub(super) fn saved(Saved { next, checksum }: Saved) -> Self {
+        let offset = next.checked_sub(1);
+        Self {
+            landmark: offset
+                .zip(checksum)
+                .map(|(offset, checksum)| Landmark { offset, checksum }),
+            ..Self::from(Start::Offset(next))
+        }
+    }
+
+    /// The position to save, if it is known.
+    pub(super) fn to_save(&self) -> Option<Saved> {
+        Some(Saved {
+            next: self.watermark?,
+            checksum: self.landmark.map(|landmark| landmark.checksum),
+        })
+    }
+
+    /// A message that tells this stream from another one of the same name.
+    pub(super) fn landmark(&self) -> Option<Landmark> {
+        self.landmark
+    }
+
+    /// The stream was made anew: it is read from its beginning.
+    pub(super) fn begin_anew(&mut self) {
+        *self = Self::from(Start::First);
+    }
+
+    /// Where to begin to read, unless the settings decide.
+    pub(super) fn start(&self) -> Option<Start> {
+        let first = self.begins_first.then_some(Start::First);
+        self.watermark.map(Start::Offset).or(first)
+    }
+
     /// All messages below it are settled.
+    #[cfg(test)]
     pub(super) fn watermark(&self) -> Option<u64> {
         self.watermark
     }
 
     /// Notes a message.
-    pub(super) fn arrive(&mut self, offset: u64) -> Arrival {
+    pub(super) fn arrive(&mut self, offset: u64, checksum: u32) -> Arrival {
         let due = match self.delivered.last_key_value() {
             Some((last, _)) => Some(last.saturating_add(1)),
             None => self.watermark,
@@ -66,7 +113,11 @@ impl StreamPosition {
             self.base = offset;
         }
         self.watermark.get_or_insert(offset);
-        self.delivered.insert(offset, false);
+        let delivered = Delivered {
+            checksum,
+            is_settled: false,
+        };
+        self.delivered.insert(offset, delivered);
         let gone = due.map_or(0, |due| offset.saturating_sub(due));
         let again = self.highest.is_some_and(|highest| offset <= highest);
         self.highest = self.highest.max(Some(offset));
@@ -75,11 +126,16 @@ impl StreamPosition {
 
     /// Settles a message.
     pub(super) fn settle(&mut self, offset: u64) {
-        if let Some(settled) = self.delivered.get_mut(&offset) {
-            *settled = true;
+        if let Some(delivered) = self.delivered.get_mut(&offset) {
+            delivered.is_settled = true;
         }
-        while let Some(first) = self.delivered.first_entry().filter(|first| *first.get()) {
-            self.watermark = Some(first.remove_entry().0.saturating_add(1));
+        let first = |delivered: &mut BTreeMap<_, Delivered>| {
+            let first = delivered.first_entry();
+            Some(first.filter(|first| first.get().is_settled)?.remove_entry())
+        };
+        while let Some((offset, Delivered { checksum, .. })) = first(&mut self.delivered) {
+            self.watermark = Some(offset.saturating_add(1));
+            self.landmark = Some(Landmark { offset, checksum });
             self.is_unsaved = true;
         }
     }
@@ -99,6 +155,15 @@ impl StreamPosition {
     }
 }
 
+/// The content of a file with a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Saved {
+    /// The number after the last settled message.
+    pub(super) next: u64,
+    /// The CRC-32C of the message before it. Files of earlier versions do not have it.
+    pub(super) checksum: Option<u32>,
+}
+
 /// The file with the position in a stream. One reader at a time has it.
 ///
 /// Each save replaces the file and syncs it. So after a crash it holds the old position or the new
@@ -111,7 +176,7 @@ pub(super) struct PositionFile {
     path: PathBuf,
     /// The name of the stream.
     stream: Box<str>,
-    saved: Option<u64>,
+    saved: Option<Saved>,
     /// Locks another file, since each save replaces this one.
     _lock: FileLock,
 }
@@ -151,12 +216,12 @@ impl PositionFile {
     }
 
     /// The position that was saved last.
-    pub(super) fn saved(&self) -> Option<u64> {
+    pub(super) fn saved(&self) -> Option<Saved> {
         self.saved
     }
 
     /// Saves a position. It is on disk when this returns.
-    pub(super) fn save(&mut self, position: u64) -> Result<(), Failure> {
+    pub(super) fn save(&mut self, position: Saved) -> Result<(), Failure> {
         if self.saved == Some(position) {
             return Ok(());
         }
@@ -166,11 +231,14 @@ impl PositionFile {
         Ok(())
     }
 
-    fn replace(&self, position: u64) -> io::Result<()> {
+    fn replace(&self, Saved { next, checksum }: Saved) -> io::Result<()> {
         check_file(&self.path)?;
         let new = beside(&self.path, ".new");
         let mut file = new_file(&new)?;
-        let text = format!("{MAGIC}\nstream {}\nnext {position}\n", self.stream);
+        let mut text = format!("{MAGIC}\nstream {}\nnext {next}\n", self.stream);
+        if let Some(checksum) = checksum {
+            text.push_str(&format!("before {checksum}\n"));
+        }
         file.write_all(text.as_bytes())?;
         file.sync_all()?;
         fs::rename(&new, &self.path)?;
@@ -229,7 +297,7 @@ fn failure(path: &Path, error: &io::Error) -> Failure {
     }
 }
 
-fn parse(text: &str, stream: &str) -> Result<u64, String> {
+fn parse(text: &str, stream: &str) -> Result<Saved, String> {
     let mut lines = text.lines();
     if lines.next() != Some(MAGIC) {
         return Err("it holds no position".into());
@@ -243,6 +311,9 @@ fn parse(text: &str, stream: &str) -> Result<u64, String> {
         }
     }
     let next = lines.next().and_then(|line| line.strip_prefix("next "));
-    next.and_then(|next| next.parse().ok())
-        .ok_or_else(|| "it holds no position".into())
+    let next = next.and_then(|next| next.parse().ok());
+    let next = next.ok_or_else(|| String::from("it holds no position"))?;
+    let before = lines.next().and_then(|line| line.strip_prefix("before "));
+    let checksum = before.and_then(|before| before.parse().ok());
+    Ok(Saved { next, checksum })
 }

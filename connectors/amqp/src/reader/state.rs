@@ -10,7 +10,10 @@ use baler_common::transport::{
 };
 
 use super::AmqpReaderCounts;
+use super::landmark::Landmark;
 use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
+use super::position::Saved;
+use crate::config::Start;
 
 /// The state that the owner of a reader and its thread share.
 #[derive(Debug)]
@@ -191,7 +194,7 @@ impl ReaderState {
         if gone > 0 {
             let to = arrived.position;
             let message = format!("the {gone} chunks before {to} are gone, by the stream's limits");
-            state.trouble = Some(Failure::retry("read from", message));
+            state.removal(message);
         }
         if arrived.bytes.len() > self.max_chunk_bytes {
             state.counts.damaged += 1;
@@ -210,6 +213,19 @@ impl ReaderState {
         drop(state);
         self.arrived.notify_one();
         Ok(())
+    }
+
+    /// Reports that the stream was made anew, and reads it from its beginning.
+    pub(super) fn begin_anew(&self) {
+        let mut state = self.lock();
+        if let Some(stream) = &mut state.ledger.stream {
+            stream.begin_anew();
+        }
+        let message = "the stream was made anew: it is read from its beginning; what was not read \
+                       before is lost";
+        state.removal(message.into());
+        drop(state);
+        self.arrived.notify_all();
     }
 
     /// Reports a failure after which the connection goes on.
@@ -233,6 +249,27 @@ impl ReaderState {
 }
 
 impl State {
+    /// Reports that the stream has removed chunks before they were read.
+    fn removal(&mut self, message: String) {
+        self.counts.removals += 1;
+        self.trouble = Some(Failure::retry("read from", message));
+    }
+
+    /// Where to begin to read a stream, unless the settings decide.
+    pub(super) fn start(&self) -> Option<Start> {
+        self.ledger.stream.as_ref()?.start()
+    }
+
+    /// A message that tells the stream from another one of the same name.
+    pub(super) fn landmark(&self) -> Option<Landmark> {
+        self.ledger.stream.as_ref()?.landmark()
+    }
+
+    /// The position of a stream to save.
+    pub(super) fn to_save(&self) -> Option<Saved> {
+        self.ledger.stream.as_ref()?.to_save()
+    }
+
     /// The chunk that is handed out next, if the owner wants one.
     fn next(&mut self) -> Option<Arrived> {
         if self.ledger.handed() >= self.demand {
@@ -275,11 +312,6 @@ impl State {
             && self.waiting.is_empty()
             && self.ledger.taken() >= self.prefetch
             && self.ledger.handed() < self.demand
-    }
-
-    /// All messages of a stream before this position are settled.
-    pub(super) fn watermark(&self) -> Option<u64> {
-        self.ledger.stream.as_ref()?.watermark()
     }
 
     fn is_unsaved(&self) -> bool {

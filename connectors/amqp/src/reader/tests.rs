@@ -17,7 +17,7 @@ use bytes::Bytes;
 use tempfile::TempDir;
 
 use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
-use super::position::{PositionFile, StreamPosition};
+use super::position::{PositionFile, Saved, StreamPosition};
 use super::state::ReaderState;
 use crate::config::Start;
 
@@ -224,7 +224,7 @@ fn after_a_lost_connection_it_begins_at_the_watermark() {
 fn what_the_stream_no_longer_holds_is_counted() {
     let mut position = StreamPosition::from(Start::Offset(10));
     let again = false;
-    assert_eq!(position.arrive(25), Arrival::New { gone: 15, again });
+    assert_eq!(position.arrive(25, 0), Arrival::New { gone: 15, again });
     position.settle(25);
     assert_eq!(position.watermark(), Some(26));
     assert_eq!(position.lag(40), Some(39));
@@ -235,10 +235,15 @@ fn lag_is_what_follows_the_watermark() {
     let mut position = StreamPosition::from(Start::First);
     assert_eq!(position.lag(9), Some(9));
     // The first ones were removed before anybody read them.
-    position.arrive(100);
+    position.arrive(100, 0);
     position.settle(100);
     assert_eq!(position.lag(9), Some(8));
     assert_eq!(StreamPosition::from(Start::Next).lag(9), None);
+}
+
+fn saved(next: u64) -> Saved {
+    let checksum = Some(7);
+    Saved { next, checksum }
 }
 
 fn in_folder() -> (TempDir, PathBuf) {
@@ -252,10 +257,13 @@ fn position_outlives_its_reader_and_is_that_of_one_stream() {
     let (_folder, path) = in_folder();
     let mut file = PositionFile::open(&path, "/ q").unwrap();
     assert_eq!(file.saved(), None);
-    file.save(17).unwrap();
-    file.save(4).unwrap();
+    file.save(saved(17)).unwrap();
+    file.save(saved(4)).unwrap();
     drop(file);
-    assert_eq!(PositionFile::open(&path, "/ q").unwrap().saved(), Some(4));
+    assert_eq!(
+        PositionFile::open(&path, "/ q").unwrap().saved(),
+        Some(saved(4))
+    );
     let other = PositionFile::open(&path, "/ other").unwrap_err();
     assert_eq!(other.class, RetryClass::Final);
     assert!(other.message.contains("/ q"), "{other:?}");
@@ -321,7 +329,9 @@ fn child_of_a_fork_does_not_keep_the_position_of_its_parent() {
 /// Opens and saves a position where something was planted; yields why it cannot be.
 fn refused(path: &Path) -> String {
     let opened = PositionFile::open(path, "/ q");
-    let failure = opened.and_then(|mut file| file.save(17)).unwrap_err();
+    let failure = opened
+        .and_then(|mut file| file.save(saved(17)))
+        .unwrap_err();
     assert_eq!(failure.class, RetryClass::Final, "{failure:?}");
     failure.message.into()
 }
@@ -346,19 +356,19 @@ fn planted_symlink_is_neither_followed_nor_replaced() {
     fs::write(&victim, TEXT).unwrap();
     symlink(&victim, folder.path().join("p.new")).unwrap();
     let mut file = PositionFile::open(&path, "/ q").unwrap();
-    file.save(17).unwrap();
+    file.save(saved(17)).unwrap();
     assert_eq!(fs::read_to_string(&victim).unwrap(), TEXT);
-    assert!(fs::read_to_string(&path).unwrap().ends_with("next 17\n"));
+    assert!(fs::read_to_string(&path).unwrap().contains("next 17\n"));
 }
 
 #[test]
 fn symlink_that_is_planted_after_the_start_is_not_replaced() {
     let (folder, path) = in_folder();
     let mut file = PositionFile::open(&path, "/ q").unwrap();
-    file.save(3).unwrap();
+    file.save(saved(3)).unwrap();
     fs::remove_file(&path).unwrap();
     symlink(folder.path().join("victim"), &path).unwrap();
-    let failure = file.save(4).unwrap_err();
+    let failure = file.save(saved(4)).unwrap_err();
     assert!(failure.message.contains("is a symlink"), "{failure:?}");
     assert!(path.is_symlink() && !folder.path().join("victim").exists());
 }

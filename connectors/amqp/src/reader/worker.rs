@@ -17,7 +17,7 @@ use super::ledger::{Acknowledgement, Nack};
 use super::position::{PositionFile, StreamPosition};
 use super::state::{Orders, ReaderState, quarter};
 use crate::client::{Connected, at, connect, next};
-use crate::config::{AmqpConfig, QueueType, Start};
+use crate::config::{AmqpConfig, QueueType};
 use crate::error;
 
 /// The first pause between two attempts to connect, without its jitter.
@@ -31,9 +31,9 @@ pub(super) async fn run(shared: Arc<ReaderState>, config: Arc<AmqpConfig>) {
     };
     let mut position = None;
     worker.run(&mut position).await;
-    let watermark = shared.lock().watermark();
-    if let (Some(file), Some(next)) = (&mut position, watermark)
-        && let Err(failure) = file.save(next)
+    let saved = shared.lock().to_save();
+    if let (Some(file), Some(saved)) = (&mut position, saved)
+        && let Err(failure) = file.save(saved)
     {
         shared.lock().close_failure = Some(failure);
     }
@@ -91,9 +91,8 @@ impl Worker<'_> {
         let Self { shared, config } = self;
         if let (None, Some(path)) = (&position, &config.position_file) {
             let file = PositionFile::open(path, &format!("{} {}", config.vhost, shared.queue))?;
-            if let Some(next) = file.saved() {
-                let start = StreamPosition::from(Start::Offset(next));
-                shared.lock().ledger.stream = Some(start);
+            if let Some(saved) = file.saved() {
+                shared.lock().ledger.stream = Some(StreamPosition::saved(saved));
             }
             *position = Some(file);
         }
@@ -211,14 +210,14 @@ impl Worker<'_> {
 
     /// Saves the watermark of a stream. It reports a failure and tries again later.
     fn save(self, position: &mut Option<PositionFile>) {
-        let watermark = self.shared.lock().watermark();
-        let (Some(file), Some(next)) = (position, watermark) else {
+        let saved = self.shared.lock().to_save();
+        let (Some(file), Some(saved)) = (position, saved) else {
             return;
         };
-        match file.save(next) {
+        match file.save(saved) {
             Ok(()) => {
                 if let Some(stream) = &mut self.shared.lock().ledger.stream {
-                    stream.is_unsaved = stream.watermark() != Some(next);
+                    stream.is_unsaved = stream.to_save() != Some(saved);
                 }
             }
             Err(failure) => self.shared.complain(failure),
@@ -232,8 +231,8 @@ impl Worker<'_> {
         let failed = |error: lapin::Error| error::of_setup("read from", &error);
         let mut arguments = FieldTable::default();
         if config.queue_type == QueueType::Stream {
-            let watermark = shared.lock().watermark();
-            let start = watermark.map_or(config.start, Start::Offset);
+            self.compare_stream(connected).await?;
+            let start = shared.lock().start().unwrap_or(config.start);
             arguments.insert("x-stream-offset".into(), start.argument());
         }
         let channel = &connected.channel;
@@ -251,6 +250,22 @@ impl Worker<'_> {
             state.ack_every = state.ack_every.min(config.ack_every.get().into());
         }
         Ok(consumer)
+    }
+
+    /// Finds out whether the stream was made anew since it was last read.
+    async fn compare_stream(self, connected: &Connected) -> Result<(), Failure> {
+        let Self { shared, .. } = self;
+        let landmark = shared.lock().landmark();
+        let Some(landmark) = landmark else {
+            return Ok(());
+        };
+        if !landmark
+            .is_there(&connected.connection, &shared.queue)
+            .await?
+        {
+            shared.begin_anew();
+        }
+        Ok(())
     }
 
     /// Ends a consumer, and takes the messages that are on their way to it.

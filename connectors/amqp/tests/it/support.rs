@@ -31,8 +31,13 @@ pub(crate) fn declared(uri: &str) {
 
 /// Declares what a URI names, and writes so many chunks there until they are confirmed.
 pub(crate) fn fill(uri: &str, chunks: usize) {
+    fill_from(uri, 1, chunks);
+}
+
+/// Writes chunks of this producer.
+pub(crate) fn fill_from(uri: &str, producer: u64, chunks: usize) {
     let mut pump = Pump::open(writer(uri));
-    pump.push(ChunkSource::new(1).take(chunks));
+    pump.push(ChunkSource::new(producer).take(chunks));
     within_patience("all is confirmed", || {
         pump.step();
         pump.is_done().then_some(())

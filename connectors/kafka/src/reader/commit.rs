@@ -141,18 +141,52 @@ pub(super) struct Lane {
     end: Option<i64>,
     /// Whether the last fetch found nothing more.
     pub(super) is_at_end: bool,
+    /// Offsets that were skipped, until the brokers say whether they were removed.
+    pub(super) skipped: Option<Skipped>,
+}
+
+/// Offsets between two fetched ones, or before the first one. Transactions and compaction leave such
+/// gaps, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Skipped {
+    /// `None` for the position that the group has committed.
+    pub(super) from: Option<i64>,
+    /// The offset after the last one.
+    pub(super) to: i64,
+}
+
+/// How a fetched offset fits to the ones before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// It is below them, although the reader did not go back: the topic was made anew, or a broker
+    /// has lost its end.
+    Below,
+    /// It was fetched before and is not settled.
+    Known,
+    New,
 }
 
 impl Lane {
-    /// Notes a fetched offset. Returns whether it is new.
-    pub(super) fn arrive(&mut self, offset: i64) -> bool {
+    /// Notes a fetched offset.
+    pub(super) fn arrive(&mut self, offset: i64) -> Arrival {
         self.is_at_end = false;
-        let new = !self.pending.contains_key(&offset);
-        if new {
-            self.pending.insert(offset, false);
-            self.next = self.next.max(offset.checked_add(1));
+        if self.pending.contains_key(&offset) {
+            return Arrival::Known;
         }
-        new
+        let is_below = self.next.is_some_and(|next| offset < next);
+        if is_below {
+            *self = Self::default();
+        } else if self.next.unwrap_or(0) < offset {
+            // The first offset of several gaps counts.
+            let from = self.skipped.map_or(self.next, |skipped| skipped.from);
+            self.skipped = Some(Skipped { from, to: offset });
+        }
+        self.pending.insert(offset, false);
+        self.next = offset.checked_add(1);
+        match is_below {
+            true => Arrival::Below,
+            false => Arrival::New,
+        }
     }
 
     /// Notes the ends of the partition. `start` is the group's position before the first fetch. The

@@ -12,7 +12,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use rdkafka::Message;
 
-use super::commit::Lane;
+use super::commit::{Arrival, Lane, Skipped};
 use crate::headers;
 
 /// How many chunks the reader takes from the client before the owner asks for them.
@@ -257,10 +257,30 @@ impl ReaderState {
     /// Takes a chunk. The next [`update`](Self::update) wakes the owner.
     pub(super) fn arrive(&self, arrived: Arrived) {
         let mut state = self.lock();
-        let lane = state.lanes.entry(arrived.partition).or_default();
-        if lane.arrive(arrived.offset) {
+        if state.arrive(arrived.partition, arrived.offset) {
             state.waiting.push_back(arrived);
         }
+    }
+
+    /// Returns the offsets that were skipped in each partition since the last call.
+    pub(super) fn take_skipped(&self) -> Vec<(i32, Skipped)> {
+        let mut state = self.lock();
+        let lanes = state.lanes.iter_mut();
+        lanes
+            .filter_map(|(partition, lane)| Some((*partition, lane.skipped.take()?)))
+            .collect()
+    }
+
+    /// Reports that the brokers have removed offsets of a partition before they were fetched.
+    pub(super) fn removed(&self, partition: i32, from: i64, to: i64) {
+        let chunks = u64::try_from(to.saturating_sub(from)).unwrap_or_default();
+        self.update(|state| {
+            state.stats.removed = state.stats.removed.saturating_add(chunks);
+            state.removal(format!(
+                "partition {partition}: the offsets from {from} to before {to} were removed by the \
+                 topic's limits before they were read: {chunks} chunks at most are lost"
+            ));
+        });
     }
 
     /// Takes a message without a value. `store` is the one of `settle`.
@@ -271,7 +291,7 @@ impl ReaderState {
         store: impl FnOnce(i32, i64) -> bool,
     ) {
         self.update(|state| {
-            state.lanes.entry(partition).or_default().arrive(offset);
+            state.arrive(partition, offset);
             if let Some(offset) = state.settled(partition, offset) {
                 // If the client refuses it, another reader has the partition and gets the message.
                 store(partition, offset);
@@ -372,6 +392,25 @@ impl State {
         } else {
             Next::Keep
         }
+    }
+
+    /// Notes a fetched offset. Returns whether it is new.
+    fn arrive(&mut self, partition: i32, offset: i64) -> bool {
+        let arrival = self.lanes.entry(partition).or_default().arrive(offset);
+        if arrival == Arrival::Below {
+            self.removal(format!(
+                "partition {partition} goes on at offset {offset}, below offsets that were read: the \
+                 topic was made anew, or a broker has lost its end; what was not read before that is \
+                 lost"
+            ));
+        }
+        arrival != Arrival::Known
+    }
+
+    /// Reports that chunks were removed before they were read.
+    fn removal(&mut self, message: String) {
+        self.stats.removals += 1;
+        self.failure = Some(Failure::retry("read from", message));
     }
 
     /// How many chunks were taken from the client and not handed out.

@@ -9,7 +9,7 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::commit::Lane;
+use super::commit::{Arrival, Lane, Skipped};
 use super::state::{Arrived, ReaderState};
 
 #[test]
@@ -37,6 +37,25 @@ fn lag_counts_from_the_first_offset_that_is_not_settled() {
     assert_eq!(lane.lag(), Some(10));
 }
 
+#[test]
+fn skipped_offsets_wait_for_an_answer_and_lower_ones_begin_anew() {
+    let mut lane = Lane::default();
+    assert_eq!(lane.arrive(5), Arrival::New);
+    let skipped = |from, to| Some(Skipped { from, to });
+    assert_eq!(lane.skipped.take(), skipped(None, 5));
+    lane.arrive(6);
+    assert_eq!(lane.skipped, None);
+    lane.arrive(9);
+    lane.arrive(20);
+    assert_eq!(lane.skipped.take(), skipped(Some(7), 20));
+    lane.settled(5);
+    assert_eq!(lane.arrive(0), Arrival::Below);
+    assert_eq!(lane.arrive(1), Arrival::New);
+    assert_eq!(lane.settled(20), None, "a late settlement of the old topic");
+    assert_eq!(lane.settled(0), Some(0));
+    assert_eq!(lane.skipped, None);
+}
+
 proptest! {
     #[test]
     fn watermark_is_the_last_offset_before_the_first_unsettled(
@@ -46,8 +65,8 @@ proptest! {
         let offsets: Vec<i64> = gaps.iter().scan(10, |at, gap| { *at += gap; Some(*at) }).collect();
         let mut lane = Lane::default();
         for offset in &offsets {
-            prop_assert!(lane.arrive(*offset));
-            prop_assert!(!lane.arrive(*offset));
+            prop_assert_eq!(lane.arrive(*offset), Arrival::New);
+            prop_assert_eq!(lane.arrive(*offset), Arrival::Known);
         }
         let mut open: BTreeSet<i64> = offsets.iter().copied().collect();
         let mut watermark = None;

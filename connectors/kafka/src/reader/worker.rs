@@ -12,7 +12,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::{Lane, commit_stored, wait_for_commits};
+use super::commit::{Lane, Skipped, commit_stored, wait_for_commits};
 use super::state::{Arrived, Next, ReaderState};
 use crate::client;
 use crate::client::TokenSource;
@@ -32,6 +32,9 @@ const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// take.
 const WATERMARK_INTERVAL: Duration = Duration::from_secs(2);
 const WATERMARK_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// How often to ask whether skipped offsets were removed.
+const SKIPPED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The client's callbacks. All of them run on the thread that polls.
 pub(super) struct Callbacks {
@@ -199,7 +202,14 @@ fn failure(error: &KafkaError) -> Failure {
 /// Polls until it must stop, then leaves the group.
 pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     let (mut asked, mut first) = (Instant::now(), 0);
+    let mut skips_asked: Option<Instant> = None;
     loop {
+        // Transactions skip offsets all the time.
+        if skips_asked.is_none_or(|asked| asked.elapsed() >= SKIPPED_INTERVAL)
+            && ask_for_removals(&client, shared)
+        {
+            skips_asked = Some(Instant::now());
+        }
         match shared.next() {
             Next::Stop => break,
             Next::Fetch => {
@@ -267,6 +277,34 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     first
 }
 
+/// Asks the brokers whether offsets that were skipped are removed: by limits of the topic, or because
+/// it was made anew. Returns whether there was anything to ask.
+fn ask_for_removals(client: &Client, shared: &ReaderState) -> bool {
+    let skipped = shared.take_skipped();
+    let topic = &client.context().topic;
+    for (partition, Skipped { from, to }) in skipped.iter().copied() {
+        let from = match from {
+            Some(from) => Some(from),
+            None => committed_offset(client, topic, partition).flatten(),
+        };
+        let Some(from) = from.filter(|from| *from < to) else {
+            continue;
+        };
+        match client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) {
+            Ok((first, _)) if first > from => shared.removed(partition, from, first.min(to)),
+            Ok(_) => {}
+            Err(error) => shared.fail(Failure::retry(
+                "read from",
+                format!(
+                    "partition {partition}: the offsets from {from} to before {to} were skipped, and \
+                     the brokers do not say why: {error}"
+                ),
+            )),
+        }
+    }
+    !skipped.is_empty()
+}
+
 /// The group's position in a partition that was paused before its first fetch: the statistics do not
 /// have it.
 fn committed(
@@ -275,14 +313,24 @@ fn committed(
     partition: i32,
     (first, end): (i64, i64),
 ) -> Option<i64> {
+    let answer = committed_offset(client, topic, partition);
+    // Without a commit the settings decide where the reader begins.
+    let begins = if client.context().from_the_end {
+        end
+    } else {
+        first
+    };
+    answer.map(|offset| offset.unwrap_or(begins))
+}
+
+/// What the group has committed for a partition, if the brokers answer: perhaps nothing.
+fn committed_offset(client: &Client, topic: &str, partition: i32) -> Option<Option<i64>> {
     let mut list = TopicPartitionList::new();
     list.add_partition(topic, partition);
     let answer = client.committed_offsets(list, WATERMARK_TIMEOUT).ok()?;
     match answer.find_partition(topic, partition)?.offset() {
-        Offset::Offset(offset) => Some(offset),
-        // Without a commit the settings decide where the reader begins.
-        _ if client.context().from_the_end => Some(end),
-        _ => Some(first),
+        Offset::Offset(offset) => Some(Some(offset)),
+        _ => Some(None),
     }
 }
 
