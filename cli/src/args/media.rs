@@ -7,7 +7,7 @@ pub(super) fn sources() -> String {
         #[cfg(feature = "kafka")]
         "kafka://host:port/topic joins a consumer group",
         #[cfg(feature = "kafka")]
-        "kafka+mock:topic starts a small cluster inside this process",
+        "kafka+mock:topic starts a small cluster inside this process, which keeps 5 MiB a partition",
         #[cfg(feature = "amqp")]
         "amqp://host:port/vhost?queue=name (amqps: with TLS) reads a queue",
         #[cfg(feature = "kieker")]

@@ -1,8 +1,10 @@
 //! Records through Kafka: a receiver with a cluster inside it, a sender that connects to it.
 
+use std::fs;
+
 use serde_json::json;
 
-use crate::support::{Receiver, baler, json, real_log};
+use crate::support::{Background, Receiver, baler, json, output, real_log, wait_for};
 
 #[test]
 fn the_log_goes_through_kafka_whole() {
@@ -58,4 +60,28 @@ fn topic_cannot_be_created_where_tokens_are_asked_for() {
         told.contains("create_topic=3,1 conflicts with sasl.mechanism=OAUTHBEARER"),
         "{told}"
     );
+}
+
+/// The mock cluster keeps 5 MiB a partition, and a topic of a real one what its limits allow.
+#[test]
+fn chunks_that_a_topic_dropped_before_they_were_read_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let port = folder.path().join("port");
+    let from = ["receive", "--from", "kafka+mock:records?partitions=1"];
+    let flags = ["--format", "json", "--idle-timeout", "2s", "--port-file"];
+    let args = [&from[..], &flags, &[port.to_str().unwrap()]].concat();
+    let mut receiver = Background::start(&args);
+    let address = wait_for("the address", || fs::read_to_string(&port).ok());
+    let to = format!("kafka://{}/records", address.trim());
+    output(&["generate", "--to", &to, "--records", "10000"]);
+    // It waits for a reader of its output, and fetches no more.
+    receiver.wait_for_output();
+    output(&["generate", "--to", &to, "--records", "1200000"]);
+    let (status, _, told) = receiver.end();
+    assert_eq!(status.code(), Some(65), "{told}");
+    assert!(
+        told.contains("were removed by the topic's limits"),
+        "{told}"
+    );
+    assert!(told.contains("removals          1"), "{told}");
 }

@@ -6,5 +6,6 @@ mod readme_commands;
 mod real_log;
 mod relay;
 mod relay_sigterm;
+mod streams;
 mod traces;
 mod verify;
