@@ -109,8 +109,8 @@ impl<'v> Value<'v> {
             Self::Unreadable(text) => (*text).to_owned(),
             other => return other.type_name().to_owned(),
         };
-        match text.char_indices().nth(MAX_EXAMPLE) {
-            Some((end, _)) => format!("{}...", &text[..end]),
+        match text.chars().nth(MAX_EXAMPLE) {
+            Some(_) => format!("{}...", text.chars().take(MAX_EXAMPLE).collect::<String>()),
             None => text,
         }
     }
