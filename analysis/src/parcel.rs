@@ -8,6 +8,7 @@ use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery, Origin, To
 use crossbeam_channel::Sender;
 
 use crate::filters::Counts;
+use crate::json_text::opened_batch;
 
 /// The records of one chunk, or a selection of them. Clones share the records.
 ///
@@ -192,14 +193,32 @@ impl Parcel {
     }
 
     /// A parcel of the same delivery and selection, with a copy of the fields that `keep` accepts.
+    /// Fields inside JSON text count, too ([`opened`](crate::json_text::opened)).
     #[must_use]
     pub fn narrowed(&self, keep: impl FnMut(&Schema, &Field) -> bool) -> Self {
+        let batch = &self.chunk.chunk.batch;
+        self.with_batch(match opened_batch(batch) {
+            Some(opened) => opened.narrowed(keep),
+            None => batch.narrowed(keep),
+        })
+    }
+
+    /// A parcel of the same delivery and selection, whose records are
+    /// [`opened`](crate::json_text::opened) if they have JSON text.
+    #[must_use]
+    pub fn opened(&self) -> Self {
+        let opened = opened_batch(&self.chunk.chunk.batch);
+        opened.map_or_else(|| self.clone(), |opened| self.with_batch(opened))
+    }
+
+    /// A parcel of the same delivery and selection, with other forms of its records.
+    fn with_batch(&self, batch: RecordBatch) -> Self {
         let content = &*self.chunk;
         Self {
             chunk: Arc::new(ParcelContent {
                 chunk: DecodedChunk {
                     summary: content.chunk.summary.clone(),
-                    batch: content.chunk.batch.narrowed(keep),
+                    batch,
                 },
                 identity: content.identity,
                 origin: content.origin.clone(),

@@ -3,17 +3,20 @@
 //!
 //! text -> [`lexer`] -> [`parse`] -> a tree, once; the tree and a record -> [`evaluate`] -> a value
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
+use serde_json::json;
 
-use self::evaluate::{EvaluationError, Scope};
-use self::parse::Expression;
+use self::evaluate::{EvaluationError, FieldValue, Scope};
+use self::parse::{Expression, Names};
 use self::value::Value;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
+use crate::fields::FieldSearch;
 use crate::output;
 
 mod evaluate;
@@ -22,18 +25,33 @@ mod lexer;
 mod parse;
 mod value;
 
+/// The most fields and types of values that are told apart among those that cannot be judged.
+const MAX_KINDS: usize = 20;
+
 /// An expression over the fields of a record. Clones share what they count.
 #[derive(Clone)]
 pub(crate) struct Condition {
     expression: Arc<Expression>,
-    counts: Arc<FilterCounts>,
+    search: Arc<Mutex<FieldSearch>>,
+    filtered: Arc<AtomicU64>,
+    undecided: Arc<Mutex<Undecided>>,
 }
 
+/// The records for which the expression could not be evaluated.
 #[derive(Debug, Default)]
-struct FilterCounts {
-    filtered: AtomicU64,
-    /// The number of records for which the expression could not be evaluated, and the first reason.
-    undecided: Mutex<(u64, Option<String>)>,
+pub(crate) struct Undecided {
+    pub(crate) records: u64,
+    /// By the field and the type of its value, both empty if no field is the reason.
+    pub(crate) kinds: BTreeMap<(String, &'static str), UndecidedKind>,
+}
+
+/// Records with values of one field and type, of which none can be judged.
+#[derive(Debug)]
+pub(crate) struct UndecidedKind {
+    pub(crate) records: u64,
+    /// The first value, and why it has no answer.
+    example: String,
+    reason: String,
 }
 
 impl Condition {
@@ -46,46 +64,86 @@ impl Condition {
         let expression = parse::parse(text).map_err(|error| {
             Failure::configuration(format!("--where `{text}`: {}", error.in_text(text)))
         })?;
+        let mut names = Names::default();
+        names.add(&expression);
+        let flag = (
+            "--where",
+            "has(name) in the expression says that records may lack a field",
+        );
+        let search = FieldSearch::new(flag, names.needed());
         Ok(Self {
+            search: Arc::new(Mutex::new(search)),
             expression: Arc::new(expression),
-            counts: Arc::default(),
+            filtered: Arc::default(),
+            undecided: Arc::default(),
         })
     }
 
     /// Whether the expression is true for a record. A record that does not pass is counted as
     /// filtered.
     pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
-        let passes = self.holds(record, chunk).unwrap_or_else(|reason| {
-            let mut undecided = self.undecided();
-            undecided.0 = undecided.0.saturating_add(1);
-            undecided.1.get_or_insert(reason);
+        let passes = self.holds(record, chunk).unwrap_or_else(|unclear| {
+            self.undecided().add(unclear);
             false
         });
         if !passes {
-            self.counts.filtered.fetch_add(1, Ordering::Relaxed);
+            self.filtered.fetch_add(1, Ordering::Relaxed);
         }
         passes
     }
 
     /// Returns the number of records that did not pass.
     pub(crate) fn filtered(&self) -> u64 {
-        self.counts.filtered.load(Ordering::Relaxed)
+        self.filtered.load(Ordering::Relaxed)
+    }
+
+    /// Returns the records for which the expression could not be evaluated. They are part of the
+    /// filtered ones.
+    pub(crate) fn undecided(&self) -> MutexGuard<'_, Undecided> {
+        let undecided = self.undecided.lock();
+        undecided.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the exit code of a command that has no other failure.
+    pub(crate) fn code(&self) -> Code {
+        match self.undecided().records {
+            0 => Code::Done,
+            _ => Code::Data,
+        }
+    }
+
+    /// Adds the figures of the records that did not pass to a document. The names are part of the
+    /// program's interface.
+    pub(crate) fn insert(&self, document: &mut serde_json::Value) {
+        let undecided = self.undecided();
+        output::insert(document, "undecided", undecided.records);
+        let kinds = undecided.kinds.iter().map(|((field, type_name), kind)| {
+            json!({
+                "field": field,
+                "type": type_name,
+                "example": kind.example,
+                "reason": kind.reason,
+                "records": kind.records,
+            })
+        });
+        output::insert(
+            document,
+            "undecided_values",
+            json!(kinds.collect::<Vec<_>>()),
+        );
     }
 
     /// Reports on standard error the records for which the expression could not be evaluated, if
     /// any.
     pub(crate) fn report_undecided(&self) {
-        if let (records, Some(reason)) = &*self.undecided() {
-            output::say(format_args!(
-                "{} records were left out because --where cannot be said for them: {reason}",
-                output::number(*records)
-            ));
+        for ((field, type_name), kind) in &self.undecided().kinds {
+            let (records, reason) = (output::counted(kind.records, "record"), &kind.reason);
+            let mut message = format!("--where cannot judge {records}: {reason}");
+            if !field.is_empty() {
+                message.push_str(&format!("; {field} ({type_name}) is {}", kind.example));
+            }
+            output::say(message);
         }
-    }
-
-    fn undecided(&self) -> MutexGuard<'_, (u64, Option<String>)> {
-        let undecided = self.counts.undecided.lock();
-        undecided.unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Whether the expression is true for a record.
@@ -94,18 +152,40 @@ impl Condition {
     ///
     /// The expression cannot be evaluated: values do not go together, or the result is not a
     /// boolean. A field that the record lacks is no error.
-    fn holds(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> Result<bool, String> {
-        let mut scope = Scope {
-            record,
-            chunk,
-            locals: Vec::new(),
-        };
+    fn holds(
+        &self,
+        record: RecordRef<'_>,
+        chunk: Option<ChunkIdentity>,
+    ) -> Result<bool, (String, Option<FieldValue>)> {
+        let mut scope = Scope::new(record, chunk);
         match self.expression.evaluate(&mut scope) {
             Ok(Value::Bool(holds)) => Ok(holds),
-            Ok(other) => Err(format!("the result is {}, not a bool", other.type_name())),
+            Ok(other) => {
+                let reason = format!("the result is {}, not a bool", other.type_name());
+                Err((reason, self.expression.field(&scope)))
+            }
             Err(EvaluationError::Missing) => Ok(false),
-            Err(EvaluationError::Failed(reason)) => Err(reason),
+            Err(EvaluationError::Failed { reason, field }) => Err((reason, field)),
         }
+    }
+}
+
+impl Undecided {
+    fn add(&mut self, (reason, field): (String, Option<FieldValue>)) {
+        self.records += 1;
+        let (mut kind, example) = match field {
+            Some(field) => ((field.name, field.type_name), field.example),
+            None => ((String::new(), ""), String::new()),
+        };
+        if self.kinds.len() >= MAX_KINDS && !self.kinds.contains_key(&kind) {
+            kind = ("(other)".to_owned(), "(other)");
+        }
+        let first = || UndecidedKind {
+            records: 0,
+            example,
+            reason,
+        };
+        self.kinds.entry(kind).or_insert_with(first).records += 1;
     }
 }
 
@@ -131,6 +211,7 @@ impl<S: Stage> Stage for Where<S> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        FieldSearch::lock(&self.condition.search).look(&parcel)?;
         let chunk = parcel.identity();
         let selected = parcel.select(|record| self.condition.passes(record, chunk));
         if selected.is_empty() {

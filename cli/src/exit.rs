@@ -16,7 +16,8 @@ pub(crate) enum Code {
     Done = 0,
     /// The command line is wrong. clap ends the program with it.
     Usage = 2,
-    /// Input was refused, put into quarantine or is missing; the rest was processed.
+    /// Input was refused, put into quarantine, is missing or cannot be judged by `--where`; the rest
+    /// was processed.
     Data = 65,
     /// A medium, a file or a folder cannot be reached, opened or read.
     Unavailable = 69,
@@ -38,7 +39,7 @@ impl Code {
     pub(crate) const ALL: [(Self, &str); 9] = [
         (Self::Done, "done, and everything is accounted for"),
         (Self::Usage, "the command line is wrong"),
-        (Self::Data, "input was refused, put into quarantine or is missing; the rest was processed"),
+        (Self::Data, "input was refused, put into quarantine, is missing or cannot be judged by --where; the rest was processed"),
         (Self::Unavailable, "a medium, file or folder cannot be reached, opened or read"),
         (Self::Internal, "a fault of this program: totals do not add up, or it panicked"),
         (Self::Output, "the output cannot be written"),

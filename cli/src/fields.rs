@@ -6,9 +6,12 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use baler_analysis::filters::TypePattern;
+use baler_analysis::json_text::{self, Json};
 use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::record::{DynamicRecord, Field, Fingerprint, Schema, ValueError};
+use baler_common::record::kieker::KiekerMetadataRecord;
+use baler_common::record::{DynamicRecord, Field, Fingerprint, Record as _, Schema, ValueError};
 
+use crate::config::nearest;
 use crate::exit::{Code, Failure};
 
 /// The maximum number of types that the error for an unknown field lists, and of fields of each
@@ -26,12 +29,111 @@ pub(crate) struct Fields {
     search: Arc<Mutex<FieldSearch>>,
 }
 
-/// The search for the wanted fields in the input.
+/// The search for the fields that a flag names in the input.
 #[derive(Debug)]
-struct FieldSearch {
+pub(crate) struct FieldSearch {
+    flag: &'static str,
+    /// How to name a field that the first chunk may lack.
+    hint: &'static str,
     missing: Vec<Box<str>>,
     /// The first types of the input, and their fields.
     types: BTreeMap<Box<str>, Vec<Box<str>>>,
+    /// Whether the first chunk has the fields; `None` before it.
+    first: Option<Result<(), String>>,
+}
+
+impl FieldSearch {
+    /// Creates a search for fields with these names.
+    pub(crate) fn new<'n>(
+        (flag, hint): (&'static str, &'static str),
+        names: impl Iterator<Item = &'n str>,
+    ) -> Self {
+        Self {
+            flag,
+            hint,
+            missing: names.map(Into::into).collect(),
+            types: BTreeMap::new(),
+            first: None,
+        }
+    }
+
+    pub(crate) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
+        search.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks for the fields in the records of a chunk.
+    ///
+    /// # Errors
+    ///
+    /// It is the first chunk, and no record in it has one of the fields, or it follows such a
+    /// chunk. A name of the form `Type.name` may come later. Metadata records of Kieker do not
+    /// count: they often come alone.
+    pub(crate) fn look(&mut self, parcel: &Parcel) -> Result<(), AnalysisError> {
+        if self.missing.is_empty() {
+            return Ok(());
+        }
+        let (mut last, mut is_first) = (None, false);
+        for (_, record) in parcel.records() {
+            let (name, schema) = (record.type_name(), record.schema());
+            is_first |= name != KiekerMetadataRecord::schema().name();
+            let line = json_text::line_text(record.fields()).and_then(json_text::read);
+            if let Some(Json::Object(members)) = line {
+                self.see(name, members.iter().map(|(key, _)| &**key));
+            } else if last != Some(Arc::as_ptr(schema)) {
+                last = Some(Arc::as_ptr(schema));
+                self.see(name, schema.fields().iter().map(Field::name));
+            }
+        }
+        if self.first.is_none() && is_first {
+            let missing = self.missing.iter().filter(|name| !name.contains('.'));
+            let missing: Vec<_> = missing.map(|name| &**name).collect();
+            self.first = Some(match missing.is_empty() {
+                true => Ok(()),
+                false => {
+                    let message = self.message("of the first chunk", &missing);
+                    Err(format!("{message}\n{}", self.hint))
+                }
+            });
+        }
+        match &self.first {
+            Some(Err(message)) => Err(AnalysisError::stage(self.flag, message.as_str())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Records the fields of a type.
+    fn see<'n>(&mut self, type_name: &str, fields: impl Iterator<Item = &'n str> + Clone) {
+        if self.missing.is_empty() {
+            return;
+        }
+        let has = |name: &str| fields.clone().any(|field| names(name, type_name, field));
+        self.missing.retain(|name| !has(name));
+        if self.types.len() < MAX_LISTED && !self.types.contains_key(type_name) {
+            let fields = fields.take(MAX_LISTED).map(Into::into).collect();
+            self.types.insert(type_name.into(), fields);
+        }
+    }
+
+    /// Returns the error for fields that no type has.
+    fn message(&self, of: &str, missing: &[&str]) -> String {
+        let known: Vec<_> = self.types.values().flatten().collect();
+        let nearest = missing.iter().map(|name| nearest(name, &known));
+        let mut message = format!(
+            "no record type has {}{}; the types {of} have",
+            missing.join(", "),
+            nearest.collect::<String>(),
+        );
+        for (name, fields) in &self.types {
+            let more = if fields.len() < MAX_LISTED {
+                ""
+            } else {
+                ", ..."
+            };
+            // Writing to a string does not fail.
+            write!(message, "\n  {name}: {}{more}", fields.join(", ")).ok();
+        }
+        message
+    }
 }
 
 impl Fields {
@@ -48,10 +150,11 @@ impl Fields {
                 names.join(",")
             )));
         }
-        let search = FieldSearch {
-            missing: wanted.clone(),
-            types: BTreeMap::new(),
-        };
+        let flag = (
+            "--fields",
+            "Type.name stands for a field of a type that may come later",
+        );
+        let search = FieldSearch::new(flag, wanted.iter().map(|name| &**name));
         Ok(Self {
             wanted: wanted.into(),
             search: Arc::new(Mutex::new(search)),
@@ -60,23 +163,15 @@ impl Fields {
 
     /// Whether records of this type keep this field.
     fn keeps(&self, schema: &Schema, field: &Field) -> bool {
-        self.wanted.iter().any(|name| names(name, schema, field))
+        self.wanted
+            .iter()
+            .any(|name| names(name, schema.name(), field.name()))
     }
 
     /// Records the fields of a type.
     fn see(&self, schema: &Schema) {
-        let mut search = self.lock();
-        if search.missing.is_empty() {
-            return;
-        }
-        let fields = schema.fields();
-        let has = |name: &str| fields.iter().any(|field| names(name, schema, field));
-        search.missing.retain(|name| !has(name));
-        if search.types.len() < MAX_LISTED && !search.types.contains_key(schema.name()) {
-            let fields = fields.iter().take(MAX_LISTED);
-            let fields = fields.map(|field| field.name().into()).collect();
-            search.types.insert(schema.name().into(), fields);
-        }
+        let fields = schema.fields().iter().map(Field::name);
+        FieldSearch::lock(&self.search).see(schema.name(), fields);
     }
 
     /// Checks at the end that some type had each field. An empty input passes.
@@ -85,23 +180,12 @@ impl Fields {
     ///
     /// No type had one of the fields. The error names it, and the fields that the types have.
     pub(crate) fn check(&self) -> Result<(), Failure> {
-        let search = self.lock();
+        let search = FieldSearch::lock(&self.search);
         if search.missing.is_empty() || search.types.is_empty() {
             return Ok(());
         }
-        let mut message = format!(
-            "--fields: no record type has {}; the types that came have",
-            search.missing.join(", ")
-        );
-        for (name, fields) in &search.types {
-            let more = if fields.len() < MAX_LISTED {
-                ""
-            } else {
-                ", ..."
-            };
-            // Writing to a string does not fail.
-            write!(message, "\n  {name}: {}{more}", fields.join(", ")).ok();
-        }
+        let missing: Vec<_> = search.missing.iter().map(|name| &**name).collect();
+        let message = format!("{}: {}", search.flag, search.message("that came", &missing));
         Err(Failure::new(Code::Data, message))
     }
 
@@ -122,18 +206,14 @@ impl Fields {
             next,
         }
     }
-
-    fn lock(&self) -> MutexGuard<'_, FieldSearch> {
-        self.search.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Whether a wanted name, with or without a type, names this field of this type.
-fn names(wanted: &str, schema: &Schema, field: &Field) -> bool {
-    let Some(before) = wanted.strip_suffix(field.name()) else {
+fn names(wanted: &str, type_name: &str, field: &str) -> bool {
+    let Some(before) = wanted.strip_suffix(field) else {
         return false;
     };
-    let of_type = |pattern: &str| TypePattern::new(pattern).matches(schema.name());
+    let of_type = |pattern: &str| TypePattern::new(pattern).matches(type_name);
     before.is_empty() || before.strip_suffix('.').is_some_and(of_type)
 }
 
@@ -168,8 +248,7 @@ impl<S: Stage> Stage for FieldsStage<S> {
             let narrowed = parcel.narrowed(|schema, field| fields.keeps(schema, field));
             return self.next.accept(narrowed);
         }
-        let tables = parcel.chunk().batch.tables();
-        tables.iter().for_each(|table| fields.see(table.schema()));
+        FieldSearch::lock(&fields.search).look(&parcel)?;
         self.next.accept(parcel)
     }
 }

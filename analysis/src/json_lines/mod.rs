@@ -36,11 +36,4 @@ mod value;
 pub use inference::{Inference, LineError};
 pub use reader::{BadJsonLine, JsonLinesReader, JsonLinesSettings, Next};
 
-/// The name of the record type that holds JSON text in its one field, [`OPAQUE_FIELD`].
-///
-/// The JSON sink writes this text as JSON; other sinks write it as text.
-pub const OPAQUE_NAME: &str = "baler.Json";
-
-/// The field with the JSON text. A record whose only field has this name and type stands for a
-/// whole line that fits no schema.
-pub const OPAQUE_FIELD: &str = "json";
+pub use baler_common::record::{JSON_TEXT_FIELD as OPAQUE_FIELD, JSON_TEXT_NAME as OPAQUE_NAME};

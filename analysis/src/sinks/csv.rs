@@ -32,23 +32,34 @@ const FLUSH_CHUNKS: usize = 32;
 /// Writes one CSV file for each record type into a folder: `<type>.csv`. The file has a header
 /// line. The timestamp comes first, and then one column for each field. Lists and nested records
 /// are written as JSON in their cell; an absent optional and a missing timestamp as an empty cell.
+/// Values and lines that are kept as JSON text have the columns of the fields in the text.
 ///
 /// If a file exists and its header has the columns of the type, rows are appended to it. Otherwise,
-/// and for a second version of a type, the name of the file contains the fingerprint. A torn row at
-/// the end of a file is moved to `<file>.torn`.
+/// and for a version of a type with other columns, the name of the file contains the fingerprint. A
+/// torn row at the end of a file is moved to `<file>.torn`.
 ///
 /// After 4,096 types, records of further types go to `(other types).csv`. Its columns are the
 /// timestamp, the type, and all fields as JSON.
 pub struct CsvFolder {
     folder: PathBuf,
     existing: Existing,
-    /// The files of this run. All types without a file of their own share one key.
-    paths: HashMap<Option<Fingerprint>, PathBuf>,
-    open: HashMap<Option<Fingerprint>, BufWriter<OutputFile>>,
+    /// The files of this run.
+    files: Vec<File>,
+    /// The positions of the types' files. All types without a file of their own share one key.
+    positions: HashMap<Option<Fingerprint>, usize>,
     formulas: Formulas,
     held: Held,
     written: Counts,
     notice: Box<dyn FnMut(&str) + Send>,
+}
+
+/// A file of this run. Versions of a type with the same columns share it.
+struct File {
+    path: PathBuf,
+    /// Empty for the file of all further types.
+    type_name: Box<str>,
+    header: Vec<u8>,
+    output: Option<BufWriter<OutputFile>>,
 }
 
 /// How to write texts that a spreadsheet would read as formulas.
@@ -66,7 +77,7 @@ impl fmt::Debug for CsvFolder {
         f.debug_struct("CsvFolder")
             .field("folder", &self.folder)
             .field("existing", &self.existing)
-            .field("files", &self.paths.len())
+            .field("files", &self.files.len())
             .finish_non_exhaustive()
     }
 }
@@ -77,8 +88,8 @@ impl CsvFolder {
         Self {
             folder: folder.into(),
             existing: Existing::default(),
-            paths: HashMap::new(),
-            open: HashMap::new(),
+            files: Vec::new(),
+            positions: HashMap::new(),
             formulas: Formulas::default(),
             held: Held::default(),
             written: Counts::default(),
@@ -117,16 +128,16 @@ impl CsvFolder {
 
     fn write(&mut self, record: RecordRef<'_>) -> Result<(), AnalysisError> {
         let fingerprint = record.schema().fingerprint();
-        let is_known = self.paths.contains_key(&Some(fingerprint));
-        let key = (is_known || self.paths.len() < MAX_TYPES).then_some(fingerprint);
-        if !self.open.contains_key(&key) {
-            if self.open.len() >= MAX_OPEN {
-                self.close()?;
-            }
-            let file = self.open(key, record.schema())?;
-            self.open.insert(key, BufWriter::new(file));
+        let is_known = self.positions.contains_key(&Some(fingerprint));
+        let key = (is_known || self.positions.len() < MAX_TYPES).then_some(fingerprint);
+        let position = match self.positions.get(&key) {
+            Some(position) => *position,
+            None => self.find(key, record.schema())?,
+        };
+        if self.files[position].output.is_none() {
+            self.reopen(position)?;
         }
-        let Some(output) = self.open.get_mut(&key) else {
+        let Some(output) = &mut self.files[position].output else {
             return Ok(());
         };
         let mut rows = Rows {
@@ -142,26 +153,53 @@ impl CsvFolder {
 
     /// Passes all data to the operating system and closes the files.
     fn close(&mut self) -> Result<(), AnalysisError> {
-        for (_, mut file) in self.open.drain() {
-            file.flush().map_err(|error| failed(&self.folder, error))?;
+        let open = self.files.iter_mut().filter_map(|it| it.output.take());
+        for mut output in open {
+            let flushed = output.flush();
+            flushed.map_err(|error| failed(&self.folder, error))?;
         }
         Ok(())
     }
 
-    /// Opens the file of a type: the one that it has already, or the first of its names that no
-    /// other type uses.
-    fn open(
-        &mut self,
-        key: Option<Fingerprint>,
-        schema: &Schema,
-    ) -> Result<OutputFile, AnalysisError> {
+    /// Closes all files if there are too many for one more.
+    fn make_room(&mut self) -> Result<(), AnalysisError> {
+        let open = self.files.iter().filter(|file| file.output.is_some());
+        match open.count() >= MAX_OPEN {
+            true => self.close(),
+            false => Ok(()),
+        }
+    }
+
+    /// Opens a file that this run has closed, for more rows. It is empty if another process has
+    /// removed it meanwhile.
+    fn reopen(&mut self, position: usize) -> Result<(), AnalysisError> {
+        self.make_room()?;
+        let file = &mut self.files[position];
+        let opened = OutputFile::open(&file.path, Existing::Append).and_then(|mut opened| {
+            if opened.is_empty() {
+                opened.write_all(&file.header)?;
+            }
+            Ok(opened)
+        });
+        let opened = opened.map_err(|error| failed(&file.path, error))?;
+        file.output = Some(BufWriter::new(opened));
+        Ok(())
+    }
+
+    /// Finds the file of a new type: one with its columns, or the first of its names that no other
+    /// type uses.
+    fn find(&mut self, key: Option<Fingerprint>, schema: &Schema) -> Result<usize, AnalysisError> {
         fs::create_dir_all(&self.folder).map_err(|error| failed(&self.folder, error))?;
         let header = header(key.map(|_| schema), self.formulas);
         let header = header.map_err(|error| failed(&self.folder, error))?;
-        if let Some(path) = self.paths.get(&key) {
-            // This run has written it, so its rows are complete.
-            return reopened(path, &header).map_err(|error| failed(path, error));
+        let type_name = key.map_or("", |_| schema.name());
+        let mut files = self.files.iter();
+        let same = files.position(|it| *it.type_name == *type_name && it.header == header);
+        if let Some(position) = same {
+            self.positions.insert(key, position);
+            return Ok(position);
         }
+        self.make_room()?;
         let mut names = vec![OTHER_TYPES.to_owned()];
         if let Some(fingerprint) = key {
             let stem = stem(schema.name());
@@ -171,13 +209,19 @@ impl CsvFolder {
             }
         }
         let paths = names.into_iter().map(|name| self.folder.join(name));
-        let is_free = |path: &PathBuf| !self.paths.values().any(|it| it == path);
+        let is_free = |path: &PathBuf| !self.files.iter().any(|it| it.path == *path);
         let paths: Vec<PathBuf> = paths.filter(is_free).collect();
-        for path in &paths {
-            let opened = self.open_path(path, &header);
-            if let Some(file) = opened.map_err(|error| failed(path, error))? {
-                self.paths.insert(key, path.clone());
-                return Ok(file);
+        for path in paths {
+            let opened = self.open_path(&path, &header);
+            if let Some(file) = opened.map_err(|error| failed(&path, error))? {
+                self.positions.insert(key, self.files.len());
+                self.files.push(File {
+                    path,
+                    type_name: type_name.into(),
+                    header,
+                    output: Some(BufWriter::new(file)),
+                });
+                return Ok(self.files.len() - 1);
             }
             (self.notice)(&format!(
                 "{} has other columns than {}: it stays as it is",
@@ -219,9 +263,9 @@ impl Stage for CsvFolder {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        parcel
-            .records()
-            .try_for_each(|(_, record)| self.write(record))?;
+        let opened = parcel.opened();
+        let mut records = opened.records();
+        records.try_for_each(|(_, record)| self.write(record))?;
         self.held.push(parcel);
         if self.held.len() >= FLUSH_CHUNKS {
             self.flush()?;
@@ -230,21 +274,14 @@ impl Stage for CsvFolder {
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        for file in self.open.values_mut() {
-            file.flush().map_err(|error| failed(&self.folder, error))?;
+        let open = self.files.iter_mut().filter_map(|it| it.output.as_mut());
+        for output in open {
+            let flushed = output.flush();
+            flushed.map_err(|error| failed(&self.folder, error))?;
         }
         self.held.release_into(&self.written);
         Ok(())
     }
-}
-
-/// Opens a file for more rows. It is empty if another process has removed it meanwhile.
-fn reopened(path: &Path, header: &[u8]) -> io::Result<OutputFile> {
-    let mut file = OutputFile::open(path, Existing::Append)?;
-    if file.is_empty() {
-        file.write_all(header)?;
-    }
-    Ok(file)
 }
 
 fn failed(path: &Path, error: io::Error) -> AnalysisError {

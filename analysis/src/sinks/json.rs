@@ -2,8 +2,8 @@
 //!
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
 //! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
-//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text that
-//! [`json_lines`](crate::json_lines) keeps is written as JSON.
+//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text
+//! ([`json_text`](crate::json_text)) is written as JSON.
 
 use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
 
-use crate::json_lines::{OPAQUE_FIELD, OPAQUE_NAME};
+use crate::json_text::{line_text, value_text};
 
 /// Serializes a record in the form of this module.
 #[derive(Debug, Clone, Copy)]
@@ -77,11 +77,7 @@ struct RecordOrLine<'a>(RecordFields<'a>);
 
 impl Serialize for RecordOrLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let line = match only_field(self.0) {
-            Some(ValueRef::Record(text)) => opaque(text),
-            _ => None,
-        };
-        match line {
+        match line_text(self.0).and_then(raw) {
             Some(line) => line.serialize(serializer),
             None => Fields(self.0).serialize(serializer),
         }
@@ -119,7 +115,7 @@ impl Serialize for ValueJson<'_> {
             ValueRef::Bytes(value) => serializer.serialize_str(&STANDARD.encode(value)),
             ValueRef::Enum(value) => serializer.serialize_str(value.name().unwrap_or("")),
             ValueRef::List(list) => serialize_list(list, serializer),
-            ValueRef::Record(fields) => match opaque(fields) {
+            ValueRef::Record(fields) => match value_text(fields).and_then(raw) {
                 Some(json) => json.serialize(serializer),
                 None => Fields(fields).serialize(serializer),
             },
@@ -127,26 +123,13 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
-/// Returns the JSON that a record holds as text. `None` if it holds none, or if the text has line
-/// breaks, which would split a line.
-fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
-    if fields.schema().name() != OPAQUE_NAME {
+/// Returns JSON text as it is. `None` if it is not JSON, or has line breaks, which would split a
+/// line.
+fn raw(text: &str) -> Option<Box<RawValue>> {
+    if text.contains(['\n', '\r']) {
         return None;
     }
-    match only_field(fields)? {
-        ValueRef::String(text) if !text.contains(['\n', '\r']) => {
-            RawValue::from_string(text.to_owned()).ok()
-        }
-        _ => None,
-    }
-}
-
-fn only_field(fields: RecordFields<'_>) -> Option<ValueRef<'_>> {
-    let [field] = fields.schema().fields() else {
-        return None;
-    };
-    let (_, value) = fields.values().next()?;
-    (field.name() == OPAQUE_FIELD).then_some(value)
+    RawValue::from_string(text.to_owned()).ok()
 }
 
 fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {

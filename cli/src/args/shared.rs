@@ -61,7 +61,8 @@ pub(crate) struct WhereArgs {
     ///
     /// `traceId > 10 && operationSignature.contains("book")`; besides the fields there are type,
     /// timestamp (nanoseconds), producer, epoch, lane and sequence, and `fields["a name"]`. A
-    /// record that lacks a field does not match.
+    /// record that lacks a field does not match; has(name) says that records may lack it. A name
+    /// that the first chunk lacks, and values that cannot be judged, end the command with code 65.
     #[arg(id = "where", long = "where", value_name = "EXPRESSION")]
     condition: Option<String>,
 }
@@ -84,7 +85,8 @@ pub(crate) struct FieldsArgs {
     /// Only these fields of each record, separated by commas: `name`, or `Type.name` for one type
     ///
     /// Records keep their type and timestamp. Fields keep the order of the type, and a field that a
-    /// type lacks is not there. A name that no type has by the end ends the command with code 65.
+    /// type lacks is not there. A name that the first chunk lacks ends the command with code 65;
+    /// `Type.name` may come later.
     #[arg(
         id = "fields",
         long = "fields",

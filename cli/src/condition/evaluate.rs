@@ -13,23 +13,42 @@ use super::value::{Map, Value};
 /// The reason why an expression has no value.
 #[derive(Debug)]
 pub(super) enum EvaluationError {
-    Failed(String),
+    Failed {
+        reason: String,
+        /// The first field in the place that failed.
+        field: Option<FieldValue>,
+    },
     /// The record lacks a field, or a map lacks a key.
     Missing,
 }
 
+/// A field and its value, for a message.
+#[derive(Debug)]
+pub(super) struct FieldValue {
+    pub(super) name: String,
+    pub(super) type_name: &'static str,
+    pub(super) example: String,
+}
+
 impl EvaluationError {
+    pub(super) fn failed(reason: impl Into<String>) -> Self {
+        Self::Failed {
+            reason: reason.into(),
+            field: None,
+        }
+    }
+
     /// An operator or function that does not take values of these types.
     pub(super) fn no_overload<'a, 'v: 'a>(
         name: &str,
         values: impl IntoIterator<Item = &'a Value<'v>>,
     ) -> Self {
         let types: Vec<_> = values.into_iter().map(Value::type_name).collect();
-        Self::Failed(format!("`{name}` does not take ({})", types.join(", ")))
+        Self::failed(format!("`{name}` does not take ({})", types.join(", ")))
     }
 
     fn overflow(operator: &str) -> Self {
-        Self::Failed(format!(
+        Self::failed(format!(
             "the result of `{operator}` does not fit into 64 bits"
         ))
     }
@@ -38,13 +57,23 @@ impl EvaluationError {
 /// The values that an expression can name.
 #[derive(Debug)]
 pub(super) struct Scope<'v> {
-    pub(super) record: RecordRef<'v>,
-    pub(super) chunk: Option<ChunkIdentity>,
+    record: RecordRef<'v>,
+    fields: Map<'v>,
+    chunk: Option<ChunkIdentity>,
     /// The variables of the macros around the current place, from the outermost to the innermost.
     pub(super) locals: Vec<Value<'v>>,
 }
 
 impl<'v> Scope<'v> {
+    pub(super) fn new(record: RecordRef<'v>, chunk: Option<ChunkIdentity>) -> Self {
+        Self {
+            record,
+            fields: Map::of_record(record.fields()),
+            chunk,
+            locals: Vec::new(),
+        }
+    }
+
     /// Returns the value of a variable, or `None` if the record lacks it.
     fn variable(&self, name: &str) -> Option<Value<'v>> {
         let (record, chunk) = (self.record, self.chunk);
@@ -56,9 +85,9 @@ impl<'v> Scope<'v> {
             "lane" => Value::Int(chunk?.lane.into()),
             "sequence" => Value::unsigned(chunk?.sequence),
             // For names that are no identifiers.
-            "fields" => Value::Map(Map::Record(record.fields())),
-            name => match record.field(name) {
-                Some(field) => field.into(),
+            "fields" => Value::Map(self.fields.clone()),
+            name => match self.fields.field(name) {
+                Some(value) => value,
                 // As in `type(x) == int`.
                 None => Value::type_named(name)?,
             },
@@ -88,6 +117,73 @@ impl Expression {
         &'v self,
         scope: &mut Scope<'v>,
     ) -> Result<Value<'v>, EvaluationError> {
+        self.value(scope).map_err(|error| match error {
+            EvaluationError::Failed {
+                reason,
+                field: None,
+            } => EvaluationError::Failed {
+                reason,
+                field: self.operands().find_map(|it| it.field(scope)),
+            },
+            other => other,
+        })
+    }
+
+    /// The expressions whose values an operator or function of this one takes.
+    fn operands(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
+        match self {
+            Self::Not(operand) | Self::Negate(operand) => Box::new(iter::once(&**operand)),
+            Self::Binary(first, rest) => {
+                Box::new(iter::once(&**first).chain(rest.iter().map(|(_, term)| term)))
+            }
+            Self::Choice(parts) => Box::new(parts.iter().take(1)),
+            Self::Call(_, arguments) => Box::new(arguments.iter()),
+            Self::Path(_, steps) => Box::new(iter::once(self).chain(steps.iter().flat_map(|it| {
+                let arguments = match it {
+                    Step::Method(_, arguments) => &**arguments,
+                    _ => &[],
+                };
+                arguments.iter()
+            }))),
+            _ => Box::new(iter::empty()),
+        }
+    }
+
+    /// Returns the field of the record that the expression names, or begins with.
+    pub(super) fn field(&self, scope: &Scope<'_>) -> Option<FieldValue> {
+        let (name, steps) = match self {
+            Self::Variable(name) => (name, &[][..]),
+            Self::Path(first, steps) => match &**first {
+                Self::Variable(name) => (name, &**steps),
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let (mut path, mut value) = (name.clone(), scope.variable(name)?);
+        for step in steps {
+            let key = match step {
+                Step::Field(name, _) => Value::String(name.as_str().into()),
+                Step::Index(Self::Literal(key), _) => key.borrowed(),
+                _ => break,
+            };
+            let Ok(Some(inner)) = value.get(&key) else {
+                break;
+            };
+            path = match key {
+                Value::String(name) if path == "fields" => name.into_owned(),
+                Value::String(name) => format!("{path}.{name}"),
+                key => format!("{path}[{}]", key.example()),
+            };
+            value = inner;
+        }
+        Some(FieldValue {
+            name: path,
+            type_name: value.type_name(),
+            example: value.example(),
+        })
+    }
+
+    fn value<'v>(&'v self, scope: &mut Scope<'v>) -> Result<Value<'v>, EvaluationError> {
         Ok(match self {
             Self::Literal(value) => value.borrowed(),
             Self::Variable(name) => scope.variable(name).ok_or(EvaluationError::Missing)?,
@@ -112,8 +208,8 @@ impl Expression {
                     }
                     if let Some(value) = item.evaluate(scope)? {
                         if map.iter().any(|(it, _)| it.equals(&key)) {
-                            let message = "a key of a map is repeated".to_owned();
-                            return Err(EvaluationError::Failed(message));
+                            let reason = "a key of a map is repeated";
+                            return Err(EvaluationError::failed(reason));
                         }
                         map.push((key, value));
                     }
@@ -198,11 +294,12 @@ fn apply<'v>(
     let ordering = || {
         left.compare(right)
             .ok_or_else(|| match left.is_nan() || right.is_nan() {
-                true => EvaluationError::Failed("NaN has no order".to_owned()),
+                true => EvaluationError::failed("NaN has no order"),
                 false => no_overload(),
             })
     };
     Ok(match (operator, left, right) {
+        (_, Value::Unreadable(_), _) | (_, _, Value::Unreadable(_)) => return Err(no_overload()),
         ("==", ..) => Value::Bool(left.equals(right)),
         ("!=", ..) => Value::Bool(!left.equals(right)),
         ("<", ..) => Value::Bool(ordering()?.is_lt()),
@@ -249,7 +346,7 @@ fn apply<'v>(
 fn calculate(operator: &str, left: i128, right: i128) -> Result<i128, EvaluationError> {
     let number = match operator {
         "/" | "%" if right == 0 => {
-            return Err(EvaluationError::Failed(format!("`{operator}` by zero")));
+            return Err(EvaluationError::failed(format!("`{operator}` by zero")));
         }
         "+" => left.checked_add(right),
         "-" => left.checked_sub(right),
@@ -350,7 +447,7 @@ impl<'v> Value<'v> {
             return Ok(Self::Optional(found.ok().flatten().map(Arc::new)));
         }
         found?.ok_or_else(|| match container {
-            Self::List(_) => EvaluationError::Failed("the index is beyond the list".to_owned()),
+            Self::List(_) => EvaluationError::failed("the index is beyond the list"),
             _ => EvaluationError::Missing,
         })
     }

@@ -73,7 +73,7 @@ pub(super) fn call<'v>(name: &str, arguments: &[Value<'v>]) -> Result<Value<'v>,
     let no_result = || {
         let types = arguments.iter().map(Value::type_name);
         let types = types.collect::<Vec<_>>().join(", ");
-        EvaluationError::Failed(format!("`{name}` has no result for this {types}"))
+        EvaluationError::failed(format!("`{name}` has no result for this {types}"))
     };
     Ok(match (name, arguments) {
         ("size", [Value::String(text)]) => Value::size(text.chars().count()),

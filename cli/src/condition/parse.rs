@@ -1,5 +1,7 @@
 //! Tokens -> the tree of an expression, by recursive descent over the grammar of CEL.
 
+use std::collections::BTreeSet;
+
 use super::functions;
 use super::lexer::{Lexer, SyntaxError, Token};
 use super::value::Value;
@@ -26,6 +28,17 @@ const MACROS: [&str; 8] = [
     "map",
     "optFlatMap",
     "optMap",
+];
+
+/// The variables that are no fields, beside the names of types.
+const VARIABLES: [&str; 7] = [
+    "epoch",
+    "fields",
+    "lane",
+    "producer",
+    "sequence",
+    "timestamp",
+    "type",
 ];
 
 const RESERVED: &str = "as break const continue else for function if import let loop namespace \
@@ -294,7 +307,14 @@ impl<'t> Parser<'t> {
             *access = Access::Presence;
             return Ok(arguments.remove(0));
         }
-        let message = "has() takes one field, as in has(fields.name)";
+        if let [Expression::Variable(name)] = &mut *arguments
+            && !is_own(name)
+        {
+            let field = Step::Field(std::mem::take(name), Access::Presence);
+            let fields = Expression::Variable("fields".to_owned());
+            return Ok(Expression::Path(Box::new(fields), vec![field]));
+        }
+        let message = "has() takes one field, as in has(name)";
         Err(SyntaxError::new(offset, message))
     }
 
@@ -391,6 +411,74 @@ impl Item {
         match &self.value {
             Expression::Literal(value) if !self.is_optional => Some(value.clone()),
             _ => None,
+        }
+    }
+}
+
+/// Whether the name is a variable that is no field.
+fn is_own(name: &str) -> bool {
+    VARIABLES.contains(&name) || Value::type_named(name).is_some()
+}
+
+/// The fields that an expression names.
+#[derive(Debug, Default)]
+pub(super) struct Names<'e> {
+    /// Those whose values it needs.
+    needed: BTreeSet<&'e str>,
+    /// Those of which it says that a record may lack them, by `has` or `?`.
+    optional: BTreeSet<&'e str>,
+}
+
+impl<'e> Names<'e> {
+    /// Returns the fields that some record must have.
+    pub(super) fn needed(&self) -> impl Iterator<Item = &'e str> {
+        self.needed.difference(&self.optional).copied()
+    }
+
+    pub(super) fn add(&mut self, expression: &'e Expression) {
+        match expression {
+            Expression::Literal(_) | Expression::Local(_) => {}
+            Expression::Variable(name) => {
+                self.needed.extend((!is_own(name)).then_some(&**name));
+            }
+            Expression::List(items) => items.iter().for_each(|it| self.add(&it.value)),
+            Expression::Map(entries) => entries.iter().for_each(|(key, item)| {
+                self.add(key);
+                self.add(&item.value);
+            }),
+            Expression::Not(operand) | Expression::Negate(operand) => self.add(operand),
+            Expression::Binary(first, rest) => {
+                self.add(first);
+                rest.iter().for_each(|(_, term)| self.add(term));
+            }
+            Expression::Choice(parts) => parts.iter().for_each(|it| self.add(it)),
+            Expression::Call(_, arguments) => arguments.iter().for_each(|it| self.add(it)),
+            Expression::Path(first, steps) => {
+                let field = match steps.first() {
+                    Some(Step::Field(name, access)) => Some((&**name, *access)),
+                    Some(Step::Index(Expression::Literal(Value::String(name)), access)) => {
+                        Some((&**name, *access))
+                    }
+                    _ => None,
+                };
+                match field.filter(|_| first.is_variable("fields")) {
+                    Some((name, Access::Value)) => self.needed.insert(name),
+                    Some((name, _)) => self.optional.insert(name),
+                    None => false,
+                };
+                self.add(first);
+                for step in steps {
+                    match step {
+                        Step::Field(..) => {}
+                        Step::Index(key, _) => self.add(key),
+                        Step::Method(_, arguments) => arguments.iter().for_each(|it| self.add(it)),
+                        Step::Macro { filter, body, .. } => {
+                            filter.iter().for_each(|it| self.add(it));
+                            self.add(body);
+                        }
+                    }
+                }
+            }
         }
     }
 }

@@ -1,5 +1,7 @@
 use baler_common::record::kieker::OperationExecutionRecord;
-use baler_common::record::{BatchBuilder, Record};
+use baler_common::record::{
+    BatchBuilder, DynamicRecord, Field, FieldType, Record, Schema, Value as FieldOf,
+};
 use baler_common::transport::{Epoch, ProducerId};
 
 use super::value::Map;
@@ -87,15 +89,11 @@ fn evaluated(text: &str, record: RecordRef<'_>, chunk: ChunkIdentity) -> String 
     let Ok(expression) = parse::parse(text) else {
         return "syntax".to_owned();
     };
-    let mut scope = Scope {
-        record,
-        chunk: Some(chunk),
-        locals: Vec::new(),
-    };
+    let mut scope = Scope::new(record, Some(chunk));
     let value = expression.evaluate(&mut scope);
     let shown = match &value {
         Ok(value) => shown(value),
-        Err(EvaluationError::Failed(_)) => "error".to_owned(),
+        Err(EvaluationError::Failed { .. }) => "error".to_owned(),
         Err(EvaluationError::Missing) => "missing".to_owned(),
     };
     assert!(scope.locals.is_empty(), "{text}");
@@ -119,6 +117,7 @@ fn shown(value: &Value<'_>) -> String {
         Value::Optional(None) => "optional.none()".to_owned(),
         Value::Optional(Some(value)) => format!("optional.of({})", shown(value)),
         Value::Type(name) => format!("{name:?}"),
+        Value::Unreadable(_) => "unreadable".to_owned(),
     }
 }
 
@@ -132,7 +131,7 @@ fn entries(map: &Map<'_>) -> Vec<String> {
     entries
 }
 
-fn holds(text: &str) -> Result<bool, String> {
+fn with_execution<T>(run: impl FnOnce(RecordRef<'_>) -> T) -> T {
     let record = OperationExecutionRecord {
         operation_signature: "void shop.Cart.add(int)".into(),
         trace_id: 17,
@@ -146,8 +145,126 @@ fn holds(text: &str) -> Result<bool, String> {
     let mut batch = BatchBuilder::new();
     batch.push(&record).unwrap();
     let batch = batch.take();
-    let record = batch.records().next().unwrap();
-    Condition::new(text).unwrap().holds(record, None)
+    run(batch.records().next().unwrap())
+}
+
+fn holds(text: &str) -> Result<bool, String> {
+    let holds = with_execution(|record| Condition::new(text).unwrap().holds(record, None));
+    holds.map_err(|(reason, _)| reason)
+}
+
+/// Returns the value of an expression for a line that is kept as JSON text.
+fn of_line(text: &str, line: &str) -> String {
+    let field = |name, of| Schema::new(name, vec![Field::new("json", of)]).unwrap();
+    let kept = field("baler.Json", FieldType::String);
+    let schema = field("line", FieldType::Record(kept.into()));
+    let line = FieldOf::Record(vec![line.into()]);
+    let record = DynamicRecord::new(schema.into(), None, vec![line]).unwrap();
+    with_thing(|_, chunk| evaluated(text, record.as_ref(), chunk))
+}
+
+#[test]
+fn fields_of_lines_that_are_kept_as_text_have_their_values() {
+    let line = r#"{"level":"error","n":7,"big":18446744073709551615,"ratio":0.5,"huge":1e400,
+        "precise":0.12345678901234567890,"flag":true,"none":null,"mixed":[1,"a",{"b":[2]}],
+        "in":{"a":{"b":"c"},"a b":1},"half":"x\ud800y","twice":1,"twice":"two","":"nameless",
+        "json":"own","\u0061":"escaped"}"#;
+    for (text, value) in [
+        ("level", "\"error\""),
+        ("n + 1", "8"),
+        ("big", "18446744073709551615u"),
+        ("ratio", "0.5"),
+        ("huge > 1", "true"),
+        ("precise > 0.1", "true"),
+        ("flag && none == null", "true"),
+        ("mixed[1]", "\"a\""),
+        ("mixed[2].b[0]", "2"),
+        ("mixed.exists(it, it == 'a')", "true"),
+        ("in.a.b", "syntax"),
+        ("fields['in'].a.b", "\"c\""),
+        ("fields['in']['a b']", "1"),
+        ("half.startsWith('x') && half.endsWith('y')", "true"),
+        ("twice", "\"two\""),
+        ("fields['']", "\"nameless\""),
+        ("json", "\"own\""),
+        ("a", "\"escaped\""),
+        ("nothing", "missing"),
+        ("has(level) && !has(nothing)", "true"),
+        ("'level' in fields", "true"),
+        ("type", "\"line\""),
+        ("level > 5", "error"),
+    ] {
+        assert_eq!(of_line(text, line), value, "{text}");
+    }
+}
+
+#[test]
+fn json_text_that_cannot_be_read_has_no_answer() {
+    let deep = |depth| format!(r#"{{"a":{}1{}}}"#, "[".repeat(depth), "]".repeat(depth));
+    assert_eq!(of_line("a == a", &deep(64)), "true");
+    for text in ["a == a", "a != 1", "a in [1]", "size(a) == 1", "a[0] == 1"] {
+        let text = &text.replace('a', &format!("a{}", "[0]".repeat(64)));
+        assert_eq!(of_line(text, &deep(5_000)), "error", "{text}");
+    }
+    assert_eq!(of_line("a", "no JSON"), "missing");
+}
+
+#[test]
+fn a_value_that_cannot_be_judged_has_a_field_a_type_and_an_example() {
+    let long = "x".repeat(100);
+    for (text, field, type_name, example) in [
+        ("traceId > 'x'", "traceId", "int", "17"),
+        ("fields.traceId > 'x'", "traceId", "int", "17"),
+        ("fields['traceId'] > 'x'", "traceId", "int", "17"),
+        ("hostname && true", "hostname", "string", "\"h\""),
+        ("1 + eoi + 'a' == 1", "eoi", "int", "0"),
+        ("tin.contains('5')", "tin", "int", "5"),
+        ("'5'.contains(tin)", "tin", "int", "5"),
+        ("int(hostname) == 1", "hostname", "string", "\"h\""),
+        ("hostname", "hostname", "string", "\"h\""),
+        ("hostname ? true : false", "hostname", "string", "\"h\""),
+    ] {
+        let condition = Condition::new(text).unwrap();
+        with_execution(|record| assert!(!condition.passes(record, None)));
+        assert_eq!((condition.filtered(), condition.code()), (1, Code::Data));
+        let undecided = condition.undecided();
+        let kinds: Vec<_> = undecided.kinds.iter().collect();
+        let [((name, kind), values)] = kinds[..] else {
+            panic!("{text}: {kinds:?}");
+        };
+        assert_eq!((&**name, *kind), (field, type_name), "{text}");
+        assert_eq!((&*values.example, values.records), (example, 1), "{text}");
+    }
+    let value = Value::String(long.into());
+    assert_eq!(value.example().chars().count(), 60 + 3);
+}
+
+#[test]
+fn fields_that_some_record_must_have_are_those_of_which_nothing_else_is_said() {
+    for (text, needed) in [
+        ("a > 1 && b.c == d[e]", "a b d e"),
+        ("fields.a == fields['b c']", "a b c"),
+        (
+            "type == 'x' && timestamp > 1 && lane == 1 && int(a) == 1",
+            "a",
+        ),
+        ("has(a) && a > 1", ""),
+        ("has(fields.a) && a > 1 && b", "b"),
+        ("fields.?a.orValue(1) == 1 || fields[?'b'] == c", "c"),
+        ("[a].all(x, x > b) && {c: d}[e] == -f", "a b c d e f"),
+        ("!(a ? b : c)", "a b c"),
+        ("type(a) == string", "a"),
+        ("true", ""),
+    ] {
+        let expression = parse::parse(text).unwrap();
+        let mut names = Names::default();
+        names.add(&expression);
+        assert_eq!(
+            names.needed().collect::<Vec<_>>().join(" "),
+            needed,
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -274,8 +391,8 @@ fn errors_tell_line_column_and_reason() {
             "line 1, column 1: the number of arguments of `size` is 1",
         ),
         (
-            "has(id)",
-            "line 1, column 1: has() takes one field, as in has(fields.name)",
+            "has(type)",
+            "line 1, column 1: has() takes one field, as in has(name)",
         ),
         (
             "tags.all(1, true)",

@@ -4,9 +4,16 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use baler_analysis::json_text::{self, Json};
 use baler_common::record::{RecordFields, ValueRef};
 
 use super::evaluate::EvaluationError;
+
+/// The deepest list of lists in JSON text that is read.
+const MAX_NESTING: usize = 64;
+
+/// The longest text of an example, in characters.
+const MAX_EXAMPLE: usize = 60;
 
 const TYPES: &str = "bool bytes double int list map null_type optional_type string type uint";
 
@@ -24,12 +31,16 @@ pub(super) enum Value<'v> {
     Optional(Option<Arc<Self>>),
     /// A type, by its name.
     Type(&'static str),
+    /// JSON text that cannot be read. Nothing is equal to it.
+    Unreadable(&'v str),
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Map<'v> {
     Made(Arc<[(Value<'v>, Value<'v>)]>),
     Record(RecordFields<'v>),
+    /// Keys and JSON texts. Of a key that comes twice, the last value counts.
+    Json(Arc<[(Cow<'v, str>, &'v str)]>),
 }
 
 impl<'v> From<ValueRef<'v>> for Value<'v> {
@@ -51,7 +62,10 @@ impl<'v> From<ValueRef<'v>> for Value<'v> {
                 .name()
                 .map_or(Self::Null, |it| Self::String(it.into())),
             ValueRef::List(items) => Self::list(items.iter().map(Self::from)),
-            ValueRef::Record(fields) => Self::Map(Map::Record(fields)),
+            ValueRef::Record(fields) => match json_text::value_text(fields) {
+                Some(text) => Self::of_json(text, MAX_NESTING),
+                None => Self::Map(Map::Record(fields)),
+            },
         }
     }
 }
@@ -59,6 +73,46 @@ impl<'v> From<ValueRef<'v>> for Value<'v> {
 impl<'v> Value<'v> {
     pub(super) fn unsigned(value: u64) -> Self {
         i64::try_from(value).map_or(Self::Uint(value), Self::Int)
+    }
+
+    /// Returns the value of a JSON text. A number that fits no type is rounded.
+    fn of_json(text: &'v str, nesting: usize) -> Self {
+        match json_text::read(text) {
+            Some(Json::Null) => Self::Null,
+            Some(Json::Bool(value)) => Self::Bool(value),
+            Some(Json::Number(number)) => match number.parse() {
+                Ok(number) => Self::Int(number),
+                Err(_) => match number.parse() {
+                    Ok(number) => Self::Uint(number),
+                    Err(_) => number.parse().map_or(Self::Unreadable(text), Self::Double),
+                },
+            },
+            Some(Json::Text(text)) => Self::String(text),
+            Some(Json::BrokenText(text)) => Self::String(text.into()),
+            Some(Json::Array(items)) if nesting > 0 => {
+                let item = |text| Self::of_json(text, nesting - 1);
+                Self::list(items.into_iter().map(item))
+            }
+            Some(Json::Object(members)) => Self::Map(Map::Json(members.into())),
+            Some(Json::Array(_)) | None => Self::Unreadable(text),
+        }
+    }
+
+    /// Returns the value for a message: short, on one line.
+    pub(super) fn example(&self) -> String {
+        let text = match self {
+            Self::String(text) => format!("{text:?}"),
+            Self::Bool(value) => value.to_string(),
+            Self::Int(number) => number.to_string(),
+            Self::Uint(number) => number.to_string(),
+            Self::Double(number) => number.to_string(),
+            Self::Unreadable(text) => (*text).to_owned(),
+            other => return other.type_name().to_owned(),
+        };
+        match text.chars().nth(MAX_EXAMPLE) {
+            Some(_) => format!("{}...", text.chars().take(MAX_EXAMPLE).collect::<String>()),
+            None => text,
+        }
     }
 
     /// A number of items, letters or bytes.
@@ -88,6 +142,7 @@ impl<'v> Value<'v> {
             Self::Map(_) => "map",
             Self::Optional(_) => "optional_type",
             Self::Type(_) => "type",
+            Self::Unreadable(_) => "unreadable",
         }
     }
 
@@ -110,7 +165,7 @@ impl<'v> Value<'v> {
             Self::Bytes(bytes) => bytes.is_empty(),
             Self::List(list) => list.is_empty(),
             Self::Map(map) => map.len() == 0,
-            Self::Optional(_) | Self::Type(_) => false,
+            Self::Optional(_) | Self::Type(_) | Self::Unreadable(_) => false,
         }
     }
 
@@ -216,10 +271,31 @@ fn compare_mixed(integer: i128, double: f64) -> Option<Ordering> {
 }
 
 impl<'v> Map<'v> {
+    /// Returns the fields of a record, also if it is kept as JSON text.
+    pub(super) fn of_record(fields: RecordFields<'v>) -> Self {
+        match json_text::line_text(fields).and_then(json_text::read) {
+            Some(Json::Object(members)) => Self::Json(members.into()),
+            _ => Self::Record(fields),
+        }
+    }
+
     pub(super) fn len(&self) -> usize {
         match self {
+            Self::Json(members) => members.len(),
             Self::Made(entries) => entries.len(),
             Self::Record(fields) => fields.schema().fields().len(),
+        }
+    }
+
+    /// Returns the value of a field.
+    pub(super) fn field(&self, name: &str) -> Option<Value<'v>> {
+        match self {
+            Self::Made(_) => None,
+            Self::Record(fields) => fields.field(name).map(Value::from),
+            Self::Json(members) => {
+                let member = members.iter().rfind(|(key, _)| key == name);
+                member.map(|(_, text)| Value::of_json(text, MAX_NESTING))
+            }
         }
     }
 
@@ -229,8 +305,8 @@ impl<'v> Map<'v> {
                 let entry = entries.iter().find(|(it, _)| it.equals(key));
                 entry.map(|(_, value)| value.clone())
             }
-            (Self::Record(fields), Value::String(name)) => fields.field(name).map(Value::from),
-            (Self::Record(_), _) => None,
+            (_, Value::String(name)) => self.field(name),
+            _ => None,
         }
     }
 
@@ -238,6 +314,10 @@ impl<'v> Map<'v> {
     pub(super) fn iter(&self) -> Box<dyn Iterator<Item = (Value<'v>, Value<'v>)> + '_> {
         match self {
             Self::Made(entries) => Box::new(entries.iter().cloned()),
+            Self::Json(members) => Box::new(members.iter().map(|(key, text)| {
+                let key = Value::String(key.clone());
+                (key, Value::of_json(text, MAX_NESTING))
+            })),
             Self::Record(fields) => {
                 let name = |name: &'v str| Value::String(name.into());
                 Box::new(

@@ -11,6 +11,7 @@ use clap::{ArgMatches, Command};
 
 pub(crate) use check::refuse_contradictions;
 pub(crate) use file::ConfigFile;
+pub(crate) use setting::nearest;
 
 use crate::exit::Failure;
 

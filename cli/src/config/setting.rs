@@ -106,9 +106,10 @@ fn section_of(group: &str) -> Option<String> {
 }
 
 /// Returns the end of a message, which proposes the nearest name.
-pub(super) fn nearest(word: &str, known: &[String]) -> String {
+pub(crate) fn nearest(word: &str, known: &[impl AsRef<str>]) -> String {
     known
         .iter()
+        .map(AsRef::as_ref)
         .map(|known| (strsim::normalized_damerau_levenshtein(word, known), known))
         .filter(|(similarity, _)| *similarity >= 0.4)
         .max_by(|a, b| a.0.total_cmp(&b.0))

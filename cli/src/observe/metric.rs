@@ -176,6 +176,8 @@ metrics! {
         "Producers' lanes whose last chunk was seen.";
     PRODUCER_LOSSES = Counter "baler_producer_records_lost_total" ["worker", "reason"]
         "Records that producers lost before they were sent, as they told, by reason.";
+    RECORDS_UNDECIDED = Counter "baler_records_undecided_total" ["field", "type"]
+        "Records that --where cannot judge, by the field and the type of its value; part of those filtered.";
     // The process.
     TAPS = Gauge "baler_taps" []
         "Taps that look at passing chunks now.";

@@ -9,6 +9,7 @@ use baler_common::transport::{LaneLag, NotKept, ReaderStats};
 use super::exposition::{Exposition, every_reason};
 use super::metric;
 use super::observed::{Check, Observable};
+use crate::condition::Condition;
 
 /// An output that takes nothing for this long is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);
@@ -57,6 +58,20 @@ impl Observable for Progress {
             return vec![check];
         }
         vec![check.with("stalled_seconds", stalled.as_secs())]
+    }
+}
+
+/// Counts the records that a filter cannot judge.
+impl Observable for Condition {
+    fn expose(&self, exposition: &mut Exposition, _: Instant) {
+        for ((field, type_name), kind) in &self.undecided().kinds {
+            let labels = [field.as_str(), *type_name];
+            exposition.set(&metric::RECORDS_UNDECIDED, &labels, kind.records);
+        }
+    }
+
+    fn checks(&self, _: Duration, _: Instant) -> Vec<Check> {
+        Vec::new()
     }
 }
 

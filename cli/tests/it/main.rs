@@ -18,6 +18,7 @@ mod image;
 mod json_lines;
 #[cfg(feature = "kafka")]
 mod json_logs;
+mod json_text;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod kieker;

@@ -65,7 +65,8 @@ impl Default for ParquetSettings {
     }
 }
 
-/// Writes Parquet files into folders by record type, version of the type, and the settings.
+/// Writes Parquet files into folders by record type, version of the type, and the settings. Values
+/// and lines that are kept as JSON text have the columns of the fields in the text.
 ///
 /// All open files end together. Then each file gets its footer, goes to disk, and gets its final
 /// name. Then the folders go to disk. Only then are the chunks of the records settled. If it is
@@ -241,10 +242,11 @@ impl Stage for ParquetFolder {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let opened = parcel.opened();
         let identity = parcel.identity();
         let batches =
             self.converter
-                .convert(&parcel.chunk().batch, parcel.selection(), identity.as_ref());
+                .convert(&opened.chunk().batch, opened.selection(), identity.as_ref());
         for batch in batches.map_err(|error| refused(&error))? {
             self.write(&batch, &parcel)?;
         }

@@ -213,3 +213,34 @@ fn microseconds_are_rounded_down() {
     let noon = crate::records::NOON / 1_000;
     assert_eq!(tins, [noon, noon + 1, noon + 2]);
 }
+
+#[test]
+fn json_text_has_columns_of_its_own_fields() {
+    let text = |name: &str, of| Schema::new(name, vec![Field::new("json", of)]).unwrap();
+    let kept = FieldType::Record(Arc::new(text("baler.Json", FieldType::String)));
+    let schema = Arc::new(text("ev", kept));
+    let lines = [
+        r#"{"status":504,"user":{"id":7}}"#,
+        r#"{"status":505,"user":{"id":8}}"#,
+        r#"{"status":"-","status":506,"user":{"id":9}}"#,
+    ];
+    let records = lines.map(|line| {
+        let values = vec![Value::Record(vec![line.into()])];
+        DynamicRecord::new(Arc::clone(&schema), None, values).unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut sink = ParquetFolder::new(folder.path(), settings());
+    sink.accept(parcel(&records, 0)).unwrap();
+    sink.finish().unwrap();
+    let mut rows: Vec<_> = python::read(&[&folder.path().join("ev")])
+        .into_iter()
+        .skip(1)
+        .collect();
+    rows.sort_by_key(|row| row["_index"].as_u64());
+    let found: Vec<_> = rows
+        .iter()
+        .map(|it| (it["status"].clone(), it["user"]["id"].clone()))
+        .collect();
+    let expected = [(504, 7), (505, 8), (506, 9)].map(|(status, id)| (json!(status), json!(id)));
+    assert_eq!(found, expected);
+}

@@ -35,6 +35,7 @@ const MAX_ROWS: usize = 30;
 /// Analyses until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let condition = args.condition.expression()?;
+    let counting = condition.clone();
     let mut traces = TraceStage::new(settings(args));
     if let Some(folder) = &args.output {
         traces = files::with_list(traces, folder)?;
@@ -63,6 +64,9 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         "records": read.records,
         "refused": read.refused,
     });
+    if let Some(condition) = &counting {
+        condition.insert(&mut document);
+    }
     output::extend(
         &mut document,
         &traces.read(|it| it.document(args.self_loops)),
@@ -70,7 +74,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     output::result(args.format, &document, || text(&document))?;
     Ok(match read.refused {
         0 if read.is_partial => Code::Incomplete,
-        0 => Code::Done,
+        0 => counting.as_ref().map_or(Code::Done, Condition::code),
         _ => Code::Data,
     })
 }

@@ -17,6 +17,7 @@ use stages::Stages;
 use summary::Figures;
 
 use crate::args::ReceiveArgs;
+use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
@@ -33,6 +34,9 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed.add(Box::new(stages.progress.clone()));
+    if let Some(condition) = settings.filters.condition.clone() {
+        observation.observed.add(Box::new(condition));
+    }
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let parts = memory_parts(settings.fields.as_ref(), settings.args.workers);
@@ -112,6 +116,9 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     };
     let shown = observation.finish();
     let mut summary = summary::summary(&ended.report, &figures, ended_by);
+    if let Some(condition) = &settings.filters.condition {
+        condition.insert(&mut summary);
+    }
     if let Some(address) = listens_on {
         output::insert(&mut summary, "listened_on", address.to_string());
     }
@@ -168,5 +175,6 @@ fn finish(
     if report.quarantined > 0 || missing > 0 || report.reader.removals > 0 {
         return Ok(Code::Data);
     }
-    Ok(Code::Done)
+    let condition = settings.filters.condition.as_ref();
+    Ok(condition.map_or(Code::Done, Condition::code))
 }

@@ -105,7 +105,10 @@ fn send_filtered(
     (condition, fields): (Option<Condition>, Option<Fields>),
     context: (&Shutdown, &Observation, bool),
 ) -> Result<(Value, Result<Code, Failure>), Failure> {
-    let (shutdown, _, quiet) = context;
+    let (shutdown, observation, quiet) = context;
+    if let Some(condition) = condition.clone() {
+        observation.observed.add(Box::new(condition));
+    }
     let progress = Progress::spinner(quiet);
     // This program adds no metadata record of its own.
     let shipper = Shipper::start(&args.shipping, target, false, context)?;
@@ -123,8 +126,11 @@ fn send_filtered(
     let mut source = figures(from, &report);
     let filtered = condition.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut source, "filtered", filtered);
-    if let (Some(condition), false) = (&condition, quiet) {
-        condition.report_undecided();
+    if let Some(condition) = &condition {
+        condition.insert(&mut source);
+        if !quiet {
+            condition.report_undecided();
+        }
     }
     let sent = shipper.finish();
     let mut document = sent.document.clone();
@@ -137,6 +143,7 @@ fn send_filtered(
             Code::Done if report.given_back > 0 || is_partial(report.reached_end, shutdown) => {
                 Code::Incomplete
             }
+            Code::Done => condition.as_ref().map_or(Code::Done, Condition::code),
             code => code,
         })
     });

@@ -42,6 +42,9 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let context = (shutdown, &observation, quiet);
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let counting = condition.clone();
+    if let Some(condition) = condition.clone() {
+        observation.observed.add(Box::new(condition));
+    }
     let (mut figures, sent) = match source {
         RecordSource::Lines(lines, endpoint) => {
             observation.observed.endpoint("source", &endpoint);
@@ -67,8 +70,11 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     progress.clear();
     let filtered = counting.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut figures.document, "filtered", filtered);
-    if let (Some(counting), false) = (&counting, quiet) {
-        counting.report_undecided();
+    if let Some(counting) = &counting {
+        counting.insert(&mut figures.document);
+        if !quiet {
+            counting.report_undecided();
+        }
     }
     let document = json!({ "source": figures.document });
     // A medium that was given up explains why the source stopped, not the other way round.
@@ -78,6 +84,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     Ok(match code {
         Code::Done if figures.is_incomplete => Code::Data,
         Code::Done if figures.stopped_early => Code::Incomplete,
+        Code::Done => counting.as_ref().map_or(Code::Done, Condition::code),
         code => code,
     })
 }

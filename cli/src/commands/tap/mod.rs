@@ -70,7 +70,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         }
     }
     result?;
-    Ok(Code::Done)
+    Ok(filters.condition.map_or(Code::Done, |it| it.code()))
 }
 
 /// Whether the text names a running command rather than a medium.
