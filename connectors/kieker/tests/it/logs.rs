@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::{expected, records};
 
-const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
+pub(crate) const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
 pub(crate) const TIMESTAMP: &str = "kieker.common.record.misc.TimestampRecord";
 
 /// The records and the damage of a log.
