@@ -323,3 +323,15 @@ fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(told.contains("own.irl:1"), "{told}");
 }
+
+#[test]
+fn times_in_milliseconds_are_analyzed_as_such() {
+    let log = workspace("connectors/kieker/tests/data/milliseconds");
+    let log = format!("kieker-log:{}", log.display());
+    let document = json(&["analyze", "--from", &log, "--format", "json"]);
+    let first = &document["traces"]["first_unix_ns"];
+    assert_eq!(first, 1_700_000_000_001_000_000_i64, "{document}");
+    let operations = document["operations"].as_array().unwrap();
+    let durations: Vec<_> = operations.iter().map(|it| &it["max_ns"]).collect();
+    assert_eq!(durations, [4_000_000, 2_000_000], "{document}");
+}

@@ -36,3 +36,4 @@ mod serde_bridge;
 #[cfg(feature = "serde")]
 mod serde_opaque;
 mod stream_bodies;
+mod time_units;

@@ -21,9 +21,13 @@ use super::registry::{
     MESSAGE_RECORD, MESSAGE_REGISTRATION, NO_TYPE, Registry, STRING, Stop, StreamClass, class, head,
 };
 use super::stream_chunk::{StreamChunk, copy_parts};
+use super::time_unit::{TimeUnit, Times};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::record::Catalog;
+use crate::record::{Catalog, Schema};
+
+/// The id that the unit of times has among the strings that are kept. No string has it.
+const UNIT_ID: i32 = -2;
 
 /// The first word of a registration.
 pub(super) const REGISTRATION: i32 = -1;
@@ -55,6 +59,7 @@ pub struct KiekerStream {
     /// The classes of the records so far.
     classes: Vec<StreamClass>,
     lengths: Lengths,
+    times: Times,
     /// The key that makes the ids of traces unique.
     trace_key: Option<i64>,
     /// Whether registrations do not come among the records.
@@ -99,6 +104,7 @@ impl KiekerStream {
             registry: Registry::default(),
             classes: Vec::new(),
             lengths: Lengths::Undecided,
+            times: Times::default(),
             trace_key: None,
             is_apart: false,
             offset: 0,
@@ -147,6 +153,42 @@ impl KiekerStream {
         }
     }
 
+    /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
+    /// last [`KiekerMetadataRecord`](crate::record::KiekerMetadataRecord) says, and before the first
+    /// one, nanoseconds.
+    ///
+    /// Times are the logging timestamp and the fields `timestamp`, `tin` and `tout` of type i64. In
+    /// chunks all of them are nanoseconds, and metadata records say so.
+    #[must_use]
+    pub fn with_time_unit(mut self, unit: Option<TimeUnit>) -> Self {
+        if let Some(unit) = unit {
+            self.times = Times {
+                unit,
+                is_fixed: true,
+            };
+        }
+        self
+    }
+
+    /// Returns the unit of the sender's times. A reader that continues the stream later needs it.
+    pub fn time_unit(&self) -> TimeUnit {
+        self.times.unit
+    }
+
+    /// Continues with the unit of an earlier reader, unless [`Self::with_time_unit`] sets it.
+    pub fn restore_time_unit(&mut self, unit: TimeUnit) {
+        if !self.times.is_fixed {
+            self.times.unit = unit;
+        }
+    }
+
+    /// Converts the times of the last record in the chunk. Whoever adds a record of this sender to a
+    /// chunk calls this.
+    #[inline]
+    pub fn convert_times(&mut self, chunk: &mut KiekerChunk, schema: &Schema) {
+        self.times.convert(chunk, schema);
+    }
+
     /// Returns the number of the registry at the start of a message; `None` if the message
     /// continues a record.
     pub fn registry_of(message: &[u8]) -> Option<i64> {
@@ -156,7 +198,8 @@ impl KiekerStream {
         matches!(kind, MESSAGE_RECORD | MESSAGE_REGISTRATION).then(|| i64::from_be_bytes(id))
     }
 
-    /// Returns the strings of messages added since the last call, with their ids.
+    /// Returns the strings of messages added since the last call, with their ids. They are what a
+    /// later reader needs. So the unit of times is among them, as the string [`UNIT_ID`].
     pub fn take_new_strings(&mut self) -> Vec<(i32, Arc<str>)> {
         self.registry.take_new()
     }
@@ -167,6 +210,10 @@ impl KiekerStream {
     ///
     /// A limit is exceeded.
     pub fn restore(&mut self, id: i32, text: &str) -> Result<(), DecodeError> {
+        if let (UNIT_ID, Some(unit)) = (id, TimeUnit::of_name(text)) {
+            self.restore_time_unit(unit);
+            return Ok(());
+        }
         self.registry.insert(&Cursor::new(&[]), id, text)?;
         self.registry.take_new();
         Ok(())
@@ -262,7 +309,9 @@ impl KiekerStream {
 
     /// Returns the strings so far, with their numbers.
     pub fn strings(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.registry.strings.iter()
+        let unit = self.times.unit;
+        let unit = (unit != TimeUnit::Nanoseconds).then(|| (UNIT_ID, unit.name()));
+        self.registry.strings.iter().chain(unit)
     }
 
     /// The types that records may have.
@@ -313,6 +362,7 @@ impl KiekerStream {
         }
         if until < i64::MAX {
             let timestamp = i64::from_be_bytes(after.array("a logging timestamp")?);
+            let timestamp = self.times.unit.nanos(timestamp);
             if timestamp > until {
                 return Err(Stop::Later(timestamp));
             }
@@ -357,8 +407,10 @@ impl KiekerStream {
             classes,
             registry,
             trace_key,
+            times,
             ..
         } = self;
+        let mut schema = None;
         chunk.record(|chunk| {
             let (bytes_before, string_bytes_before) = chunk.sizes();
             let has_nested = registry.message_id().is_some();
@@ -389,8 +441,17 @@ impl KiekerStream {
             if !class.is_kiekers {
                 chunk.set_has_own_types();
             }
+            schema = Some(&class.schema);
             Ok(())
-        })
+        })?;
+        if let Some(schema) = schema {
+            let before = times.unit;
+            times.convert(chunk, schema);
+            if times.unit != before {
+                registry.note(UNIT_ID, times.unit.name());
+            }
+        }
+        Ok(())
     }
 
     /// Distinguishes an incomplete item from an impossible one.

@@ -129,6 +129,7 @@ impl LogFile {
             file: self.name.clone(),
             offset,
             line: self.line,
+            ..FilePosition::default()
         }
     }
 

@@ -146,7 +146,7 @@ impl TextParser {
         &mut self,
         text: &[u8],
         end: RecordEnd,
-        map: &KiekerStream,
+        map: &mut KiekerStream,
         (chunk, until): (&mut KiekerChunk, i64),
     ) -> Result<usize, Refused> {
         let text = match (std::str::from_utf8(text), end) {
@@ -180,7 +180,7 @@ impl TextParser {
     fn fields(
         &mut self,
         mut fields: Fields<'_>,
-        map: &KiekerStream,
+        map: &mut KiekerStream,
         (chunk, until): (&mut KiekerChunk, i64),
     ) -> Result<usize, Refused> {
         let number = match fields.plain_integer() {
@@ -203,8 +203,9 @@ impl TextParser {
                     .map_err(|problem| fields.problem(format!("field (timestamp): {problem}")))?
             }
         };
-        if timestamp > until {
-            return Err(Refused::Later(timestamp));
+        let nanos = map.time_unit().nanos(timestamp);
+        if nanos > until {
+            return Err(Refused::Later(nanos));
         }
         chunk.record(|chunk| {
             chunk.put_string(name);
@@ -238,6 +239,7 @@ impl TextParser {
         if class.is_own {
             chunk.set_has_own_types();
         }
+        map.convert_times(chunk, &class.schema);
         Ok(fields.rest().len())
     }
 
