@@ -25,6 +25,7 @@ mod chunk;
 mod decode;
 mod encode;
 mod frame;
+mod lengths;
 mod registry;
 mod stream;
 mod stream_chunk;

@@ -120,6 +120,8 @@ impl Sender<'_> {
                 read = self.records.read_buf(&mut self.buffer), if !waits => {
                     let bytes = read.unwrap_or(0);
                     if bytes == 0 {
+                        self.stream.end();
+                        self.cut().await?;
                         return self.ended();
                     }
                     self.state.count(|stats| {
