@@ -325,6 +325,37 @@ fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
 }
 
 #[test]
+fn strings_that_a_text_log_cannot_hold_are_counted_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = "kieker.common.record.remotecontrol.ActivationEvent";
+    fs::write(folder.path().join("kieker.map"), format!("$0={class}\n")).unwrap();
+    let records = "$0;1;two\nlines\n$0;2;plain\n$0;3;C:\\\n";
+    fs::write(folder.path().join("kieker-1.dat"), records).unwrap();
+    let from = format!("kieker-log:{}", folder.path().display());
+    for (format, altered) in [("text", 2), ("binary", 0)] {
+        let to = format!(
+            "kieker-log:{}?format={format}",
+            folder.path().join(format).display()
+        );
+        for command in ["send", "relay"] {
+            let mut args = vec![command, "--from", &from, "--to", &to];
+            args.extend(
+                (command == "send")
+                    .then_some(["--format", "json"])
+                    .into_iter()
+                    .flatten(),
+            );
+            let run = baler(&args).success();
+            let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+            assert_eq!(document["altered"], altered, "{command}: {document}");
+            let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+            let is_said = told.contains("2 values are not in the target as they are");
+            assert_eq!(is_said, altered > 0, "{command}: {told}");
+        }
+    }
+}
+
+#[test]
 fn times_in_milliseconds_are_analyzed_as_such() {
     let log = workspace("connectors/kieker/tests/data/milliseconds");
     let log = format!("kieker-log:{}", log.display());
