@@ -683,22 +683,60 @@ fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     assert!(incomplete < 10, "{counts:?}");
 }
 
+/// An execution of one trace.
+fn execution(trace_id: i64, [eoi, ess]: [i32; 2], [tin, tout]: [i64; 2]) -> TraceRecord {
+    TraceRecord::Call(OperationExecutionRecord {
+        operation_signature: signature(0),
+        session_id: "s".into(),
+        trace_id,
+        tin,
+        tout,
+        hostname: "h".into(),
+        eoi,
+        ess,
+    })
+}
+
+#[test]
+fn complete_traces_make_room_first_and_the_last_ones_keep_their_reasons() {
+    let mut settings = TraceSettings::default();
+    settings.max_waiting = 60;
+    // A trace whose root comes last, after a hundred complete traces.
+    let mut records = vec![execution(1, [1, 1], [2, 3])];
+    records.extend((2..102).map(|id| execution(id, [0, 0], [4, 5])));
+    records.push(execution(1, [0, 0], [1, 6]));
+    // Traces that no record could make valid, and some that lack one when nothing more comes.
+    records.extend((102..122).flat_map(|id| {
+        [execution(id, [0, 0], [7, 8]), execution(id, [0, 0], [7, 9])]
+    }));
+    records.extend((122..132).map(|id| execution(id, [2, 0], [7, 8])));
+    // One record a chunk.
+    let parcels: Vec<_> = records.iter().flat_map(|it| parcels(std::slice::from_ref(it))).collect();
+    let (analysis, _) = analyse(&parcels, settings);
+    let counts = analysis.profile().counts();
+    assert_eq!((counts.valid, counts.late), (101, 0), "{counts:?}");
+    assert_eq!(counts.incomplete, BTreeMap::new(), "{counts:?}");
+    let invalid = BTreeMap::from([(Reason::FirstNotRoot, 0), (Reason::OrderGap, 10), (Reason::OrderRepeated, 20)]);
+    let invalid: BTreeMap<_, u64> = invalid.into_iter().filter(|(_, count)| *count > 0).collect();
+    assert_eq!(counts.invalid, invalid);
+}
+
+#[test]
+fn an_execution_that_ends_before_it_begins_is_a_call_of_no_time() {
+    let records = [execution(1, [0, 0], [100, 200]), execution(1, [1, 1], [150, 120])];
+    let (analysis, traces) = analyse(&parcels(&records), TraceSettings::default());
+    assert_eq!(analysis.profile().counts().valid, 1);
+    let nanos: Vec<_> = traces[0].trace.calls.iter().map(|call| call.nanos()).collect();
+    assert_eq!(nanos, [100, 0]);
+    let own: Vec<_> = traces[0].trace.callers().iter().map(|(_, own)| *own).collect();
+    assert_eq!(own, [100, 0]);
+}
+
 #[test]
 fn a_trace_that_lasts_too_long_is_invalid_in_any_order() {
     let mut settings = TraceSettings::default();
     settings.max_duration = std::time::Duration::from_nanos(100);
-    let call = |trace_id: i64, eoi: i32, tin: i64, tout: i64| {
-        TraceRecord::Call(OperationExecutionRecord {
-            operation_signature: signature(0),
-            session_id: "s".into(),
-            trace_id,
-            tin,
-            tout,
-            hostname: "h".into(),
-            eoi,
-            ess: eoi,
-        })
-    };
+    let call = |id, eoi, tin, tout| execution(id, [eoi, eoi], [tin, tout]);
     let mut records = vec![
         call(1, 0, 0, 150),
         call(1, 1, 10, 20),
