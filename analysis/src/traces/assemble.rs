@@ -179,7 +179,11 @@ impl Assembler {
         }
         let round = self.round;
         // Further calls of a complete trace may follow, so one without new records comes first.
-        self.close_some(|it| it.round < round && it.is_complete(), Cause::Memory, each);
+        self.close_some(
+            |it| it.round < round && it.is_complete(),
+            Cause::Memory,
+            each,
+        );
         if self.waiting > max {
             self.close_some(OpenTrace::is_complete, Cause::Memory, each);
         }
@@ -283,9 +287,7 @@ impl Assembler {
         };
         let outcome = match outcome.is_valid() {
             // Further records could have made it valid.
-            false if cause == Cause::Memory && open_ended => {
-                Outcome::Incomplete(Reason::Evicted)
-            }
+            false if cause == Cause::Memory && open_ended => Outcome::Incomplete(Reason::Evicted),
             _ => outcome,
         };
         ClosedTrace { trace, outcome }
@@ -440,7 +442,10 @@ impl OpenTrace {
         };
         if self.events.is_empty() {
             return self.calls.iter().any(|call| call.eoi == 0 && call.ess == 0)
-                && are_all(&mut self.calls.iter().map(|call| call.eoi), self.calls.len());
+                && are_all(
+                    &mut self.calls.iter().map(|call| call.eoi),
+                    self.calls.len(),
+                );
         }
         let count = |begins: bool| {
             let events = self.events.iter().filter(|event| match event.kind {
@@ -452,7 +457,10 @@ impl OpenTrace {
         };
         self.metadata.is_some()
             && count(true) == count(false)
-            && are_all(&mut self.events.iter().map(|event| event.order), self.events.len())
+            && are_all(
+                &mut self.events.iter().map(|event| event.order),
+                self.events.len(),
+            )
     }
 }
 

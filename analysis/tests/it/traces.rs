@@ -706,29 +706,52 @@ fn complete_traces_make_room_first_and_the_last_ones_keep_their_reasons() {
     records.extend((2..102).map(|id| execution(id, [0, 0], [4, 5])));
     records.push(execution(1, [0, 0], [1, 6]));
     // Traces that no record could make valid, and some that lack one when nothing more comes.
-    records.extend((102..122).flat_map(|id| {
-        [execution(id, [0, 0], [7, 8]), execution(id, [0, 0], [7, 9])]
-    }));
+    records.extend(
+        (102..122).flat_map(|id| [execution(id, [0, 0], [7, 8]), execution(id, [0, 0], [7, 9])]),
+    );
     records.extend((122..132).map(|id| execution(id, [2, 0], [7, 8])));
     // One record a chunk.
-    let parcels: Vec<_> = records.iter().flat_map(|it| parcels(std::slice::from_ref(it))).collect();
+    let parcels: Vec<_> = records
+        .iter()
+        .flat_map(|it| parcels(std::slice::from_ref(it)))
+        .collect();
     let (analysis, _) = analyse(&parcels, settings);
     let counts = analysis.profile().counts();
     assert_eq!((counts.valid, counts.late), (101, 0), "{counts:?}");
     assert_eq!(counts.incomplete, BTreeMap::new(), "{counts:?}");
-    let invalid = BTreeMap::from([(Reason::FirstNotRoot, 0), (Reason::OrderGap, 10), (Reason::OrderRepeated, 20)]);
-    let invalid: BTreeMap<_, u64> = invalid.into_iter().filter(|(_, count)| *count > 0).collect();
+    let invalid = BTreeMap::from([
+        (Reason::FirstNotRoot, 0),
+        (Reason::OrderGap, 10),
+        (Reason::OrderRepeated, 20),
+    ]);
+    let invalid: BTreeMap<_, u64> = invalid
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .collect();
     assert_eq!(counts.invalid, invalid);
 }
 
 #[test]
 fn an_execution_that_ends_before_it_begins_is_a_call_of_no_time() {
-    let records = [execution(1, [0, 0], [100, 200]), execution(1, [1, 1], [150, 120])];
+    let records = [
+        execution(1, [0, 0], [100, 200]),
+        execution(1, [1, 1], [150, 120]),
+    ];
     let (analysis, traces) = analyse(&parcels(&records), TraceSettings::default());
     assert_eq!(analysis.profile().counts().valid, 1);
-    let nanos: Vec<_> = traces[0].trace.calls.iter().map(|call| call.nanos()).collect();
+    let nanos: Vec<_> = traces[0]
+        .trace
+        .calls
+        .iter()
+        .map(|call| call.nanos())
+        .collect();
     assert_eq!(nanos, [100, 0]);
-    let own: Vec<_> = traces[0].trace.callers().iter().map(|(_, own)| *own).collect();
+    let own: Vec<_> = traces[0]
+        .trace
+        .callers()
+        .iter()
+        .map(|(_, own)| *own)
+        .collect();
     assert_eq!(own, [100, 0]);
 }
 
