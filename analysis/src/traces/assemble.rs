@@ -170,28 +170,27 @@ impl Assembler {
         }
     }
 
-    /// Closes traces if too many records wait: first those that are complete, then those that have
-    /// been idle longest.
+    /// Closes traces if too many records wait: those that are complete, and if that is not enough,
+    /// those that have been idle longest.
     fn make_room(&mut self, each: &mut Each<'_>) {
         let max = self.settings.max_waiting;
         if self.waiting <= max.max(self.waiting_at_look.saturating_add(max / 8)) {
             return;
         }
+        // More calls of a trace may follow if the last parcel had some.
         let round = self.round;
-        // Further calls of a complete trace may follow, so one without new records comes first.
         self.close_some(
             |it| it.round < round && it.is_complete(),
             Cause::Memory,
             each,
         );
-        if self.waiting > max {
-            self.close_some(OpenTrace::is_complete, Cause::Memory, each);
-        }
-        if self.waiting > max {
-            let mut rounds: Vec<u64> = self.open.values().map(|trace| trace.round).collect();
+        let incomplete = || self.open.values().filter(|trace| !trace.is_complete());
+        if incomplete().map(|trace| trace.cost).sum::<usize>() > max {
+            let mut rounds: Vec<u64> = incomplete().map(|trace| trace.round).collect();
             rounds.sort_unstable();
-            let limit = rounds.get(rounds.len() / 4).copied().unwrap_or(u64::MAX);
-            self.close_some(|trace| trace.round <= limit, Cause::Memory, each);
+            let limit = rounds[rounds.len() / 4];
+            let is_idle = |it: &OpenTrace| it.round <= limit && !it.is_complete();
+            self.close_some(is_idle, Cause::Memory, each);
         }
         self.waiting_at_look = self.waiting;
     }
