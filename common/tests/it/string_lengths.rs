@@ -78,7 +78,7 @@ fn meant(items: &[Sent]) -> Vec<(i64, String)> {
         match item {
             Sent::String(id, text) => drop(strings.insert(*id, text.clone())),
             Sent::Empty(time) => records.push((*time, String::new())),
-            Sent::Thread(time, id, _) => records.push((*time, strings[id].clone())),
+            Sent::Thread(time, id, _) => records.push((*time, strings.get(id).unwrap().clone())),
         }
     }
     records
@@ -129,17 +129,16 @@ fn a_string_that_ends_in_zeros_forges_no_record() {
 #[test]
 fn both_ways_to_count_are_told_apart_in_random_streams() {
     let mut state = 1_u64;
-    let mut random = |below: u64| {
+    let mut random = |below: u64| -> usize {
         state = state
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) % below
+        usize::try_from((state >> 33) % below).unwrap()
     };
     for round in 0..4_000 {
         let mut items = Vec::new();
         for id in 2..3 + i32::try_from(random(4)).unwrap() {
-            let text =
-                (0..1 + random(5)).map(|_| ["é", "\0", "x", "€", "\u{1F980}"][random(5) as usize]);
+            let text = (0..1 + random(5)).map(|_| ["é", "\0", "x", "€", "\u{1F980}"][random(5)]);
             items.push(Sent::String(id, text.collect()));
             for _ in 0..random(4) {
                 let time = 1_700_000_000_000_000_000 + i64::try_from(random(1 << 30)).unwrap();
@@ -152,7 +151,7 @@ fn both_ways_to_count_are_told_apart_in_random_streams() {
             }
         }
         items.push(Sent::Empty(5));
-        let step = [1, 3, 17, 1 << 20][random(4) as usize];
+        let step = [1, 3, 17, 1 << 20][random(4)];
         for (rule, length) in [
             ("units", in_units as fn(&str) -> usize),
             ("bytes", str::len),

@@ -106,9 +106,9 @@ fn times((timestamp, fields): &Read) -> Vec<i64> {
     let times = fields
         .iter()
         .filter(|(name, _)| ["timestamp", "tin", "tout"].contains(&&**name));
-    let times = times.map(|(_, value)| match value {
-        Value::Signed(time) => *time,
-        other => panic!("{other:?}"),
+    let times = times.filter_map(|(_, value)| match value {
+        Value::Signed(time) => Some(*time),
+        _ => None,
     });
     timestamp.iter().copied().chain(times).collect()
 }

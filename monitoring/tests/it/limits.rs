@@ -251,7 +251,7 @@ fn type_that_the_container_cannot_hold_does_not_take_others_with_it() {
     assert_eq!(report.dropped().get(LossReason::NotEncodable), 10);
     let seen = seen.lock().unwrap();
     assert_eq!((seen.len(), seen[0].records), (1, 10));
-    let problem = "the container kieker cannot hold test.Lists.values of type list<u8?>";
+    let problem = "the container kieker cannot hold test.Lists.values of type list<optional<u8>>";
     assert_eq!(&*seen[0].problem, problem);
     let chunk = ChunkDecoder::default().decode(&seen[0].chunk).unwrap();
     assert_eq!(chunk.batch.len(), 10);

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::decode::{CLASS, invalid};
 use super::least_bytes;
-use super::registry::{NumberedStrings, STRING, STRING_ID, head};
+use super::registry::{NumberedStrings, STRING, STRING_ID, bits, head};
 use super::stream::{KiekerStream, REGISTRATION};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -161,7 +161,7 @@ impl<'b> Look<'_, 'b> {
         }
         let class = self.find(first).and_then(|name| self.catalog.get(name));
         let Some(class) = class else {
-            return Err(at.error(CLASS, invalid(first.cast_unsigned())));
+            return Err(at.error(CLASS, invalid(bits(first))));
         };
         input.take(8, "a logging timestamp")?;
         let mut fields = class.fields().iter();
@@ -172,14 +172,16 @@ impl<'b> Look<'_, 'b> {
         const LIST: &str = "the length of a list";
         let at = input.clone();
         let bytes = input.take(least_bytes(field_type).unwrap_or(0), "a field")?;
-        let word = bytes.first_chunk().map_or(0, |it| u32::from_be_bytes(*it));
+        let word = bytes.first_chunk().map_or(0, |it| i32::from_be_bytes(*it));
         match field_type {
-            FieldType::Bool if !matches!(bytes, [0 | 1]) => Err(at.error("a bool", invalid(word))),
-            FieldType::String if self.find(word.cast_signed()).is_none() => {
-                Err(at.error(STRING_ID, invalid(word)))
+            FieldType::Bool if !matches!(bytes, [0 | 1]) => {
+                Err(at.error("a bool", invalid(bits(word))))
+            }
+            FieldType::String if self.find(word).is_none() => {
+                Err(at.error(STRING_ID, invalid(bits(word))))
             }
             FieldType::List(inner) => {
-                let items = to_usize(word.into());
+                let items = to_usize(bits(word).into());
                 let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
                 let limit = KiekerStream::MAX_RECORD_BYTES;
                 if needed > limit {

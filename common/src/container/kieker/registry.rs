@@ -259,7 +259,7 @@ pub(super) fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> S
     Stop::Unregistered(id, error)
 }
 
-fn bits(id: i32) -> u32 {
+pub(super) fn bits(id: i32) -> u32 {
     u32::from_be_bytes(id.to_be_bytes())
 }
 

@@ -192,7 +192,9 @@ impl TextParser {
         };
         let class = self.class(number, map, &fields)?;
         let Self { classes, texts, .. } = self;
-        let class = classes.get_mut(class).expect("its place was found");
+        let Some(class) = classes.get_mut(class) else {
+            return Err(fields.problem("the class is unknown").into());
+        };
         let TextClass { name, schema, .. } = class;
         fields.is_last = schema.fields().is_empty();
         let timestamp: i64 = match fields.plain_integer() {
