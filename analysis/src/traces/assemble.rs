@@ -32,8 +32,9 @@ const NO_SESSION: &str = "<no-session-id>";
 pub struct TraceSettings {
     /// A trace that lasts longer is invalid. Default: ten minutes, as in Kieker.
     pub max_duration: Duration,
-    /// The most records that wait for the rest of their traces, besides those of one chunk. Beyond
-    /// it the traces that have been idle longest are closed. Default: 4 million, about 200 MiB.
+    /// The most records that wait for the rest of their traces, besides those of one chunk and an
+    /// eighth. Beyond it complete traces are closed, and if too many still wait, the traces that have
+    /// been idle longest. Default: 4 million, about 200 MiB.
     pub max_waiting: usize,
     /// Whether to add missing ends of calls among events. Default: no.
     pub repair: bool,
@@ -79,6 +80,9 @@ pub struct Assembler {
     /// The newest time of a record, and its value at the last check for old traces.
     pub(super) newest: i64,
     looked_at: i64,
+    /// The records that waited after the last check for room. The next check comes when an eighth
+    /// more wait, because looking at every trace is expensive.
+    waiting_at_look: usize,
     /// Counts parcels.
     round: u64,
 }
@@ -144,6 +148,8 @@ impl Assembler {
 
     /// Takes the records of a parcel, and passes every trace that they close to `each`.
     pub fn accept(&mut self, parcel: &Parcel, each: &mut Each<'_>) {
+        // Only records that come need room. So nothing is closed early after the last ones.
+        self.make_room(each);
         let batch = &parcel.chunk().batch;
         let mut texts = TextCache::new(batch);
         let selected = parcel.selection().map(|rows| rows_by_table(batch, rows));
@@ -162,12 +168,31 @@ impl Assembler {
             let limit = self.newest.saturating_sub(max);
             self.close_some(|trace| trace.first < limit, Cause::Age, each);
         }
-        if self.waiting > self.settings.max_waiting {
-            let mut rounds: Vec<u64> = self.open.values().map(|trace| trace.round).collect();
-            rounds.sort_unstable();
-            let limit = rounds.get(rounds.len() / 4).copied().unwrap_or(u64::MAX);
-            self.close_some(|trace| trace.round <= limit, Cause::Memory, each);
+    }
+
+    /// Closes traces if too many records wait: those that are complete, and if that is not enough,
+    /// those that have been idle longest.
+    fn make_room(&mut self, each: &mut Each<'_>) {
+        let max = self.settings.max_waiting;
+        if self.waiting <= max.max(self.waiting_at_look.saturating_add(max / 8)) {
+            return;
         }
+        // More calls of a trace may follow if the last parcel had some.
+        let round = self.round;
+        self.close_some(
+            |it| it.round < round && it.is_complete(),
+            Cause::Memory,
+            each,
+        );
+        let incomplete = || self.open.values().filter(|trace| !trace.is_complete());
+        if incomplete().map(|trace| trace.cost).sum::<usize>() > max {
+            let mut rounds: Vec<u64> = incomplete().map(|trace| trace.round).collect();
+            rounds.sort_unstable();
+            let limit = rounds[rounds.len() / 4];
+            let is_idle = |it: &OpenTrace| it.round <= limit && !it.is_complete();
+            self.close_some(is_idle, Cause::Memory, each);
+        }
+        self.waiting_at_look = self.waiting;
     }
 
     /// Closes every trace. Callers come before the traces that they called.
@@ -252,8 +277,16 @@ impl Assembler {
         } else {
             Outcome::Incomplete(Reason::MetadataMissing)
         };
+        let open_ended = match outcome {
+            Outcome::Incomplete(_) => true,
+            Outcome::Invalid(reason) => {
+                matches!(reason, Reason::FirstNotRoot | Reason::OrderGap)
+            }
+            _ => false,
+        };
         let outcome = match outcome.is_valid() {
-            false if cause == Cause::Memory => Outcome::Incomplete(Reason::Evicted),
+            // Further records could have made it valid.
+            false if cause == Cause::Memory && open_ended => Outcome::Incomplete(Reason::Evicted),
             _ => outcome,
         };
         ClosedTrace { trace, outcome }
@@ -396,6 +429,37 @@ impl Assembler {
         trace.last = trace.last.max(last);
         trace.round = self.round;
         Some(trace)
+    }
+}
+
+impl OpenTrace {
+    /// Whether no record seems to be missing. Copies can make up for a missing one.
+    fn is_complete(&self) -> bool {
+        let are_all = |numbers: &mut dyn Iterator<Item = i32>, count: usize| {
+            let last = numbers.max().and_then(|last| usize::try_from(last).ok());
+            last.is_some_and(|last| last < count)
+        };
+        if self.events.is_empty() {
+            return self.calls.iter().any(|call| call.eoi == 0 && call.ess == 0)
+                && are_all(
+                    &mut self.calls.iter().map(|call| call.eoi),
+                    self.calls.len(),
+                );
+        }
+        let count = |begins: bool| {
+            let events = self.events.iter().filter(|event| match event.kind {
+                EventKind::Before => begins,
+                EventKind::After | EventKind::AfterFailed => !begins,
+                EventKind::Other => false,
+            });
+            events.count()
+        };
+        self.metadata.is_some()
+            && count(true) == count(false)
+            && are_all(
+                &mut self.events.iter().map(|event| event.order),
+                self.events.len(),
+            )
     }
 }
 

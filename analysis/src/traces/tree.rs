@@ -109,7 +109,8 @@ pub enum Reason {
     DepthJump,
     /// A number in the order of events is missing.
     EventMissing,
-    /// It was closed early because too many records waited.
+    /// It was closed early because too many records waited, and further ones could have made it
+    /// valid.
     Evicted,
     /// The first call is not at depth 0.
     FirstNotRoot,

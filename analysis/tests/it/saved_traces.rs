@@ -6,7 +6,9 @@ use baler_analysis::Parcel;
 use baler_analysis::traces::{SavedTraces, SavedTracesError, TraceAnalysis, TraceSettings};
 use serde_json::Value;
 
-use crate::traces::{Dice, TraceRecord, analyse, known_traces, log, parcels, records_of};
+use crate::traces::{
+    Dice, TraceRecord, analyse, known_traces, log, parcels, records_of, take_first_of_some,
+};
 
 /// Returns the saved results of an analysis of these parcels.
 fn saved(parcels: &[Parcel], settings: &TraceSettings) -> Vec<u8> {
@@ -149,10 +151,10 @@ fn chunks_that_two_parts_have_are_counted_and_copies_of_open_traces_are_dropped(
 #[test]
 fn a_late_record_is_late_after_a_restart_too() {
     let mut settings = TraceSettings::default();
-    settings.max_waiting = 12_000;
+    settings.max_waiting = 200;
     let mut records = records_of(&known_traces(5_000, &mut Dice(77)));
     records.retain(|record| matches!(record, TraceRecord::Call(_)));
-    let missing = records.remove(0);
+    let missing = take_first_of_some(&mut records);
     let mut analysis = merged(&[saved(&parcels(&records), &settings)], &settings);
     analysis.accept(&parcels(&[missing])[0], |_, _| {});
     let (document, _) = found(analysis);

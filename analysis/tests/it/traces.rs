@@ -1,7 +1,7 @@
 //! Traces: Kieker's results for the same logs, generated traces whose trees are known, and late,
 //! evicted or remotely called ones.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -650,17 +650,36 @@ fn every_tree_of_20_000_generated_traces_is_exact() {
     );
 }
 
+fn trace_of(record: &TraceRecord) -> Option<i64> {
+    match record {
+        TraceRecord::Call(call) => Some(call.trace_id),
+        _ => None,
+    }
+}
+
+/// Takes the first record of each of the first forty traces. Returns the first one.
+pub(crate) fn take_first_of_some(records: &mut Vec<TraceRecord>) -> TraceRecord {
+    let mut seen = HashSet::new();
+    let taken: Vec<_> = records
+        .extract_if(.., |record| {
+            seen.len() < 40 && seen.insert(trace_of(record))
+        })
+        .collect();
+    taken.into_iter().next().unwrap()
+}
+
 #[test]
 fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     let mut dice = Dice(77);
     let traces = known_traces(5_000, &mut dice);
     let mut records = records_of(&traces);
     records.retain(|record| matches!(record, TraceRecord::Call(_)));
-    let missing = records.remove(0);
+    let missing = take_first_of_some(&mut records);
     let total = records.len();
+    let ids: HashSet<_> = records.iter().filter_map(trace_of).collect();
     let parcels_in_order = parcels(&records);
     let mut settings = TraceSettings::default();
-    settings.max_waiting = 12_000;
+    settings.max_waiting = 200;
     let mut analysis = TraceAnalysis::new(settings);
     for parcel in &parcels_in_order {
         analysis.accept(parcel, |_, _| {});
@@ -672,33 +691,94 @@ fn traces_beyond_the_bound_are_closed_and_counted_and_a_late_record_too() {
     assert_eq!((counts.late, counts.late_records), (1, 1));
     assert_eq!(counts.records, total as u64 + 1);
     let incomplete: u64 = counts.incomplete.values().sum();
-    assert_eq!(counts.valid + incomplete, 5_000, "{counts:?}");
-    assert!(
-        counts
-            .incomplete
-            .get(&Reason::Evicted)
-            .is_some_and(|count| *count >= 1)
+    let invalid: u64 = counts.invalid.values().sum();
+    let all = u64::try_from(ids.len()).unwrap();
+    assert_eq!(counts.valid + incomplete + invalid, all, "{counts:?}");
+    assert_eq!(
+        counts.incomplete.keys().collect::<Vec<_>>(),
+        [&Reason::Evicted]
     );
-    // A trace is only cut where a chunk ends in it. Its rest comes late or begins a new trace.
-    assert!(incomplete < 10, "{counts:?}");
+    // Complete traces make room. So only traces without their first record are not valid.
+    assert!(incomplete > 10 && incomplete + invalid <= 40, "{counts:?}");
+}
+
+/// An execution of one trace.
+fn execution(trace_id: i64, [eoi, ess]: [i32; 2], [tin, tout]: [i64; 2]) -> TraceRecord {
+    TraceRecord::Call(OperationExecutionRecord {
+        operation_signature: signature(0),
+        session_id: "s".into(),
+        trace_id,
+        tin,
+        tout,
+        hostname: "h".into(),
+        eoi,
+        ess,
+    })
+}
+
+#[test]
+fn complete_traces_make_room_first_and_the_last_ones_keep_their_reasons() {
+    let mut settings = TraceSettings::default();
+    settings.max_waiting = 60;
+    // A trace whose root comes last, after a hundred complete traces.
+    let mut records = vec![execution(1, [1, 1], [2, 3])];
+    records.extend((2..102).map(|id| execution(id, [0, 0], [4, 5])));
+    records.push(execution(1, [0, 0], [1, 6]));
+    // Traces that no record could make valid, and some that lack one when nothing more comes.
+    records.extend(
+        (102..122).flat_map(|id| [execution(id, [0, 0], [7, 8]), execution(id, [0, 0], [7, 9])]),
+    );
+    records.extend((122..132).map(|id| execution(id, [2, 0], [7, 8])));
+    // One record a chunk.
+    let parcels: Vec<_> = records
+        .iter()
+        .flat_map(|it| parcels(std::slice::from_ref(it)))
+        .collect();
+    let (analysis, _) = analyse(&parcels, settings);
+    let counts = analysis.profile().counts();
+    assert_eq!((counts.valid, counts.late), (101, 0), "{counts:?}");
+    assert_eq!(counts.incomplete, BTreeMap::new(), "{counts:?}");
+    let invalid = BTreeMap::from([
+        (Reason::FirstNotRoot, 0),
+        (Reason::OrderGap, 10),
+        (Reason::OrderRepeated, 20),
+    ]);
+    let invalid: BTreeMap<_, u64> = invalid
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .collect();
+    assert_eq!(counts.invalid, invalid);
+}
+
+#[test]
+fn an_execution_that_ends_before_it_begins_is_a_call_of_no_time() {
+    let records = [
+        execution(1, [0, 0], [100, 200]),
+        execution(1, [1, 1], [150, 120]),
+    ];
+    let (analysis, traces) = analyse(&parcels(&records), TraceSettings::default());
+    assert_eq!(analysis.profile().counts().valid, 1);
+    let nanos: Vec<_> = traces[0]
+        .trace
+        .calls
+        .iter()
+        .map(|call| call.nanos())
+        .collect();
+    assert_eq!(nanos, [100, 0]);
+    let own: Vec<_> = traces[0]
+        .trace
+        .callers()
+        .iter()
+        .map(|(_, own)| *own)
+        .collect();
+    assert_eq!(own, [100, 0]);
 }
 
 #[test]
 fn a_trace_that_lasts_too_long_is_invalid_in_any_order() {
     let mut settings = TraceSettings::default();
     settings.max_duration = std::time::Duration::from_nanos(100);
-    let call = |trace_id: i64, eoi: i32, tin: i64, tout: i64| {
-        TraceRecord::Call(OperationExecutionRecord {
-            operation_signature: signature(0),
-            session_id: "s".into(),
-            trace_id,
-            tin,
-            tout,
-            hostname: "h".into(),
-            eoi,
-            ess: eoi,
-        })
-    };
+    let call = |id, eoi, tin, tout| execution(id, [eoi, eoi], [tin, tout]);
     let mut records = vec![
         call(1, 0, 0, 150),
         call(1, 1, 10, 20),

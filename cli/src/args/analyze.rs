@@ -66,8 +66,9 @@ pub(crate) struct AnalyzeArgs {
     pub(crate) max_trace_duration: Duration,
     /// How many records may wait for the rest of their traces; 1 million take some 50 MiB
     ///
-    /// Beyond it, the traces that have been idle longest are closed. Traces that are not complete
-    /// then count as incomplete, with the reason `evicted`.
+    /// Beyond it, complete traces are closed first, and then those that have been idle longest. A
+    /// trace that further records could have made valid counts as incomplete, with the reason
+    /// `evicted`.
     #[arg(long, value_name = "N", default_value = "4M", value_parser = values::count)]
     pub(crate) max_waiting: u64,
     /// Add the ends of calls that are missing among before and after events

@@ -18,7 +18,7 @@ use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
 use crate::quarantine;
 use crate::shipping::{
-    report_spool_losses, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
+    report_altered, report_spool_losses, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
 };
 use crate::shutdown::{Shutdown, is_partial};
 
@@ -173,6 +173,7 @@ impl Passage {
             "chunks_per_second": output::per_second(stats.forwarded, elapsed),
             "ended_by": ended_by,
         });
+        report_altered(&stats.outbox, &mut document);
         if let Some(spool) = &spool {
             output::insert(&mut document, "spool", spool_figures(spool));
             report_spool_losses(spool);

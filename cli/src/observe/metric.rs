@@ -92,6 +92,8 @@ metrics! {
         "1 while the medium asks to wait.";
     WRITER_THROTTLED = Counter "baler_writer_throttled_seconds_total" []
         "How long brokers held the writer back because of a quota, those that did so at a time added up.";
+    WRITER_ALTERED = Counter "baler_writer_altered_values_total" []
+        "Values that are not in the medium as they are in the records, because its format has no form for them.";
     WRITER_RECONNECTS = Counter "baler_writer_reconnects_total" []
         "Times that the writer was opened again after the first time.";
     WRITER_FAILURES = Counter "baler_writer_failures_total" []

@@ -76,6 +76,7 @@ fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
     }
     exposition.set(&metric::WRITER_BLOCKED, &[], stats.writer.blocked);
     exposition.set(&metric::WRITER_THROTTLED, &[], stats.writer.throttled);
+    exposition.set(&metric::WRITER_ALTERED, &[], stats.writer.altered);
     exposition.set(&metric::WRITER_RECONNECTS, &[], stats.reopened);
     exposition.set(&metric::WRITER_FAILURES, &[], stats.broken);
     let spool = &stats.writer.spool;

@@ -9,6 +9,9 @@ use baler_monitoring::Event;
 
 use crate::patience::TELLING_INTERVAL;
 
+/// How often it is logged that records cannot be sent.
+const MAX_TOLD: u64 = 10;
+
 /// The state of a medium beside its figures.
 #[derive(Debug, Default)]
 pub(super) struct MediumWatch {
@@ -24,6 +27,8 @@ struct WatchState {
     /// Chunks that were lost and not logged yet, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
+    /// How often records could not be sent. Only the first times are logged.
+    put_aside: u64,
 }
 
 /// Chunks that were lost for the same reason.
@@ -70,9 +75,18 @@ impl MediumWatch {
                 tracing::error!(place, records, "a panic was caught");
             }
             Event::Quarantined(put_aside) => {
+                let mut state = self.lock();
+                state.put_aside = state.put_aside.saturating_add(1);
+                if state.put_aside > MAX_TOLD {
+                    return;
+                }
+                drop(state);
                 let (record, reason) = (&put_aside.record, put_aside.reason);
+                let (records, problem) = (put_aside.records, &put_aside.problem);
                 let (size, limit) = (put_aside.size_bytes, put_aside.limit_bytes);
-                tracing::warn!(%record, %reason, size, limit, "records cannot be sent");
+                tracing::warn!(
+                    %record, records, %reason, %problem, size, limit, "records cannot be sent"
+                );
             }
             _ => {}
         }

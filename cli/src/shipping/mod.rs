@@ -19,7 +19,9 @@ use baler_spool::{SpoolRoute, SpoolWatch};
 use medium_watch::MediumWatch;
 use serde_json::Value;
 
-pub(crate) use report::{Report, report_spool_losses, spool_figures, spool_lost_chunks};
+pub(crate) use report::{
+    Report, report_altered, report_spool_losses, spool_figures, spool_lost_chunks,
+};
 
 use crate::args::{ChunkRecords, ContainerChoice, DocumentFormat, OverflowChoice, ShippingArgs};
 use crate::decoding;

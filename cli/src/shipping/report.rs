@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use baler_common::container::LossReason;
+use baler_common::transport::OutboxStats;
 use baler_monitoring::{ShutdownReport, Stats};
 use baler_spool::SpoolStatus;
 use serde_json::{Value, json};
@@ -60,6 +61,7 @@ impl Report {
             "seconds": output::seconds(elapsed),
             "records_per_second": output::per_second(stats.delivered, elapsed),
         });
+        report_altered(&stats.outbox, &mut document);
         if let Some(spool) = &spool {
             output::insert(&mut document, "spool", spool_figures(spool));
         }
@@ -173,6 +175,20 @@ pub(crate) fn report_spool_losses(status: &SpoolStatus) {
             "{} in {} were safe in the spool, and its disk no longer has them: they are lost",
             output::counted(status.lost_records, "record"),
             output::counted(status.lost_chunks, "chunk"),
+        ));
+    }
+}
+
+/// Says how many values the medium does not have as they are in the records, and adds the number to
+/// a document.
+pub(crate) fn report_altered(outbox: &OutboxStats, document: &mut Value) {
+    let altered = outbox.writer.altered;
+    output::insert(document, "altered", altered);
+    if altered > 0 {
+        output::say(format_args!(
+            "{} are not in the target as they are in the records, because its format has no form \
+             for them; see the README of its connector",
+            output::counted(altered, "value"),
         ));
     }
 }

@@ -338,6 +338,92 @@ fn an_option_has_nothing_to_do_with_a_setting_of_the_same_name() {
     }
 }
 
+/// Names that are an option of a command and a setting of a medium, with a value of the option.
+const PAIRS: [(&str, &str); 9] = [
+    ("compression", "none"),
+    ("format", "json"),
+    ("max-bytes", "1MiB"),
+    ("max-chunk-bytes", "1MiB"),
+    ("memory", "8MiB"),
+    ("overflow", "block"),
+    ("schema", "."),
+    ("token-file", "."),
+    // The only pair with one meaning.
+    ("follow", ""),
+];
+
+/// Returns the options of a command, which its help lists.
+fn options(sub: &str) -> Vec<String> {
+    let help = output(&[sub, "--help"]);
+    let names = help.lines().filter_map(|line| {
+        let (_, name) = line.split_once("--").filter(|(before, _)| {
+            let before = before.trim();
+            before.is_empty() || (before.len() == 3 && before.starts_with('-'))
+        })?;
+        name.split([' ', '[', '=']).next().map(str::to_owned)
+    });
+    names.collect()
+}
+
+/// Returns the names of the settings in the tables of a connector's README.
+fn settings(connector: &str) -> Vec<String> {
+    let readme = workspace(&format!("connectors/{connector}/README.md"));
+    let readme = fs::read_to_string(readme).unwrap();
+    let cells = readme.lines().filter_map(|line| line.strip_prefix("| `"));
+    let names = cells.filter_map(|cell| cell.split('`').next());
+    names.map(str::to_owned).collect()
+}
+
+/// Every option of every command beside every setting of every medium: both reach their owner. The
+/// medium then refuses an unknown setting, so that nothing runs.
+#[test]
+fn every_option_stands_beside_the_setting_of_the_same_name() {
+    let media = [
+        ("amqp", "amqp://127.0.0.1:1?queue=q&"),
+        ("file", "file:///nowhere?"),
+        ("kafka", "kafka://127.0.0.1:1/topic?"),
+        ("kieker", "kieker-log:/nowhere?"),
+        ("kieker", "kieker+tcp://127.0.0.1:0?"),
+        ("tcp", "tcp://127.0.0.1:0?"),
+    ];
+    let media = media.map(|(connector, uri)| (settings(connector), uri));
+    let subs = "generate send receive analyze relay replay inspect tap sweep validate verify";
+    let mut met = std::collections::BTreeSet::new();
+    for sub in subs.split(' ') {
+        let options = options(sub);
+        assert!(options.len() > 3, "{sub}: {options:?}");
+        let mut ends: Vec<_> = ["from", "to"].map(str::to_owned).into();
+        ends.retain(|end| options.contains(end));
+        // The value of an end is the URI itself.
+        for option in options.iter().filter(|option| !ends.contains(option)) {
+            let setting = option.replace('-', "_");
+            for (_, uri) in media.iter().filter(|(names, _)| names.contains(&setting)) {
+                let pair = PAIRS.iter().find(|(name, _)| name == option);
+                let (name, value) = pair.unwrap_or_else(|| panic!("a new pair: {option}"));
+                met.insert(*name);
+                let uri = format!("{uri}{setting}=x&no_such_setting=1");
+                let mut args = vec![sub.to_owned()];
+                for end in &ends {
+                    args.extend([format!("--{end}"), uri.clone()]);
+                }
+                if ends.is_empty() || sub == "replay" {
+                    args.push(uri.clone());
+                }
+                args.push(format!("--{option}"));
+                args.extend((!value.is_empty()).then(|| (*value).to_owned()));
+                let args: Vec<_> = args.iter().map(String::as_str).collect();
+                let run = baler(&args);
+                let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+                let is_one = *name == "follow";
+                assert_eq!(told.contains("given twice"), is_one, "{args:?}: {told}");
+                assert!(run.get_output().status.code() > Some(0), "{args:?}: {told}");
+            }
+        }
+    }
+    let all: std::collections::BTreeSet<_> = PAIRS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(met, all);
+}
+
 #[test]
 fn a_flag_that_excludes_a_setting_of_the_file_wins() {
     let folder = tempfile::tempdir().unwrap();

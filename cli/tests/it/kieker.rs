@@ -323,3 +323,40 @@ fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(told.contains("own.irl:1"), "{told}");
 }
+
+#[test]
+fn strings_that_a_text_log_cannot_hold_are_counted_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let class = "kieker.common.record.remotecontrol.ActivationEvent";
+    fs::write(folder.path().join("kieker.map"), format!("$0={class}\n")).unwrap();
+    let records = "$0;1;two\nlines\n$0;2;plain\n$0;3;C:\\\n";
+    fs::write(folder.path().join("kieker-1.dat"), records).unwrap();
+    let from = format!("kieker-log:{}", folder.path().display());
+    for (format, altered) in [("text", 2), ("binary", 0)] {
+        let to = format!(
+            "kieker-log:{}?format={format}",
+            folder.path().join(format).display()
+        );
+        for command in ["send", "relay"] {
+            let args = [command, "--from", &from, "--to", &to, "--format", "json"];
+            let run = baler(&args).success();
+            let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+            assert_eq!(document["altered"], altered, "{command}: {document}");
+            let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+            let is_said = told.contains("2 values are not in the target as they are");
+            assert_eq!(is_said, altered > 0, "{command}: {told}");
+        }
+    }
+}
+
+#[test]
+fn times_in_milliseconds_are_analyzed_as_such() {
+    let log = workspace("connectors/kieker/tests/data/milliseconds");
+    let log = format!("kieker-log:{}", log.display());
+    let document = json(&["analyze", "--from", &log, "--format", "json"]);
+    let first = &document["traces"]["first_unix_ns"];
+    assert_eq!(first, 1_700_000_000_001_000_000_i64, "{document}");
+    let operations = document["operations"].as_array().unwrap();
+    let durations: Vec<_> = operations.iter().map(|it| &it["mean_ns"]).collect();
+    assert_eq!(durations, [4_000_000.0, 2_000_000.0], "{document}");
+}

@@ -33,7 +33,7 @@ pub use format::{BodyFormat, ChunkDeserializer, ChunkSerializer, FIRST_ADDED_NUM
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
 pub use kieker::{
     ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
-    KiekerStreamEncoder, StreamChunk, StreamStep,
+    KiekerStreamEncoder, StreamChunk, StreamStep, TimeUnit,
 };
 pub use limits::Limits;
 pub use native::{NativeDeserializer, NativeSerializer};

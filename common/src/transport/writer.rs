@@ -98,6 +98,9 @@ pub struct WriterStats {
     /// The total time for which a quota of the medium held the writer back (Kafka's
     /// `throttle_time_ms`, KIP-219). Times of several brokers add up.
     pub throttled: Duration,
+    /// Values of confirmed records that are not in the medium as they are in the records, because
+    /// its format has no form for them.
+    pub altered: u64,
     /// The backlog on local disk, if there is a spool.
     pub spool: SpoolStats,
 }

@@ -36,3 +36,5 @@ mod serde_bridge;
 #[cfg(feature = "serde")]
 mod serde_opaque;
 mod stream_bodies;
+mod string_lengths;
+mod time_units;

@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Failure, Notify, NotifyCell,
-    Outcome, Rejected, RetryClass, TransportError, Window,
+    Outcome, Rejected, RetryClass, TransportError, Window, WriterStats,
 };
 
 pub use lock::FileLock;
@@ -34,6 +34,12 @@ pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
 
     /// Returns the endpoint for errors, without credentials.
     fn endpoint(&self) -> String;
+
+    /// Returns the figures of the medium that are among these counts.
+    fn stats(counts: &Self::Counts) -> WriterStats {
+        let _ = counts;
+        WriterStats::default()
+    }
 
     /// Opens the medium, until `by` at most if it can bound that.
     ///
@@ -266,6 +272,10 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
         }
         let error = self.broken(&thread.lock().phase);
         error.map_or(Ok(()), Err)
+    }
+
+    fn stats(&self) -> WriterStats {
+        M::stats(&self.counts())
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baler_common::container::TimeUnit;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::SCHEME;
@@ -28,6 +29,8 @@ pub struct KiekerTcpConfig {
     pub unique_trace_ids: bool,
     /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
     pub schema: Option<PathBuf>,
+    /// The unit of the records' times. Default: the unit that their metadata record says.
+    pub time_unit: Option<TimeUnit>,
 }
 
 impl KiekerTcpConfig {
@@ -44,6 +47,7 @@ impl KiekerTcpConfig {
             max_age: Duration::from_millis(100),
             unique_trace_ids: false,
             schema: None,
+            time_unit: None,
         }
     }
 
@@ -64,6 +68,7 @@ impl KiekerTcpConfig {
         let unique_trace_ids = uri.take_choice("trace_ids", &choices)?;
         set(&mut config.unique_trace_ids, unique_trace_ids);
         config.schema = uri.take_path("schema");
+        config.time_unit = uri.take_choice("time_unit", &TimeUnit::CHOICES)?;
         uri.finish()?;
         Ok(config)
     }

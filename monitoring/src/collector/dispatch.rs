@@ -252,6 +252,7 @@ impl Dispatch {
                 record: "".into(),
                 records: u64::from(chunk.meta.records),
                 reason: LossReason::TooLarge,
+                problem: "".into(),
                 size_bytes: bytes,
                 limit_bytes: limit,
                 chunk: chunk.bytes.clone(),

@@ -48,10 +48,10 @@ pub(super) enum EncodeProblem {
     },
     /// The container cannot hold two versions of a type at once.
     Ambiguous { record: Box<str> },
-    /// The container cannot hold a type.
-    Unsupported { record: Box<str> },
+    /// The container cannot hold a field of a type; the message names it.
+    Unsupported { record: Box<str>, message: Box<str> },
     /// The serializer failed for another reason.
-    Failed,
+    Failed(Box<str>),
     /// The serializer panicked.
     Panicked,
 }
@@ -123,7 +123,10 @@ impl Encoder {
         last_of_epoch: bool,
         limit: usize,
     ) -> Result<Chunk, EncodeProblem> {
-        let numbers = self.lanes.get_mut(lane).ok_or(EncodeProblem::Failed)?;
+        let numbers = self
+            .lanes
+            .get_mut(lane)
+            .ok_or_else(|| EncodeProblem::Failed("the lane is unknown".into()))?;
         let mut header = ChunkHeader::new(numbers.identity);
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
@@ -209,10 +212,15 @@ fn serialize(
             chunk: Bytes::new(),
         }),
         Ok(Err(EncodeError::Ambiguous { record, .. })) => Err(EncodeProblem::Ambiguous { record }),
-        Ok(Err(EncodeError::Unsupported { record, .. })) => {
-            Err(EncodeProblem::Unsupported { record })
+        Ok(Err(error)) => {
+            let message = error.to_string().into();
+            Err(match error {
+                EncodeError::Unsupported { record, .. } => {
+                    EncodeProblem::Unsupported { record, message }
+                }
+                _ => EncodeProblem::Failed(message),
+            })
         }
-        Ok(Err(_)) => Err(EncodeProblem::Failed),
         Err(_) => Err(EncodeProblem::Panicked),
     }
 }

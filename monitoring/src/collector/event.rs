@@ -75,6 +75,9 @@ pub struct Quarantined {
     pub records: u64,
     /// Why they cannot be sent.
     pub reason: LossReason,
+    /// What the container cannot hold, with the type and the field if it is a field; empty if the
+    /// records are too large.
+    pub problem: Box<str>,
     /// Their size: encoded if that was possible, otherwise as rows.
     pub size_bytes: usize,
     /// The limit.
@@ -128,7 +131,11 @@ impl fmt::Display for Quarantined {
             f,
             "{} of type {} put aside ({}): {} bytes, limit {}",
             self.records, self.record, self.reason, self.size_bytes, self.limit_bytes
-        )
+        )?;
+        match &*self.problem {
+            "" => Ok(()),
+            problem => write!(f, "; {problem}"),
+        }
     }
 }
 

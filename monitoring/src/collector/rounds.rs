@@ -232,6 +232,7 @@ impl Collector {
                 PushError::Full => LossReason::TooLarge,
                 _ => LossReason::NotEncodable,
             },
+            problem: error.to_string().into(),
             size_bytes,
             limit_bytes: self.dispatch.limit(),
             chunk: Bytes::new(),

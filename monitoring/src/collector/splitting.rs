@@ -56,30 +56,35 @@ impl Dispatch {
                     todo.push(second);
                     todo.push(first);
                 } else {
-                    self.put_aside(&batch, LossReason::TooLarge, bytes, limit, chunk);
+                    let why = (LossReason::TooLarge, "".into());
+                    self.put_aside(&batch, why, bytes, limit, chunk);
                 }
             }
-            EncodeProblem::Unsupported { record } => match apart(&batch, &record) {
+            EncodeProblem::Unsupported { record, message } => match apart(&batch, &record) {
                 Ok((others, of_type)) if !of_type.is_empty() => {
                     let chunk = self.encoder.for_inspection(lane, &of_type);
                     let (size, limit) = (chunk.len(), self.limit());
-                    self.put_aside(&of_type, LossReason::NotEncodable, size, limit, chunk);
+                    let why = (LossReason::NotEncodable, message);
+                    self.put_aside(&of_type, why, size, limit, chunk);
                     if !others.is_empty() {
                         todo.push(others);
                     }
                 }
-                _ => self.put_all_aside(&batch),
+                _ => self.put_all_aside(&batch, message),
             },
             EncodeProblem::Ambiguous { record } => match versions(&batch, &record) {
                 Ok((first, others)) if !others.is_empty() => {
                     todo.push(others);
                     todo.push(first);
                 }
-                _ => self.put_all_aside(&batch),
+                _ => {
+                    let message = format!("one chunk cannot hold two versions of {record}");
+                    self.put_all_aside(&batch, message.into());
+                }
             },
-            EncodeProblem::Failed => self.put_all_aside(&batch),
+            EncodeProblem::Failed(message) => self.put_all_aside(&batch, message),
             EncodeProblem::Panicked => {
-                self.put_all_aside(&batch);
+                self.put_all_aside(&batch, "the serializer panicked".into());
                 self.shared.ledger.panicked();
                 let (place, records) = ("the serializer", count(batch.len()));
                 self.hooks.report(&Event::Panicked { place, records });
@@ -87,15 +92,15 @@ impl Dispatch {
         }
     }
 
-    fn put_all_aside(&mut self, batch: &RecordBatch) {
-        let limit = self.limit();
-        self.put_aside(batch, LossReason::NotEncodable, 0, limit, Bytes::new());
+    fn put_all_aside(&mut self, batch: &RecordBatch, problem: Box<str>) {
+        let (limit, why) = (self.limit(), (LossReason::NotEncodable, problem));
+        self.put_aside(batch, why, 0, limit, Bytes::new());
     }
 
     fn put_aside(
         &mut self,
         batch: &RecordBatch,
-        reason: LossReason,
+        (reason, problem): (LossReason, Box<str>),
         size_bytes: usize,
         limit_bytes: usize,
         chunk: Bytes,
@@ -106,6 +111,7 @@ impl Dispatch {
             record: name.into(),
             records: count(batch.len()),
             reason,
+            problem,
             size_bytes,
             limit_bytes,
             chunk,

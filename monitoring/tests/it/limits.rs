@@ -225,7 +225,9 @@ fn record_that_does_not_follow_its_schema_is_put_aside() {
         report.to_string(),
         "3 emitted = 2 delivered + 1 dropped (1 not_encodable)"
     );
-    assert_eq!(&*seen.lock().unwrap()[0].record, "test.Liar");
+    let seen = seen.lock().unwrap();
+    assert_eq!(&*seen[0].record, "test.Liar");
+    assert_eq!(&*seen[0].problem, "the row does not follow its schema");
 }
 
 #[test]
@@ -249,6 +251,8 @@ fn type_that_the_container_cannot_hold_does_not_take_others_with_it() {
     assert_eq!(report.dropped().get(LossReason::NotEncodable), 10);
     let seen = seen.lock().unwrap();
     assert_eq!((seen.len(), seen[0].records), (1, 10));
+    let problem = "the container kieker cannot hold test.Lists.values of type list<optional<u8>>";
+    assert_eq!(&*seen[0].problem, problem);
     let chunk = ChunkDecoder::default().decode(&seen[0].chunk).unwrap();
     assert_eq!(chunk.batch.len(), 10);
 }

@@ -29,6 +29,8 @@ pub struct KiekerChunk {
     /// Magic, format and records.
     bytes: Vec<u8>,
     records: u32,
+    /// Where the last record begins.
+    last: usize,
     /// Indexed by the chunk's ids.
     strings: Vec<Arc<str>>,
     string_bytes: usize,
@@ -136,6 +138,7 @@ impl KiekerChunk {
         let before = (self.bytes.len(), self.strings.len(), self.string_bytes);
         let written = write(self);
         if written.is_ok() {
+            self.last = before.0;
             self.records = self.records.saturating_add(1);
         } else {
             self.bytes.truncate(before.0);
@@ -156,7 +159,23 @@ impl KiekerChunk {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Writes over bytes of the record that is being added.
+    /// Returns the place of the last record.
+    pub(super) fn last_record(&self) -> usize {
+        self.last
+    }
+
+    /// Returns the bytes of a record at this place.
+    pub(super) fn get<const N: usize>(&self, at: usize) -> Option<[u8; N]> {
+        self.bytes.get(at..)?.first_chunk().copied()
+    }
+
+    /// Returns the string whose id is at this place.
+    pub(super) fn string_at(&self, at: usize) -> Option<&str> {
+        let id = u32::from_be_bytes(self.get(at)?);
+        self.strings.get(usize::try_from(id).ok()?).map(|it| &**it)
+    }
+
+    /// Writes over bytes of a record.
     #[inline]
     pub(super) fn replace<const N: usize>(&mut self, at: usize, bytes: [u8; N]) {
         let place = self.bytes.get_mut(at..);

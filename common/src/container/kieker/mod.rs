@@ -25,12 +25,14 @@ mod chunk;
 mod decode;
 mod encode;
 mod frame;
+mod lengths;
 mod registry;
 mod stream;
 mod stream_chunk;
 mod stream_encoder;
 #[cfg(test)]
 mod tests;
+mod time_unit;
 
 pub use chunk::{ChunkString, KiekerChunk};
 pub use decode::KiekerDeserializer;
@@ -38,6 +40,7 @@ pub use encode::KiekerSerializer;
 pub use stream::{KiekerStream, StreamStep};
 pub use stream_chunk::StreamChunk;
 pub use stream_encoder::KiekerStreamEncoder;
+pub use time_unit::TimeUnit;
 
 use crate::record::FieldType;
 

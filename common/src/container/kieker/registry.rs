@@ -111,10 +111,15 @@ impl Registry {
             return Err(at.over_limit("the memory of the strings", to_u64(memory), limit));
         }
         let text = self.strings.insert(id, text);
-        if self.message_id.is_some() {
-            self.new.push((id, text));
-        }
+        self.note(id, text);
         Ok(())
+    }
+
+    /// In messages of AMQP: adds a string to those that a later reader needs.
+    pub(super) fn note(&mut self, id: i32, text: impl Into<Arc<str>>) {
+        if self.message_id.is_some() {
+            self.new.push((id, text.into()));
+        }
     }
 
     /// Takes the registrations that Kieker 1.14 and later put into a record, each before the first
@@ -254,7 +259,7 @@ pub(super) fn unregistered(at: &Cursor<'_>, reading: &'static str, id: i32) -> S
     Stop::Unregistered(id, error)
 }
 
-fn bits(id: i32) -> u32 {
+pub(super) fn bits(id: i32) -> u32 {
     u32::from_be_bytes(id.to_be_bytes())
 }
 

@@ -17,13 +17,18 @@ use std::sync::Arc;
 
 use super::chunk::KiekerChunk;
 use super::decode::{CLASS, invalid};
+use super::lengths::{self, Lengths};
 use super::registry::{
     MESSAGE_RECORD, MESSAGE_REGISTRATION, NO_TYPE, Registry, STRING, Stop, StreamClass, class, head,
 };
 use super::stream_chunk::{StreamChunk, copy_parts};
+use super::time_unit::{TimeUnit, Times};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::record::Catalog;
+use crate::record::{Catalog, Schema};
+
+/// The id that the unit of times has among the strings that are kept. No string has it.
+const UNIT_ID: i32 = -2;
 
 /// The first word of a registration.
 pub(super) const REGISTRATION: i32 = -1;
@@ -55,6 +60,9 @@ pub struct KiekerStream {
     /// The classes of the records so far.
     classes: Vec<StreamClass>,
     lengths: Lengths,
+    /// Whether the sender sends no more.
+    is_ended: bool,
+    times: Times,
     /// The key that makes the ids of traces unique.
     trace_key: Option<i64>,
     /// Whether registrations do not come among the records.
@@ -99,6 +107,8 @@ impl KiekerStream {
             registry: Registry::default(),
             classes: Vec::new(),
             lengths: Lengths::Undecided,
+            is_ended: false,
+            times: Times::default(),
             trace_key: None,
             is_apart: false,
             offset: 0,
@@ -147,6 +157,42 @@ impl KiekerStream {
         }
     }
 
+    /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
+    /// last [`KiekerMetadataRecord`](crate::record::KiekerMetadataRecord) says, and before the first
+    /// one, nanoseconds.
+    ///
+    /// Times are the logging timestamp and the fields `timestamp`, `tin` and `tout` of type i64. In
+    /// chunks all of them are nanoseconds, and metadata records say so.
+    #[must_use]
+    pub fn with_time_unit(mut self, unit: Option<TimeUnit>) -> Self {
+        if let Some(unit) = unit {
+            self.times = Times {
+                unit,
+                is_fixed: true,
+            };
+        }
+        self
+    }
+
+    /// Returns the unit of the sender's times. A reader that continues the stream later needs it.
+    pub fn time_unit(&self) -> TimeUnit {
+        self.times.unit
+    }
+
+    /// Continues with the unit of an earlier reader, unless [`Self::with_time_unit`] sets it.
+    pub fn restore_time_unit(&mut self, unit: TimeUnit) {
+        if !self.times.is_fixed {
+            self.times.unit = unit;
+        }
+    }
+
+    /// Converts the times of the last record in the chunk. Whoever adds a record of this sender to a
+    /// chunk calls this.
+    #[inline]
+    pub fn convert_times(&mut self, chunk: &mut KiekerChunk, schema: &Schema) {
+        self.times.convert(chunk, schema);
+    }
+
     /// Returns the number of the registry at the start of a message; `None` if the message
     /// continues a record.
     pub fn registry_of(message: &[u8]) -> Option<i64> {
@@ -156,7 +202,8 @@ impl KiekerStream {
         matches!(kind, MESSAGE_RECORD | MESSAGE_REGISTRATION).then(|| i64::from_be_bytes(id))
     }
 
-    /// Returns the strings of messages added since the last call, with their ids.
+    /// Returns the strings of messages added since the last call, with their ids. They are what a
+    /// later reader needs. So the unit of times is among them, as the string [`UNIT_ID`].
     pub fn take_new_strings(&mut self) -> Vec<(i32, Arc<str>)> {
         self.registry.take_new()
     }
@@ -167,9 +214,19 @@ impl KiekerStream {
     ///
     /// A limit is exceeded.
     pub fn restore(&mut self, id: i32, text: &str) -> Result<(), DecodeError> {
+        if let (UNIT_ID, Some(unit)) = (id, TimeUnit::of_name(text)) {
+            self.restore_time_unit(unit);
+            return Ok(());
+        }
         self.registry.insert(&Cursor::new(&[]), id, text)?;
         self.registry.take_new();
         Ok(())
+    }
+
+    /// Marks that the sender sends no more. Then no string waits for further bytes that show how its
+    /// length counts.
+    pub fn end(&mut self) {
+        self.is_ended = true;
     }
 
     /// Marks the end of the registrations over the socket of their own.
@@ -262,7 +319,9 @@ impl KiekerStream {
 
     /// Returns the strings so far, with their numbers.
     pub fn strings(&self) -> impl Iterator<Item = (i32, &str)> {
-        self.registry.strings.iter()
+        let unit = self.times.unit;
+        let unit = (unit != TimeUnit::Nanoseconds).then(|| (UNIT_ID, unit.name()));
+        self.registry.strings.iter().chain(unit)
     }
 
     /// The types that records may have.
@@ -313,6 +372,7 @@ impl KiekerStream {
         }
         if until < i64::MAX {
             let timestamp = i64::from_be_bytes(after.array("a logging timestamp")?);
+            let timestamp = self.times.unit.nanos(timestamp);
             if timestamp > until {
                 return Err(Stop::Later(timestamp));
             }
@@ -344,7 +404,11 @@ impl KiekerStream {
     fn registration(&mut self, input: &mut Cursor<'_>) -> Result<(), Stop> {
         let (id, length) = head(input)?;
         let at = input.clone();
-        let text = self.text(length, input)?;
+        if self.lengths == Lengths::Undecided {
+            let known = (&self.registry.strings, &*self.catalog);
+            self.lengths = lengths::decide(known, (id, length), input, self.is_ended)?;
+        }
+        let text = self.lengths.text(length, input)?;
         self.registry.insert(&at, id, text)?;
         Ok(())
     }
@@ -357,8 +421,10 @@ impl KiekerStream {
             classes,
             registry,
             trace_key,
+            times,
             ..
         } = self;
+        let mut schema = None;
         chunk.record(|chunk| {
             let (bytes_before, string_bytes_before) = chunk.sizes();
             let has_nested = registry.message_id().is_some();
@@ -389,8 +455,17 @@ impl KiekerStream {
             if !class.is_kiekers {
                 chunk.set_has_own_types();
             }
+            schema = Some(&class.schema);
             Ok(())
-        })
+        })?;
+        if let Some(schema) = schema {
+            let before = times.unit;
+            times.convert(chunk, schema);
+            if times.unit != before {
+                registry.note(UNIT_ID, times.unit.name());
+            }
+        }
+        Ok(())
     }
 
     /// Distinguishes an incomplete item from an impossible one.
@@ -422,87 +497,4 @@ fn place(classes: &mut Vec<StreamClass>, class: StreamClass) -> u32 {
         classes.push(class);
     }
     u32::try_from(number).unwrap_or(NO_TYPE)
-}
-
-/// How a sender counts the length of a string.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lengths {
-    /// Unknown: every string was ASCII so far.
-    Undecided,
-    /// In bytes, as readers expect.
-    Bytes,
-    /// In UTF-16 units, as Kieker's socket writers do (`String.length()`).
-    Units,
-}
-
-impl KiekerStream {
-    /// Reads a string of a length that the sender counts in bytes or in UTF-16 units.
-    ///
-    /// Both agree on ASCII. At the first other string, the length counts as bytes if the next item
-    /// makes sense after it, otherwise as units.
-    fn text<'a>(&mut self, length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
-        if self.lengths == Lengths::Units {
-            return units(length, input);
-        }
-        let at = input.clone();
-        let mut after = input.clone();
-        let read = std::str::from_utf8(after.take(length, STRING)?);
-        if self.lengths == Lengths::Undecided && !read.is_ok_and(str::is_ascii) {
-            if read.is_err() || !self.makes_sense(after.clone())? {
-                self.lengths = Lengths::Units;
-                return units(length, input);
-            }
-            self.lengths = Lengths::Bytes;
-        }
-        let text = read.map_err(|_| at.error(STRING, DecodeErrorKind::Utf8))?;
-        *input = after;
-        Ok(text)
-    }
-
-    /// Whether an item may begin here.
-    fn makes_sense(&self, mut next: Cursor<'_>) -> Result<bool, DecodeError> {
-        let first = i32::from_be_bytes(next.array(CLASS)?);
-        if first != REGISTRATION {
-            let class = self.registry.strings.text(first);
-            return Ok(class.is_some_and(|class| self.catalog.get(class).is_some()));
-        }
-        match head(&mut next) {
-            Ok(_) => Ok(true),
-            Err(error) if matches!(error.kind, DecodeErrorKind::Ends { .. }) => Err(error),
-            Err(_) => Ok(false),
-        }
-    }
-}
-
-/// Reads a string whose length is counted in UTF-16 units.
-fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeError> {
-    let utf8 = |at: &Cursor<'_>| at.error(STRING, DecodeErrorKind::Utf8);
-    let rest = input.clone().take_rest();
-    let (mut bytes, mut units) = (0_usize, 0_usize);
-    while units < length {
-        let (size, wide) = match rest.get(bytes) {
-            Some(0x00..=0x7f) => (1, 1),
-            Some(0xc2..=0xdf) => (2, 1),
-            Some(0xe0..=0xef) => (3, 1),
-            Some(0xf0..=0xf4) => (4, 2),
-            Some(_) => return Err(utf8(input)),
-            None => {
-                // A unit takes at least one byte.
-                let left = length.saturating_sub(units);
-                let needed = bytes.saturating_add(left);
-                let left = rest.len();
-                return Err(input.error(STRING, DecodeErrorKind::Ends { needed, left }));
-            }
-        };
-        bytes = bytes.saturating_add(size);
-        units = units.saturating_add(wide);
-    }
-    let mut after = input.clone();
-    let text = std::str::from_utf8(after.take(bytes, STRING)?);
-    let text = text.map_err(|_| utf8(input))?;
-    if units != length {
-        return Err(utf8(input));
-    }
-    *input = after;
-    Ok(text)
 }

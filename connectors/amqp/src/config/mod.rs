@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use baler_common::container::TimeUnit;
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
 use baler_tls::TlsFiles;
@@ -53,6 +54,8 @@ pub struct AmqpConfig {
     pub(crate) registry_file: Option<PathBuf>,
     /// An `.irl` file, or a folder of them, with further record types of such messages.
     pub(crate) schema: Option<PathBuf>,
+    /// The unit of times of such messages, if the metadata record's does not count.
+    pub(crate) time_unit: Option<TimeUnit>,
     /// Set if the scheme is that with TLS.
     pub(crate) tls: Option<TlsFiles>,
     /// Set if readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
@@ -154,6 +157,7 @@ impl AmqpConfig {
             is_kieker_plain: or(uri.take_choice("format", &formats), false)?,
             registry_file: uri.take_path("registry_file"),
             schema: uri.take_path("schema"),
+            time_unit: uri.take_choice("time_unit", &TimeUnit::CHOICES)?,
             tls: TlsFiles::take(&mut uri, SCHEME_TLS)?,
             tap_target: None,
         };
@@ -180,6 +184,10 @@ impl AmqpConfig {
         if self.schema.is_some() && !self.is_kieker_plain {
             let why = "chunks have the schemas of their records";
             return Err(UriError::conflict("schema", "format=chunks", why));
+        }
+        if self.time_unit.is_some() && !self.is_kieker_plain {
+            let why = "times in chunks are nanoseconds";
+            return Err(UriError::conflict("time_unit", "format=chunks", why));
         }
         if self.is_kieker_plain && self.queue_type == QueueType::Stream {
             let why = "Kieker's strings are kept for a queue, whose messages come once";

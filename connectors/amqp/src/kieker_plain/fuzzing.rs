@@ -35,7 +35,7 @@ pub fn take(
     messages: impl Iterator<Item = Vec<u8>>,
     registry_file: &Path,
 ) -> Result<Outcome, Failure> {
-    let mut senders = Senders::open(registry_file, Catalog::shared_kieker())?;
+    let mut senders = Senders::open(registry_file, Catalog::shared_kieker(), None)?;
     let mut ready = VecDeque::new();
     let mut outcome = Outcome::default();
     for (number, bytes) in (0..).zip(messages) {
@@ -62,7 +62,7 @@ pub fn take(
 pub fn read(input: &[u8], registry_file: &Path) -> Result<Outcome, Box<dyn Error>> {
     let mut parts = input.splitn(2, |byte| *byte == 0xff);
     fs::write(registry_file, parts.next().unwrap_or_default())?;
-    let open = || Senders::open(registry_file, Catalog::shared_kieker());
+    let open = || Senders::open(registry_file, Catalog::shared_kieker(), None);
     let mut senders = match open() {
         // A line of the file is wrong.
         Err(failure) if failure.class == RetryClass::Final => return Ok(Outcome::default()),

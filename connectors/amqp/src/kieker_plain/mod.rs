@@ -66,7 +66,7 @@ impl KiekerPlainReader {
             return Err(at(Failure::last("read from", message)));
         };
         let catalog = schema::catalog(config.schema.as_deref()).map_err(at)?;
-        let senders = Senders::open(path, catalog).map_err(at)?;
+        let senders = Senders::open(path, catalog, config.time_unit).map_err(at)?;
         Ok(Self {
             messages: AmqpReader::new(config)?,
             endpoint,

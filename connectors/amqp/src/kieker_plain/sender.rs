@@ -5,7 +5,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baler_common::container::{KiekerStream, StreamStep};
+use baler_common::container::{KiekerStream, StreamStep, TimeUnit};
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, ProducerId, Token};
 use bytes::Bytes;
@@ -68,13 +68,13 @@ impl Broken {
 }
 
 impl Sender {
-    pub(super) fn new(id: i64, catalog: Arc<Catalog>) -> Self {
+    pub(super) fn new(id: i64, catalog: Arc<Catalog>, time_unit: Option<TimeUnit>) -> Self {
         let hash = RandomState::new().hash_one(id);
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = since_1970.unwrap_or_default().as_nanos();
         Self {
             id,
-            stream: KiekerStream::of_messages(Arc::clone(&catalog), id),
+            stream: KiekerStream::of_messages(Arc::clone(&catalog), id).with_time_unit(time_unit),
             last_message: 0,
             catalog,
             unfinished: Vec::new(),

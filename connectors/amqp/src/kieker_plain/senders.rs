@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use baler_common::container::KiekerStream;
+use baler_common::container::{KiekerStream, TimeUnit};
 use baler_common::record::Catalog;
 use baler_common::transport::{Delivery, Failure, Token};
 
@@ -29,6 +29,8 @@ const FORGOTTEN: i32 = -1;
 #[derive(Debug)]
 pub(super) struct Senders {
     catalog: Arc<Catalog>,
+    /// The unit of the times of all writers, whatever their metadata records say.
+    time_unit: Option<TimeUnit>,
     senders: HashMap<i64, Sender>,
     /// The memory of all of them, in bytes.
     memory: usize,
@@ -54,17 +56,23 @@ impl Senders {
     /// # Errors
     ///
     /// The file cannot be read, or another reader has it.
-    pub(super) fn open(path: &Path, catalog: Arc<Catalog>) -> Result<Self, Failure> {
-        Self::with_limits(path, catalog, (MAX_MEMORY, MAX_FILE_BYTES))
+    pub(super) fn open(
+        path: &Path,
+        catalog: Arc<Catalog>,
+        time_unit: Option<TimeUnit>,
+    ) -> Result<Self, Failure> {
+        Self::with_limits(path, catalog, time_unit, (MAX_MEMORY, MAX_FILE_BYTES))
     }
 
     fn with_limits(
         path: &Path,
         catalog: Arc<Catalog>,
+        time_unit: Option<TimeUnit>,
         (max_memory, max_file_bytes): (usize, u64),
     ) -> Result<Self, Failure> {
         let mut this = Self {
             catalog,
+            time_unit,
             senders: HashMap::new(),
             memory: 0,
             messages: 0,
@@ -200,7 +208,7 @@ impl Senders {
     fn with<T>(&mut self, id: i64, change: impl FnOnce(&mut Sender) -> T) -> T {
         self.messages = self.messages.saturating_add(1);
         let sender = self.senders.entry(id).or_insert_with(|| {
-            let sender = Sender::new(id, Arc::clone(&self.catalog));
+            let sender = Sender::new(id, Arc::clone(&self.catalog), self.time_unit);
             self.memory = self.memory.saturating_add(sender.memory());
             sender
         });

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use baler_common::container::TimeUnit;
 use baler_common::transport::uri::{Uri, UriError};
 
 /// The settings of a reader of logs.
@@ -20,6 +21,8 @@ pub struct KiekerLogConfig {
     pub stops_at_bad_record: bool,
     /// An `.irl` file, or a folder of them, with record types beside Kieker's own. Default none.
     pub schema: Option<PathBuf>,
+    /// The unit of the records' times. Default: the unit that their metadata record says.
+    pub time_unit: Option<TimeUnit>,
     /// Whether the records that exist now are passed over. Default: no.
     pub from_now: bool,
 }
@@ -33,6 +36,7 @@ impl KiekerLogConfig {
             position_file: None,
             stops_at_bad_record: false,
             schema: None,
+            time_unit: None,
             from_now: false,
         }
     }
@@ -59,6 +63,7 @@ impl KiekerLogConfig {
         let stops = uri.take_choice("on_bad_line", &choices)?;
         config.stops_at_bad_record = stops.unwrap_or(false);
         config.schema = uri.take_path("schema");
+        config.time_unit = uri.take_choice("time_unit", &TimeUnit::CHOICES)?;
         uri.finish()?;
         Ok(config)
     }

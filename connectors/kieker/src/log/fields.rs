@@ -6,7 +6,7 @@ use std::sync::Arc;
 use baler_common::container::{ChunkString, KiekerChunk};
 use baler_common::record::{FieldType, Schema};
 use foldhash::fast::RandomState;
-use memchr::{memchr, memchr_iter};
+use memchr::{memchr, memchr_iter, memchr2};
 
 use super::number::{floating, integer, plain_integer, shown};
 use super::text::Problem;
@@ -50,17 +50,31 @@ pub(super) enum Backslash {
 pub(super) struct Fields<'a> {
     text: &'a str,
     backslash: Backslash,
+    end: RecordEnd,
+    /// Whether the next part is the last one.
+    pub(super) is_last: bool,
     /// The start of the last part that was taken, and of the next part.
     at: usize,
     pub(super) next: usize,
     is_done: bool,
 }
 
+/// The end of a record's last part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RecordEnd {
+    /// The end of the text: all lines belong to the record.
+    Text,
+    /// The first line end in this part. The lines after it do not belong to the record.
+    Line,
+}
+
 impl<'a> Fields<'a> {
-    pub(super) fn new(text: &'a str, backslash: Backslash) -> Self {
+    pub(super) fn new(text: &'a str, backslash: Backslash, end: RecordEnd) -> Self {
         Self {
             text,
             backslash,
+            end,
+            is_last: false,
             at: 0,
             next: 0,
             is_done: false,
@@ -76,10 +90,24 @@ impl<'a> Fields<'a> {
         while self.backslash == Backslash::Hides && end.is_some_and(|end| self.is_hidden(end)) {
             end = end.and_then(|end| self.semicolon(end.saturating_add(1)));
         }
+        let mut until = end.unwrap_or(self.text.len());
         self.is_done = end.is_none();
-        let end = end.unwrap_or(self.text.len());
-        self.next = end.saturating_add(1);
-        self.text.get(self.at..end)
+        if self.is_last && self.end == RecordEnd::Line {
+            let part = self.text.as_bytes().get(self.at..until)?;
+            if let Some(line) = memchr2(b'\n', b'\r', part) {
+                until = self.at.saturating_add(line);
+                self.is_done = true;
+            }
+        }
+        self.next = until.saturating_add(1);
+        self.text.get(self.at..until)
+    }
+
+    /// Returns the rest of the text after the parts that were taken, from the last line end on.
+    pub(super) fn rest(&self) -> &'a str {
+        self.text
+            .get(self.next.saturating_sub(1)..)
+            .unwrap_or_default()
     }
 
     /// Returns the place of the first semicolon from here on.
@@ -138,6 +166,11 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// Whether the record must end with a line and the last part that was taken does not.
+    pub(super) fn is_cut(&self) -> bool {
+        self.end == RecordEnd::Line && self.rest().is_empty()
+    }
+
     /// Returns the number of parts that are left.
     pub(super) fn left(&self) -> usize {
         match self.is_done {
@@ -155,11 +188,11 @@ impl<'a> Fields<'a> {
         Problem::new(self.at.saturating_add(1), message)
     }
 
-    /// Returns the last part that was taken, without the empty lines after the record. These lines
-    /// belong to the part only if the record ends in a string.
+    /// Returns the last part that was taken, without the blanks and empty lines after the record.
+    /// These belong to the part only if the record ends in a string.
     pub(super) fn without_blank_lines<'t>(&self, text: &'t str) -> &'t str {
         match self.is_done {
-            true => text.trim_end_matches(['\n', '\r']),
+            true => text.trim_end_matches(['\n', '\r', ' ', '\t']),
             false => text,
         }
     }
@@ -215,8 +248,10 @@ impl<'a> Fields<'a> {
                     return Err(message.into());
                 }
                 chunk.put(&count.to_be_bytes());
-                for _ in 0..count {
-                    let item = self.next().unwrap_or_default();
+                let ends_record = self.is_last;
+                for left in (0..count).rev() {
+                    self.is_last = ends_record && left == 0;
+                    let item = self.next().ok_or("the record ends within a list")?;
                     self.value(item, inner, chunk, texts)?;
                 }
             }

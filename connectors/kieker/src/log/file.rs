@@ -7,9 +7,10 @@ use baler_common::container::{KiekerChunk, KiekerStream, StreamStep};
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
 
+use super::fields::RecordEnd;
 use super::input::Input;
 use super::position::FilePosition;
-use super::text::{End, Found, Problem, Refused, TextParser, find};
+use super::text::{End, Found, NO_RECORD, Problem, Refused, TextParser, find, with_line_end};
 use crate::headers::DAMAGED_BYTES;
 
 /// The number of bytes that are read at a time.
@@ -51,6 +52,8 @@ enum Content {
     Text,
     /// Text, within a record that is too long.
     LongText,
+    /// Text, within zero bytes.
+    Zeros,
     /// The rest cannot be read.
     Lost,
 }
@@ -126,6 +129,7 @@ impl LogFile {
             file: self.name.clone(),
             offset,
             line: self.line,
+            ..FilePosition::default()
         }
     }
 
@@ -155,12 +159,13 @@ impl LogFile {
                 self.content = match self.buffer.get(self.start) {
                     None => Content::Unknown,
                     // The number of a class begins with a zero byte.
-                    Some(0) => Content::Binary,
+                    Some(0) if !self.begins_with_lost_text() => Content::Binary,
                     Some(_) => Content::Text,
                 };
             }
             match self.content {
                 Content::LongText => self.skip_record(),
+                Content::Zeros => self.skip_zeros(),
                 Content::Lost => self.skip(self.left()),
                 _ => {}
             }
@@ -268,35 +273,61 @@ impl LogFile {
                 return Some(FileStep::Full);
             }
             let rest = self.buffer.get(self.start..).filter(|it| !it.is_empty())?;
-            let (bytes, with_end, lines) = match find(rest, true, end) {
+            if rest.first() == Some(&0) {
+                self.content = Content::Zeros;
+                let reason = "zero bytes, which a crash leaves in a file; they are skipped";
+                let zeros = leading_zeros(rest);
+                return Some(self.bad_text(zeros, 0, &Problem::new(0, reason)));
+            }
+            let FileContext {
+                parser,
+                strings,
+                chunk,
+                until,
+                ..
+            } = context;
+            let mut read = |text, end| parser.record(text, end, strings, (chunk, *until));
+            let (mut bytes, mut lines, is_long, mut result) = match find(rest, true, end) {
                 Found::Record {
                     bytes,
                     with_end,
                     lines,
-                } if bytes <= MAX_TEXT_BYTES => (bytes, with_end, lines),
+                } if bytes <= MAX_TEXT_BYTES => {
+                    let record = rest.get(..bytes).unwrap_or_default();
+                    let result = match record.iter().all(u8::is_ascii_whitespace) {
+                        true => Ok(bytes),
+                        false => read(record, RecordEnd::Text),
+                    };
+                    (with_end, lines, false, result)
+                }
                 Found::Part if rest.len() <= MAX_TEXT_BYTES => {
                     if end != End::Closed {
                         return None;
                     }
-                    let reason = "the file ends within a record, without a line end";
-                    return Some(self.bad_text(rest.len(), 1, &Problem::new(0, reason)));
+                    let reason = match rest.first() {
+                        Some(b'$') => "the file ends within a record, without a line end",
+                        _ => NO_RECORD,
+                    };
+                    (rest.len(), 1, false, Err(Problem::new(0, reason).into()))
                 }
                 _ => {
                     let reason = format!("the record is longer than {MAX_TEXT_BYTES} bytes");
-                    self.content = Content::LongText;
-                    return Some(self.bad_text(1, 0, &Problem::new(0, reason)));
+                    (MAX_TEXT_BYTES, 0, true, Err(Problem::new(0, reason).into()))
                 }
             };
-            let record = rest.get(..bytes).unwrap_or_default();
-            let is_blank = record.iter().all(|byte| matches!(byte, b'\n' | b'\r'));
-            let target = (&mut *context.chunk, context.until);
-            let result = match is_blank {
-                true => Ok(()),
-                false => context.parser.record(record, context.strings, target),
-            };
+            // The lines that continue the record may be none of its own.
+            if matches!(result, Err(Refused::Problem(_))) {
+                let first = read(rest.get(..bytes).unwrap_or(rest), RecordEnd::Line);
+                if let Ok(length) = first {
+                    (bytes, lines) = with_line_end(rest, length);
+                }
+                if !matches!(first, Err(Refused::Problem(_))) {
+                    result = first;
+                }
+            }
             match result {
-                Ok(()) => {
-                    self.skip(with_end);
+                Ok(_) => {
+                    self.skip(bytes);
                     self.line = self.line.saturating_add(lines);
                 }
                 Err(Refused::Later(timestamp)) => return Some(FileStep::Later(timestamp)),
@@ -304,9 +335,24 @@ impl LogFile {
                     return Some(FileStep::Unregistered(id));
                 }
                 Err(Refused::UnknownClass(_, problem) | Refused::Problem(problem)) => {
-                    return Some(self.bad_text(with_end, lines, &problem));
+                    if is_long {
+                        self.content = Content::LongText;
+                        bytes = 1;
+                    }
+                    return Some(self.bad_text(bytes, lines, &problem));
                 }
             }
+        }
+    }
+
+    /// Skips zero bytes.
+    fn skip_zeros(&mut self) {
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let zeros = leading_zeros(rest);
+        let ends = zeros < rest.len();
+        self.skip(zeros);
+        if ends {
+            self.content = Content::Text;
         }
     }
 
@@ -327,6 +373,15 @@ impl LogFile {
         if next.is_some() {
             self.content = Content::Text;
         }
+    }
+
+    /// Whether the zero bytes here are what a crash left of a text log: nothing or a record of a
+    /// text log follows them. A binary log of such bytes has a logging timestamp of zero.
+    fn begins_with_lost_text(&self) -> bool {
+        let rest = self.buffer.get(self.start..).unwrap_or_default();
+        let zeros = leading_zeros(rest);
+        let after = rest.get(zeros..).unwrap_or_default();
+        zeros >= 12 && matches!(after, [] | [b'$'] | [b'$', b'-' | b'0'..=b'9', ..])
     }
 
     /// Returns a part of a text log that cannot be read, with the line and column of the problem.
@@ -365,4 +420,8 @@ impl LogFile {
             reason,
         }
     }
+}
+
+fn leading_zeros(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|byte| **byte == 0).count()
 }

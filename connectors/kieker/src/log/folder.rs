@@ -4,10 +4,8 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use baler_common::container::{KiekerChunk, KiekerStream};
-use baler_common::record::Catalog;
+use baler_common::container::{KiekerChunk, KiekerStream, TimeUnit};
 use bytes::Bytes;
 
 use super::file::{BadPart, FileContext, FileStep, LogFile};
@@ -61,14 +59,16 @@ impl LogFolder {
     pub(super) fn new(
         path: PathBuf,
         name: &str,
-        catalog: &Arc<Catalog>,
+        mut strings: KiekerStream,
         position: Option<&FilePosition>,
     ) -> Self {
+        let unit = position.and_then(|it| TimeUnit::of_name(it.unit.as_deref()?));
+        strings.restore_time_unit(unit.unwrap_or_default());
         Self {
             path,
             name: name.into(),
             map: None,
-            strings: KiekerStream::with_registry_apart(Arc::clone(catalog)),
+            strings,
             parser: TextParser::default(),
             current: None,
             files: VecDeque::new(),
@@ -94,9 +94,13 @@ impl LogFolder {
 
     /// Returns the start of the next record.
     pub(super) fn position(&self) -> FilePosition {
-        match &self.current {
-            Some(file) => file.position(),
-            None => self.position.clone(),
+        let unit = self.strings.time_unit();
+        FilePosition {
+            unit: (unit != TimeUnit::Nanoseconds).then(|| unit.name().into()),
+            ..match &self.current {
+                Some(file) => file.position(),
+                None => self.position.clone(),
+            }
         }
     }
 

@@ -119,6 +119,10 @@ impl LogMap {
     fn entries(&mut self, strings: &mut KiekerStream, end: End, problems: &mut Problems) {
         let rest = std::mem::take(&mut self.rest);
         let mut left = rest.as_slice();
+        while let [b'\n' | b'\r', after @ ..] = left {
+            self.line = self.line.saturating_add(1);
+            left = after;
+        }
         // If a map has `$`, every part that is read begins with one.
         let joins = left.first() == Some(&b'$');
         while let Found::Record {
@@ -152,6 +156,12 @@ impl LogMap {
         let Ok(id) = integer::<i32>(number, "i32") else {
             let message = format!("{:?} is not the number of a string", shown(number));
             return Some(self.problem(&message));
+        };
+        // The name of a class does not end in empty lines, but another string may.
+        let name = text.trim_end();
+        let text = match strings.catalog().get(name).is_some() {
+            true => name,
+            false => text,
         };
         let text = match self.has_escapes {
             true => unescape(text),

@@ -12,8 +12,10 @@
 //! Strings are UTF-8 and are kept as they are. Kieker's writer escapes nothing:
 //!
 //! - A line that does not begin with `$` continues the record before it, because a string with a
-//!   line break looks like this. The line break is kept. Empty lines after a record count as part
-//!   of it only if its last field is a string.
+//!   line break looks like this. The line break is kept. Lines that would make the record wrong are
+//!   no part of it: a record that does not end in a string ends with its line. They are reported.
+//! - Empty lines and blanks after a record count as part of it only if its last field is a string.
+//! - Zero bytes at the start of a line are no part of a record. They are skipped and reported.
 //! - A string with a semicolon looks like two fields. The record is skipped and reported: it has a
 //!   field too many, or a field that is no number.
 //! - A line break with `$` after it looks like two records. Both are reported, unless the first is

@@ -17,6 +17,9 @@ pub(super) struct FilePosition {
     pub(super) offset: u64,
     /// The number of lines of a text log before it.
     pub(super) line: u64,
+    /// The unit of times after it; none is nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) unit: Option<Box<str>>,
 }
 
 impl FilePosition {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_blocking::schema;
-use baler_common::container::KiekerChunk;
+use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
@@ -160,7 +160,9 @@ impl KiekerLogReader {
                 .binary_search_by(|it| it.folder.name().cmp(&name));
             if let Err(place) = place {
                 let position = self.settled.folders.get(&*name);
-                let folder = LogFolder::new(path, &name, &self.catalog, position);
+                let strings = KiekerStream::with_registry_apart(Arc::clone(&self.catalog))
+                    .with_time_unit(self.config.time_unit);
+                let folder = LogFolder::new(path, &name, strings, position);
                 let head = Head::Unknown;
                 self.folders.insert(place, Source { folder, head });
             }

@@ -9,10 +9,14 @@ use std::sync::Arc;
 use baler_common::container::{ChunkString, KiekerChunk, KiekerStream};
 use baler_common::record::{Catalog, Schema};
 use foldhash::fast::RandomState;
-use memchr::memchr2_iter;
+use memchr::{memchr_iter, memchr2_iter};
 
-use super::fields::{Backslash, Fields, Texts};
+use super::fields::{Backslash, Fields, RecordEnd, Texts};
 use super::number::{integer, shown};
+
+/// The problem of text that does not begin with `$`.
+pub(super) const NO_RECORD: &str =
+    "a record begins with $ and the number of its class; none begins here";
 
 /// The continuation after the last bytes that are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,8 +43,8 @@ pub(super) enum Found {
     Part,
 }
 
-/// Finds the end of the record at the start of `text`: the line end before the next `$` or, if
-/// lines are not joined, the first line end. Lines end in LF, CRLF or CR.
+/// Finds the end of the record at the start of `text`: the line end before the next `$` or NUL or,
+/// if lines are not joined, the first line end. Lines end in LF, CRLF or CR.
 pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
     let mut lines = 0_u64;
     let mut next = 0;
@@ -56,7 +60,7 @@ pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
         }
         lines = lines.saturating_add(1);
         let is_end = match text.get(next) {
-            Some(b'$') => true,
+            Some(b'$' | 0) => true,
             Some(_) => !joins,
             // A line feed or a further line may follow.
             None => end != End::Open || (!joins && !is_return),
@@ -70,6 +74,19 @@ pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
         }
     }
     Found::Part
+}
+
+/// Returns the bytes and lines of the record of this length, with its line end.
+pub(super) fn with_line_end(text: &[u8], length: usize) -> (usize, u64) {
+    let (record, after) = text.split_at(length);
+    let lines = memchr_iter(b'\n', record).count();
+    let lines = u64::try_from(lines).unwrap_or(u64::MAX);
+    match find(after, false, End::Closed) {
+        Found::Record { with_end, .. } => {
+            (length.saturating_add(with_end), lines.saturating_add(1))
+        }
+        Found::Part => (text.len(), lines),
+    }
 }
 
 /// The problem of a record.
@@ -122,36 +139,50 @@ struct TextClass {
 
 impl TextParser {
     /// Adds a record to a chunk, unless its logging timestamp is after `until`. `map` contains the
-    /// names of the classes.
+    /// names of the classes. Returns the number of bytes of the record.
+    ///
+    /// With [`RecordEnd::Line`], lines that do not belong to the record may follow it.
     pub(super) fn record(
         &mut self,
-        record: &[u8],
-        map: &KiekerStream,
+        text: &[u8],
+        end: RecordEnd,
+        map: &mut KiekerStream,
         (chunk, until): (&mut KiekerChunk, i64),
-    ) -> Result<(), Refused> {
-        let text = std::str::from_utf8(record)
-            .map_err(|error| Problem::new(error.valid_up_to(), "the record is not UTF-8"))?;
-        let Some(rest) = text.strip_prefix('$') else {
-            let message = "a record begins with $ and the number of its class; none begins here";
-            return Err(Problem::new(0, message).into());
-        };
-        let result = self.fields(Fields::new(rest, Backslash::Plain), map, (chunk, until));
-        match result {
-            Err(Refused::Problem(problem)) if rest.contains("\\;") => {
-                let fields = Fields::new(rest, Backslash::Hides);
-                let hidden = self.fields(fields, map, (chunk, until));
-                hidden.map_err(|_| Refused::Problem(problem))
+    ) -> Result<usize, Refused> {
+        let text = match (std::str::from_utf8(text), end) {
+            (Ok(text), _) => text,
+            (Err(error), RecordEnd::Text) => {
+                let at = error.valid_up_to();
+                return Err(Problem::new(at, "the record is not UTF-8").into());
             }
-            result => result,
-        }
+            (Err(error), RecordEnd::Line) => {
+                let valid = text.get(..error.valid_up_to()).unwrap_or_default();
+                std::str::from_utf8(valid).unwrap_or_default()
+            }
+        };
+        let Some(rest) = text.strip_prefix('$') else {
+            return Err(Problem::new(0, NO_RECORD).into());
+        };
+        let fields = Fields::new(rest, Backslash::Plain, end);
+        let result = self.fields(fields, map, (chunk, until));
+        let left = match result {
+            Err(Refused::Problem(problem)) if rest.contains("\\;") => {
+                let fields = Fields::new(rest, Backslash::Hides, end);
+                let hidden = self.fields(fields, map, (chunk, until));
+                hidden.map_err(|_| Refused::Problem(problem))?
+            }
+            result => result?,
+        };
+        Ok(text.len().saturating_sub(left))
     }
 
+    /// Adds the record of these fields. Returns the number of bytes after it.
     fn fields(
         &mut self,
         mut fields: Fields<'_>,
-        map: &KiekerStream,
+        map: &mut KiekerStream,
         (chunk, until): (&mut KiekerChunk, i64),
-    ) -> Result<(), Refused> {
+    ) -> Result<usize, Refused> {
         let number = match fields.plain_integer() {
             Some(number) => number,
             None => {
@@ -162,9 +193,10 @@ impl TextParser {
         let class = self.class(number, map, &fields)?;
         let Self { classes, texts, .. } = self;
         let Some(class) = classes.get_mut(class) else {
-            return Ok(());
+            return Err(fields.problem("the class is unknown").into());
         };
         let TextClass { name, schema, .. } = class;
+        fields.is_last = schema.fields().is_empty();
         let timestamp: i64 = match fields.plain_integer() {
             Some(timestamp) => timestamp,
             None => {
@@ -173,13 +205,15 @@ impl TextParser {
                     .map_err(|problem| fields.problem(format!("field (timestamp): {problem}")))?
             }
         };
-        if timestamp > until {
-            return Err(Refused::Later(timestamp));
+        let nanos = map.time_unit().nanos(timestamp);
+        if nanos > until {
+            return Err(Refused::Later(nanos));
         }
         chunk.record(|chunk| {
             chunk.put_string(name);
             chunk.put(&timestamp.to_be_bytes());
-            for field in schema.fields() {
+            for (place, field) in (1_usize..).zip(schema.fields()) {
+                fields.is_last = place == schema.fields().len();
                 if fields.put_plain_integer(field.field_type(), chunk) {
                     continue;
                 }
@@ -191,6 +225,7 @@ impl TextParser {
                     })?;
             }
             match fields.left() {
+                0 if fields.is_cut() => Err(fields.problem("the record has no line end").into()),
                 0 => Ok(()),
                 extra => {
                     let at = fields.next;
@@ -206,7 +241,8 @@ impl TextParser {
         if class.is_own {
             chunk.set_has_own_types();
         }
-        Ok(())
+        map.convert_times(chunk, &class.schema);
+        Ok(fields.rest().len())
     }
 
     /// Returns the place of the class with this number.

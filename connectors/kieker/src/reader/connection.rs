@@ -33,6 +33,7 @@ pub(super) async fn serve(
         Some(_) => KiekerStream::with_registry_apart(Arc::clone(&state.catalog)),
         None => KiekerStream::new(Arc::clone(&state.catalog)),
     };
+    stream = stream.with_time_unit(state.time_unit);
     if state.unique_trace_ids {
         stream = stream.with_trace_key(random());
     }
@@ -119,6 +120,8 @@ impl Sender<'_> {
                 read = self.records.read_buf(&mut self.buffer), if !waits => {
                     let bytes = read.unwrap_or(0);
                     if bytes == 0 {
+                        self.stream.end();
+                        self.cut().await?;
                         return self.ended();
                     }
                     self.state.count(|stats| {

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use baler_common::container::TimeUnit;
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Token};
 use bytes::Bytes;
@@ -83,6 +84,7 @@ pub(super) struct ReaderState {
     /// The types that senders may name.
     pub(super) catalog: Arc<Catalog>,
     pub(super) unique_trace_ids: bool,
+    pub(super) time_unit: Option<TimeUnit>,
     events: Sender<Event>,
     /// The memory that is left for chunks, in steps.
     budget: Arc<Semaphore>,
@@ -103,6 +105,7 @@ impl ReaderState {
         Self {
             catalog,
             unique_trace_ids: config.unique_trace_ids,
+            time_unit: config.time_unit,
             events,
             budget: Arc::new(Semaphore::new(
                 usize::try_from(budget_steps).unwrap_or(usize::MAX >> 3),

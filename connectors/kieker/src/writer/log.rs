@@ -22,7 +22,9 @@ use baler_blocking::{Abandon, BlockingMedium};
 use baler_common::calendar;
 use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
-use baler_common::transport::{Capability, Durability, Failure, Order, TransportError};
+use baler_common::transport::{
+    Capability, Durability, Failure, Order, TransportError, WriterStats,
+};
 
 use super::log_config::{KiekerLogWriterConfig, LogFormat};
 use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
@@ -76,6 +78,12 @@ impl BlockingMedium for KiekerLogWriterConfig {
         self.to_string()
     }
 
+    fn stats(counts: &WriterCounts) -> WriterStats {
+        let mut stats = WriterStats::default();
+        stats.altered = counts.altered;
+        stats
+    }
+
     fn open(
         &self,
         counts: &Arc<Mutex<WriterCounts>>,
@@ -89,9 +97,9 @@ impl BlockingMedium for KiekerLogWriterConfig {
 }
 
 impl RecordOutput for LogOutput {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<u64, WriteError> {
         if batch.is_empty() {
-            return Ok(());
+            return Ok(0);
         }
         if !self.encoder.has_room_for(batch) {
             self.start_anew(batch)?;
@@ -108,9 +116,10 @@ impl RecordOutput for LogOutput {
             map_lines,
             ..
         } = self;
-        encoder.encode(batch, missing_timestamp, map_lines, records)?;
+        let altered = encoder.encode(batch, missing_timestamp, map_lines, records)?;
         let written = self.append(batch.len());
-        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))
+        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))?;
+        Ok(altered)
     }
 
     fn finish(mut self) -> Result<(), Failure> {
@@ -201,27 +210,29 @@ impl LogEncoder {
         }
     }
 
-    /// Appends records, and the lines of the map for new strings.
+    /// Appends records, and the lines of the map for new strings. Returns the number of strings
+    /// that are altered.
     fn encode(
         &mut self,
         batch: &RecordBatch,
         missing_timestamp: i64,
         map: &mut String,
         out: &mut Vec<u8>,
-    ) -> Result<(), WriteError> {
+    ) -> Result<u64, WriteError> {
         match self {
             Self::Binary(encoder) => {
                 encoder.set_missing_timestamp(missing_timestamp);
                 encoder.encode(batch, |id, text| push_entry(id, text, map), out)?;
+                Ok(0)
             }
             Self::Text(encoder) => {
                 let mut lines = String::new();
                 let register = |id, text: &str| push_entry(id, text, map);
-                encoder.encode(batch, missing_timestamp, register, &mut lines)?;
+                let altered = encoder.encode(batch, missing_timestamp, register, &mut lines)?;
                 out.append(&mut lines.into_bytes());
+                Ok(altered)
             }
         }
-        Ok(())
     }
 }
 

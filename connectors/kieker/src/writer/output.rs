@@ -12,12 +12,13 @@ use super::fitting;
 
 /// An open connection or folder that accepts records. Its calls block.
 pub trait RecordOutput {
-    /// Writes the records of a chunk. After `Ok` the operating system has all of them.
+    /// Writes the records of a chunk. After `Ok` the operating system has all of them. Returns the
+    /// number of values that Kieker's reader will not read as they are in the records.
     ///
     /// # Errors
     ///
     /// [`WriteError`]. Nothing of a refused batch was written.
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError>;
+    fn write(&mut self, batch: &RecordBatch) -> Result<u64, WriteError>;
 
     /// Ends the output after the last chunk.
     ///
@@ -54,6 +55,9 @@ pub struct WriterCounts {
     pub refused_chunks: u64,
     /// Records in these chunks.
     pub refused_records: u64,
+    /// Strings that are not in a text log as they are in the records: their line ends, semicolons or
+    /// backslashes.
+    pub altered: u64,
 }
 
 /// Decodes chunks for an output of records.
@@ -86,9 +90,10 @@ impl<O: RecordOutput> ChunkOutput<O> {
         })
     }
 
-    fn count(&self, chunk: &Chunk, outcome: &Outcome) {
+    fn count(&self, chunk: &Chunk, outcome: &Outcome, altered: u64) {
         let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         let records = u64::from(chunk.meta.records);
+        counts.altered += altered;
         match outcome {
             Outcome::Refused(_) => {
                 counts.refused_chunks += 1;
@@ -106,17 +111,16 @@ impl<O: RecordOutput> BlockingOutput for ChunkOutput<O> {
     fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError> {
         for chunk in chunks {
             let batch = fitting(&mut self.decoder, &self.catalog, chunk);
-            let outcome = match batch.and_then(|batch| self.output.write(&batch)) {
-                Ok(()) => Outcome::Confirmed,
-                Err(WriteError::Refused(message)) => Outcome::Refused(TransportError::new(
-                    "write to",
-                    self.endpoint.clone(),
-                    RetryClass::Final,
-                    message,
-                )),
+            let (outcome, altered) = match batch.and_then(|batch| self.output.write(&batch)) {
+                Ok(altered) => (Outcome::Confirmed, altered),
+                Err(WriteError::Refused(message)) => {
+                    let (endpoint, class) = (self.endpoint.clone(), RetryClass::Final);
+                    let error = TransportError::new("write to", endpoint, class, message);
+                    (Outcome::Refused(error), 0)
+                }
                 Err(WriteError::Broken(failure)) => return Err(failure.at(&self.endpoint)),
             };
-            self.count(chunk, &outcome);
+            self.count(chunk, &outcome, altered);
             answers.add([outcome]);
         }
         Ok(())

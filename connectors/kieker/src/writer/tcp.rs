@@ -69,7 +69,7 @@ impl BlockingMedium for KiekerTcpWriterConfig {
 }
 
 impl RecordOutput for TcpOutput {
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), WriteError> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<u64, WriteError> {
         if !self.encoder.has_room_for(batch) {
             self.start_anew(batch)?;
         }
@@ -87,7 +87,8 @@ impl RecordOutput for TcpOutput {
             }
         };
         let written = self.runtime.block_on(writing);
-        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))
+        written.map_err(|error| WriteError::Broken(Failure::of_io("write to", &error)))?;
+        Ok(0)
     }
 
     fn finish(mut self) -> Result<(), Failure> {

@@ -15,7 +15,7 @@ pub(super) struct TextEncoder {
 
 impl TextEncoder {
     /// Appends the records of a batch to `out`, and calls `register` with the id and name of each
-    /// new class.
+    /// new class. Returns the number of strings that Kieker's reader will not read as they are here.
     ///
     /// # Errors
     ///
@@ -26,7 +26,7 @@ impl TextEncoder {
         missing_timestamp: i64,
         mut register: impl FnMut(usize, &str),
         out: &mut String,
-    ) -> Result<(), WriteError> {
+    ) -> Result<u64, WriteError> {
         let tables = batch.tables().iter().filter(|table| !table.is_empty());
         for name in tables.map(|table| table.schema().name()) {
             if !self.classes.contains_key(name) {
@@ -35,9 +35,10 @@ impl TextEncoder {
                 register(id, name);
             }
         }
-        batch
+        let mut lines = batch
             .records()
-            .try_for_each(|record| self.line(record, missing_timestamp, out))
+            .map(|record| self.line(record, missing_timestamp, out));
+        lines.try_fold(0_u64, |sum, altered| Ok(sum.saturating_add(altered?)))
     }
 
     fn line(
@@ -45,7 +46,7 @@ impl TextEncoder {
         record: RecordRef<'_>,
         missing_timestamp: i64,
         out: &mut String,
-    ) -> Result<(), WriteError> {
+    ) -> Result<u64, WriteError> {
         let class = self.classes.get(record.type_name()).copied();
         let timestamp = record.timestamp().filter(|it| *it != NO_TIMESTAMP);
         let timestamp = timestamp.unwrap_or(missing_timestamp);
@@ -53,21 +54,24 @@ impl TextEncoder {
             out,
             format_args!("${};{timestamp}", class.unwrap_or_default()),
         );
+        let mut altered = 0_u64;
         for (name, value) in record.fields().values() {
-            push_value(value, out).map_err(|kind| {
+            let strings = push_value(value, out).map_err(|kind| {
                 let class = record.type_name();
                 let message =
                     format!("a text log cannot hold {kind} in {class}.{name}; use format=binary");
                 WriteError::Refused(message.into())
             })?;
+            altered = altered.saturating_add(strings);
         }
         out.push('\n');
-        Ok(())
+        Ok(altered)
     }
 }
 
-/// Appends a value after a semicolon. Returns the kind of a value that has no text.
-fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<(), &'static str> {
+/// Appends a value after a semicolon. Returns the number of its strings that are altered, or the
+/// kind of a value that has no text.
+fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<u64, &'static str> {
     out.push(';');
     match value {
         ValueRef::Bool(value) => push(out, format_args!("{value}")),
@@ -76,15 +80,21 @@ fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<(), &'static str>
         ValueRef::F64(value) => push_float(value, &format!("{value:e}"), out),
         ValueRef::Char(';' | '\r' | '\n') => return Err("a separator as a char"),
         ValueRef::Char(value) => out.push(value),
-        ValueRef::String(value) => push_string(value, out),
+        ValueRef::String(value) => {
+            let before = out.len();
+            push_string(value, out);
+            // Every alteration adds a byte.
+            return Ok(u64::from(out.len().saturating_sub(before) != value.len()));
+        }
         ValueRef::Enum(value) => push(out, format_args!("{}", value.number)),
         ValueRef::List(items) => {
             push(out, format_args!("{}", items.len()));
-            return items.iter().try_for_each(|item| push_value(item, out));
+            let mut items = items.iter().map(|item| push_value(item, out));
+            return items.try_fold(0_u64, |sum, altered| Ok(sum.saturating_add(altered?)));
         }
         other => return Err(other.kind()),
     }
-    Ok(())
+    Ok(0)
 }
 
 /// Appends a string so that it stays one field of one line.

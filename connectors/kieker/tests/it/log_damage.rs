@@ -10,7 +10,9 @@ use baler_connector_kieker::log::fuzzing;
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
 use tempfile::TempDir;
 
-use crate::logs::{LogContent, TIMESTAMP, folder, only_folder};
+use serde_json::{Value, json};
+
+use crate::logs::{LogContent, OER, TIMESTAMP, folder, only_folder};
 use crate::support::EMPTY;
 
 #[test]
@@ -46,6 +48,114 @@ fn wrong_records_are_named_with_their_place_and_the_others_are_read() {
     );
     let at = usize::try_from(last.origin.position).unwrap();
     assert_eq!(&log[at..], b"$1;4;44");
+}
+
+const LIST: &str = "kieker.common.record.remotecontrol.ActivationParameterEvent";
+
+/// Returns a line of an execution of the method with this number.
+fn execution(method: u32) -> String {
+    format!("$1;10{method};op.A.m{method}();S;7;10;20;h;0;0")
+}
+
+/// Returns the methods of the executions of a log with these lines, and the places of its damage.
+fn methods_and_damage(log: &[u8]) -> (Vec<Value>, Vec<u64>) {
+    let content = LogContent::of(folder(&format!("$1={OER}\n$2={LIST}\n"), log).path());
+    let records = content.records.iter();
+    let methods = records.map(|it| it["fields"]["operationSignature"].clone());
+    let places = content.damaged.iter().map(|it| it.origin.position);
+    (methods.collect(), places.collect())
+}
+
+#[test]
+fn what_follows_a_record_and_is_none_does_not_take_the_record_with_it() {
+    let (one, two) = (execution(1), execution(2));
+    let after = u64::try_from(one.len() + 1).unwrap();
+    let zeros = "\0".repeat(300);
+    let long = "x\n".repeat(1 << 20);
+    let in_a_string = one.replace("op.A.m1()", "op.A\n.m1()");
+    for (case, between, damaged) in [
+        ("a fragment", "ment(..);S;8;10;20;h;14;1\n".to_owned(), true),
+        ("half a fragment", "ment(..)\n".to_owned(), true),
+        ("zeros", zeros.clone(), true),
+        ("zeros and a line end", format!("{zeros}\n"), true),
+        (
+            "more zeros than are read at a time",
+            "\0".repeat(600_000),
+            true,
+        ),
+        ("a fragment above the limit", long, true),
+        ("bytes that are no text", "\u{fffd}".to_owned() + "\n", true),
+        ("empty lines", "\n\r\n  \n".to_owned(), false),
+    ] {
+        let log = format!("{one}\n{between}{two}\n");
+        let (methods, places) = methods_and_damage(log.as_bytes());
+        assert_eq!(methods, ["op.A.m1()", "op.A.m2()"], "{case}");
+        let expected = if damaged { vec![after] } else { Vec::new() };
+        assert_eq!(places, expected, "{case}");
+        // At the end of the log.
+        let log = format!("{two}\r\n{one}\n{between}");
+        let (methods, places) = methods_and_damage(log.as_bytes());
+        assert_eq!(methods, ["op.A.m2()", "op.A.m1()"], "{case}");
+        assert_eq!(places.len(), expected.len(), "{case}");
+        // After a record with a line break in a string.
+        let log = format!("{in_a_string}\n{between}{two}\n");
+        let (methods, _) = methods_and_damage(log.as_bytes());
+        assert_eq!(methods, ["op.A\n.m1()", "op.A.m2()"], "{case}");
+    }
+    let log = format!("{one} \n{two}\t\n{one} ");
+    let (methods, places) = methods_and_damage(log.as_bytes());
+    assert_eq!((methods.len(), places.len()), (2, 1));
+    let half = [one.as_bytes(), b"\nhalf \xff"].concat();
+    assert_eq!(
+        methods_and_damage(&half),
+        (vec![json!("op.A.m1()")], vec![after])
+    );
+    // Zeros before the first record, as in a file that was truncated while it was written.
+    let log = format!("{zeros}{one}\n");
+    assert_eq!(
+        methods_and_damage(log.as_bytes()),
+        (vec![json!("op.A.m1()")], vec![0])
+    );
+}
+
+#[test]
+fn a_line_that_continues_a_string_belongs_to_the_record_if_the_record_reads_with_it() {
+    let read = |log: &str| {
+        let content = LogContent::of(folder(&format!("$2={LIST}\n"), log.as_bytes()).path());
+        let records = content.records.iter();
+        let values = records.map(|it| it["fields"]["values"].clone());
+        (values.collect::<Vec<_>>(), content.damaged.len())
+    };
+    assert_eq!(
+        read("$2;1;p;n;2;a\nb;c\nd\n"),
+        (vec![json!(["a\nb", "c\nd"])], 0)
+    );
+    assert_eq!(
+        read("$2;1;p;n;2;a\nb;c\nd;8\n"),
+        (vec![json!(["a\nb", "c"])], 1)
+    );
+    assert_eq!(read("$2;1;p;n;2;a;c\n\0\0"), (vec![json!(["a", "c"])], 1));
+    assert_eq!(read("$2;1;p;n;0\nd\n"), (vec![json!([])], 1));
+    // Half of a list is no list.
+    assert_eq!(read("$2;1;p\\;q;n;2;a\\;b\n"), (vec![], 1));
+}
+
+#[test]
+fn empty_lines_of_a_map_are_no_part_of_it() {
+    for map in [
+        format!("\n\r\n$1={TIMESTAMP}\n\n\n$2={EMPTY}\r\n  \n"),
+        format!("\n1={TIMESTAMP}\n\n2={EMPTY}\n"),
+        format!("$1={TIMESTAMP}\n$2={EMPTY}\n\n"),
+    ] {
+        let content = LogContent::of(folder(&map, b"$1;1;1\n$2;2\n").path());
+        assert_eq!(
+            (content.records.len(), content.reasons()),
+            (2, vec![]),
+            "{map:?}"
+        );
+    }
+    let content = LogContent::of(folder(&format!("$1={EMPTY}\n\0\0\0"), b"$1;1\n").path());
+    assert_eq!((content.records.len(), content.damaged.len()), (1, 1));
 }
 
 #[test]
@@ -101,8 +211,7 @@ fn a_binary_log_is_read_up_to_where_it_is_cut_or_wrong() {
 
 #[test]
 fn giant_ids_and_lengths_are_refused_without_memory_for_them() {
-    let list = "kieker.common.record.remotecontrol.ActivationParameterEvent";
-    let map = format!("$0={list}\n$2147483647=far\n$-1=below\n$2147483648=beyond\n");
+    let map = format!("$0={LIST}\n$2147483647=far\n$-1=below\n$2147483648=beyond\n");
     let strings = [0_i32, 2_147_483_647].map(i32::to_be_bytes).concat();
     let record = [&[0; 12][..], &strings, &[0x7f, 0xff, 0xff, 0xff], &[0; 99]].concat();
     let content = LogContent::of(folder(&map, &record).path());

@@ -77,6 +77,31 @@ fn what_is_appended_is_read_once_across_files_folders_and_readers() {
 }
 
 #[test]
+fn the_unit_of_times_is_kept_with_the_position() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    let metadata = "kieker.common.record.misc.KiekerMetadataRecord";
+    let map = format!("$0={metadata}\n$1={TIMESTAMP}\n");
+    append(&path("kieker.map"), map.as_bytes());
+    append(
+        &path("kieker-1.dat"),
+        b"$0;1;2;K;h;0;false;0;MILLISECONDS;0\n$1;2;2\n",
+    );
+    let expected = |times: [i64; 2]| times.map(|time| time * 1_000_000);
+    assert_eq!(
+        times(&LogContent::read(&mut follow(&folder))),
+        expected([1, 2])
+    );
+    append(&path("kieker-1.dat"), b"$1;3;3\n");
+    append(&path("kieker-2.dat"), b"$1;4;4\n");
+    assert_eq!(
+        times(&LogContent::read(&mut follow(&folder))),
+        expected([3, 4])
+    );
+}
+
+#[test]
 fn strings_that_the_map_gets_later_are_waited_for() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join("log").join(name);

@@ -273,8 +273,17 @@ fn strings_with_separators_and_backslashes_come_back_as_kieker_reads_them() {
     for format in FORMATS {
         let (folder, config) = config(format);
         let sent = vec![chunk(0, ContainerKind::Native, &batch)];
-        let (delivery_reports, report) = write_all(writer(config), sent);
+        let writer = writer(config);
+        let counts = writer.counts_handle();
+        let (delivery_reports, report) = write_all(writer, sent);
         assert_written(&delivery_reports, &report, 1);
+        let altered = strings.iter().filter(|(text, read)| text != read).count();
+        let altered = match format {
+            LogFormat::Binary => 0,
+            // Two records with five strings.
+            LogFormat::Text => 5 * u64::try_from(altered).unwrap(),
+        };
+        assert_eq!(counts().altered, altered, "{format:?}");
         let expected = strings.iter().map(|(text, read)| match format {
             LogFormat::Binary => *text,
             LogFormat::Text => *read,

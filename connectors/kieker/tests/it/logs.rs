@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use baler_common::container::TimeUnit;
 use baler_common::transport::{ChunkReader as _, Damaged, Received, Verdict};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
 use serde_json::{Value, json};
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 
 use crate::support::{expected, records};
 
-const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
+pub(crate) const OER: &str = "kieker.common.record.controlflow.OperationExecutionRecord";
 pub(crate) const TIMESTAMP: &str = "kieker.common.record.misc.TimestampRecord";
 
 /// The records and the damage of a log.
@@ -257,6 +258,49 @@ fn folders_are_merged_by_time_and_by_folder_where_there_is_none() {
         })
         .collect();
     assert_eq!(order, "a-1 b-1 b-1 c1 c2 c3 c4 a5 b5 a7 a7 b7 b8 a20 c30 ");
+}
+
+#[test]
+fn times_are_of_the_unit_that_the_log_or_the_setting_says() {
+    let times = |path: &Path, unit: Option<TimeUnit>| {
+        let mut config = KiekerLogConfig::new(path);
+        config.time_unit = unit;
+        let content = LogContent::read(&mut KiekerLogReader::open(config).unwrap());
+        assert!(content.damaged.is_empty(), "{:?}", content.damaged);
+        let executions = content.records.into_iter().filter(|it| it["type"] == OER);
+        let times = executions.map(|it| json!([it["timestamp"], it["fields"]["tin"]]));
+        times.collect::<Vec<_>>()
+    };
+    let log = manifest("tests/data/milliseconds");
+    let (first, second) = ((5, 1), (4, 2));
+    let at = |unit: i64| {
+        [first, second].map(|(timestamp, tin)| {
+            let at = |ms: i64| json!((1_700_000_000_000 + ms).saturating_mul(unit));
+            json!([at(timestamp), at(tin)])
+        })
+    };
+    assert_eq!(times(&log, None), at(1_000_000));
+    assert_eq!(times(&log, Some(TimeUnit::Nanoseconds)), at(1));
+    assert_eq!(times(&log, Some(TimeUnit::Microseconds)), at(1_000));
+
+    // Its records come before those of a log that begins a microsecond later, in nanoseconds.
+    let parent = TempDir::new().unwrap();
+    let later = parent.path().join("a");
+    fs::create_dir(&later).unwrap();
+    fs::write(later.join("kieker.map"), format!("$7={OER}\n")).unwrap();
+    let record = "$7;1700000000004001000;op;s;1;1700000000004001000;1;h;0;0\n";
+    fs::write(later.join("kieker-1.dat"), record).unwrap();
+    let milliseconds = parent.path().join("b");
+    fs::create_dir(&milliseconds).unwrap();
+    for file in fs::read_dir(log).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), milliseconds.join(file.file_name())).unwrap();
+    }
+    let merged = times(parent.path(), None);
+    let place = merged
+        .iter()
+        .position(|it| it[0] == json!(1_700_000_000_004_001_000_i64));
+    assert_eq!((merged.len(), place), (3, Some(0)), "{merged:?}");
 }
 
 #[test]

@@ -49,6 +49,15 @@ fn recorded_streams_of_one_socket_decode_to_their_records() {
     }
 }
 
+#[test]
+fn times_of_a_sender_are_of_the_unit_of_its_setting() {
+    let mut reader = reader("?time_unit=us");
+    let stream = [registered(0, EMPTY), record(0, 17)].concat();
+    drop(send(reader.local_addr(), &stream));
+    let heard = Heard::default().until(&mut reader, 1);
+    assert_eq!(heard.records[0]["timestamp"], 17_000);
+}
+
 /// The ids of traces in a record, with the others taken out of it.
 fn take_trace_ids(record: &mut Value) -> Vec<i64> {
     let fields = record["fields"].as_object_mut().unwrap();

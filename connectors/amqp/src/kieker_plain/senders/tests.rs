@@ -18,7 +18,7 @@ fn file() -> (TempDir, PathBuf) {
 fn open(path: &Path, limits: (usize, u64)) -> Senders {
     let catalog = Catalog::shared_kieker();
     within_patience("the lock", || {
-        Senders::with_limits(path, Arc::clone(&catalog), limits).ok()
+        Senders::with_limits(path, Arc::clone(&catalog), None, limits).ok()
     })
 }
 
