@@ -42,6 +42,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
+    ("baler-follow", Allowed::Only(&["baler-blocking"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
