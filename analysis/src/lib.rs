@@ -9,7 +9,6 @@ mod error;
 pub mod filters;
 // Lines come from outside.
 #[deny(clippy::expect_used, clippy::indexing_slicing)]
-pub mod json_lines;
 pub mod lanes;
 mod parcel;
 mod pipe;

@@ -2,17 +2,17 @@
 //!
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
 //! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
-//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text that
-//! [`json_lines`](crate::json_lines) keeps is written as JSON.
+//! char is a string, an enum is its variant's name, and an absent optional is null. JSON text
+//! ([`JSON_TEXT_NAME`]) is written as JSON.
 
-use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
+use baler_common::record::{
+    JSON_TEXT_FIELD, JSON_TEXT_NAME, ListRef, RecordFields, RecordRef, ValueRef,
+};
 use baler_common::transport::ChunkIdentity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::ser::{Serialize, SerializeMap, SerializeStruct, Serializer};
 use serde_json::value::RawValue;
-
-use crate::json_lines::{OPAQUE_FIELD, OPAQUE_NAME};
 
 /// Serializes a record in the form of this module.
 #[derive(Debug, Clone, Copy)]
@@ -73,7 +73,7 @@ impl Serialize for Identity {
 }
 
 /// The fields of a record; for a line that fits no schema, the line itself.
-struct RecordOrLine<'a>(RecordFields<'a>);
+pub(super) struct RecordOrLine<'a>(pub(super) RecordFields<'a>);
 
 impl Serialize for RecordOrLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -130,7 +130,7 @@ impl Serialize for ValueJson<'_> {
 /// Returns the JSON that a record holds as text. `None` if it holds none, or if the text has line
 /// breaks, which would split a line.
 fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
-    if fields.schema().name() != OPAQUE_NAME {
+    if fields.schema().name() != JSON_TEXT_NAME {
         return None;
     }
     match only_field(fields)? {
@@ -141,12 +141,25 @@ fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
     }
 }
 
+/// Returns the text of a record with one field, which is a text of one line.
+pub(super) fn text_of(fields: RecordFields<'_>) -> Option<&str> {
+    let mut values = fields.values();
+    match (values.next()?, values.next()) {
+        ((name, ValueRef::String(text)), None)
+            if name != JSON_TEXT_FIELD && !text.contains(['\n', '\r']) =>
+        {
+            Some(text)
+        }
+        _ => None,
+    }
+}
+
 fn only_field(fields: RecordFields<'_>) -> Option<ValueRef<'_>> {
     let [field] = fields.schema().fields() else {
         return None;
     };
     let (_, value) = fields.values().next()?;
-    (field.name() == OPAQUE_FIELD).then_some(value)
+    (field.name() == JSON_TEXT_FIELD).then_some(value)
 }
 
 fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,4 +1,6 @@
-use baler_common::record::{FieldType, Value};
+use std::sync::Arc;
+
+use baler_common::record::FieldType;
 
 use super::*;
 
@@ -51,18 +53,4 @@ fn a_field_that_no_type_has_is_an_error_that_lists_those_there_are() {
     assert!(chosen.check().is_ok());
     let empty = Fields::new(&["id".to_owned(), String::new()]).unwrap_err();
     assert_eq!(empty.code, Code::Configuration);
-}
-
-#[test]
-fn a_record_keeps_its_type_its_timestamp_and_the_values_of_its_fields() {
-    let wide = schema("Order", &["id", "total", "items"]);
-    let values = [1, 2, 3].map(Value::Signed);
-    let record = DynamicRecord::new(wide, Some(7), values).unwrap();
-    let mut narrower = Narrower::new(fields("items,id"));
-    for _ in 0..2 {
-        let narrowed = narrower.narrow(&record).unwrap();
-        assert_eq!(narrowed.values(), [Value::Signed(1), Value::Signed(3)]);
-        assert_eq!(narrowed.as_ref().timestamp(), Some(7));
-        assert_eq!(narrowed.as_ref().type_name(), "Order");
-    }
 }

@@ -160,6 +160,8 @@ metrics! {
         "How long brokers held the reader back because of a quota, those that did so at a time added up.";
     READER_REBALANCES = Counter "baler_reader_rebalances_total" ["worker"]
         "Times that lanes were assigned or taken away after the first assignment.";
+    READER_EVENTS = Counter "baler_reader_events_total" ["worker", "event"]
+        "What only some media count: lines that are no records or too long, rotated and lost files.";
     LANES_ASSIGNED = Gauge "baler_lanes_assigned" ["worker"]
         "Lanes of the medium that the reader owns; absent where the medium assigns none.";
     LANE_LAG = Gauge "baler_lane_lag_chunks" ["worker", "lane"]

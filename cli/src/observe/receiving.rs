@@ -80,6 +80,9 @@ pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposit
     exposition.set(&metric::READER_RECONNECTS, &[worker], stats.reconnects);
     exposition.set(&metric::READER_THROTTLED, &[worker], stats.throttled);
     exposition.set(&metric::READER_REBALANCES, &[worker], stats.rebalances);
+    for (event, count) in &stats.counts {
+        exposition.set(&metric::READER_EVENTS, &[worker, event], *count);
+    }
     for lag in &stats.lag {
         exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
     }

@@ -46,7 +46,11 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-follow"]),
+    ),
+    (
+        "baler-connector-lines",
+        Allowed::Only(&["baler-common", "baler-follow"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     (
@@ -97,6 +101,7 @@ const DEV: &[&str] = &[
     "baler-connector-file",
     "baler-connector-kafka",
     "baler-connector-kieker",
+    "baler-connector-lines",
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",

@@ -55,6 +55,16 @@ pub use words::{
 /// record without a timestamp.
 pub const NO_TIMESTAMP: i64 = -1;
 
+/// The name of the record type that holds JSON text in its one field, [`JSON_TEXT_FIELD`]. Readers
+/// of JSON keep values in it that fit no other type.
+///
+/// The JSON sink writes this text as JSON; other sinks write it as text.
+pub const JSON_TEXT_NAME: &str = "baler.Json";
+
+/// The field with the JSON text. A record whose only field has this name and type stands for a
+/// whole line that fits no schema.
+pub const JSON_TEXT_FIELD: &str = "json";
+
 /// A record type known at compile time; derive it.
 ///
 /// `#[derive(Record)]` writes this implementation, and [`FieldValue`], for a struct with named

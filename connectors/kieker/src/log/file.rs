@@ -123,9 +123,9 @@ impl LogFile {
             _ => self.offset,
         };
         FilePosition {
-            file: self.name.clone(),
             offset,
             line: self.line,
+            ..FilePosition::beginning(self.name.clone())
         }
     }
 

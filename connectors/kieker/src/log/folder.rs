@@ -1,6 +1,7 @@
-//! One folder that Kieker's `FileWriter` made: a map, and files in the order of their names.
+//! One folder that Kieker's `FileWriter` made: a map, and files in the order of the times and
+//! counters in their names. New is a file that was not read, whatever its name.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 
 use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
+use baler_follow::checksum;
 use bytes::Bytes;
 
 use super::file::{BadPart, FileContext, FileStep, LogFile};
@@ -34,12 +36,19 @@ pub(super) struct LogFolder {
     strings: KiekerStream,
     parser: TextParser,
     current: Option<LogFile>,
-    /// The files after the current one, from old to new.
+    /// Files that were not read, from old to new.
     files: VecDeque<Box<str>>,
+    /// Checksums of the names of the files that were read before the current one, in the order of
+    /// reading.
+    read: Vec<u64>,
+    /// The same, to look them up.
+    is_read: HashSet<u64>,
     /// The place where reading continues when no file is open: in this file, or in the next one.
     position: FilePosition,
     /// Whether the position comes from an earlier reader, or is the beginning.
     is_resuming: bool,
+    /// Whether it does not say which files were read before: then all with lesser names.
+    is_old_position: bool,
     /// Parts that cannot be read and were not reported yet.
     bad: VecDeque<BadPart>,
 }
@@ -64,6 +73,9 @@ impl LogFolder {
         catalog: &Arc<Catalog>,
         position: Option<&FilePosition>,
     ) -> Self {
+        let read = position.and_then(FilePosition::read_before);
+        let is_old = position.is_some() && read.is_none();
+        let read = read.unwrap_or_default();
         Self {
             path,
             name: name.into(),
@@ -72,6 +84,9 @@ impl LogFolder {
             parser: TextParser::default(),
             current: None,
             files: VecDeque::new(),
+            is_read: read.iter().copied().collect(),
+            read,
+            is_old_position: is_old,
             position: position.cloned().unwrap_or_default(),
             is_resuming: true,
             bad: VecDeque::new(),
@@ -94,10 +109,18 @@ impl LogFolder {
 
     /// Returns the start of the next record.
     pub(super) fn position(&self) -> FilePosition {
-        match &self.current {
-            Some(file) => file.position(),
-            None => self.position.clone(),
+        FilePosition {
+            files_before: self.read.len(),
+            ..match &self.current {
+                Some(file) => file.position(),
+                None => self.position.clone(),
+            }
         }
+    }
+
+    /// Returns checksums of the names of the files that were read, in the order of reading.
+    pub(super) fn read(&self) -> &[u64] {
+        &self.read
     }
 
     /// Adds records to the chunk until it is full, a record is later than `until`, or nothing more
@@ -165,7 +188,6 @@ impl LogFolder {
     /// one.
     fn next_file(&mut self, follows: bool) -> io::Result<bool> {
         let resumes = self.is_resuming && !self.position.file.is_empty();
-        self.files.clear();
         if !self.has_newer()? && !resumes {
             return Ok(false);
         }
@@ -191,7 +213,13 @@ impl LogFolder {
                 path = self.path.join(&*self.position.file);
             }
             if path.is_file() {
-                let file = LogFile::open(path, &self.position)?;
+                let file = match LogFile::open(path, &self.position) {
+                    Err(error) if follows && is_passing(&error) => {
+                        self.is_resuming = true;
+                        return Ok(false);
+                    }
+                    opened => opened?,
+                };
                 if file.offset() < self.position.offset
                     && self.position.offset != FilePosition::LOST
                 {
@@ -213,21 +241,50 @@ impl LogFolder {
             // The loss is reported.
             return Ok(true);
         };
-        self.position = FilePosition {
-            file: name,
-            ..FilePosition::default()
-        };
-        let path = self.path.join(&*self.position.file);
-        self.current = Some(LogFile::open(path, &self.position)?);
+        let next = FilePosition::beginning(name);
+        match LogFile::open(self.path.join(&*next.file), &next) {
+            Ok(file) => self.current = Some(file),
+            // It was compressed or removed since the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let is_copy = |name: &str| is_compressed_copy(name, &next.file);
+                let names = log_names(&self.path)?;
+                match names.iter().find(|name| is_copy(name)) {
+                    Some(copy) => self.files.push_front(copy.clone()),
+                    None => self.report(&next.file, "the file is gone, and was not read"),
+                }
+                return Ok(true);
+            }
+            Err(error) if follows && is_passing(&error) => {
+                self.files.push_front(next.file);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        if !self.position.file.is_empty() {
+            let before = checksum(self.position.file.as_bytes());
+            self.read.push(before);
+            self.is_read.insert(before);
+        }
+        self.position = next;
         Ok(true)
     }
 
-    /// Whether there are files after the file of the position. Lists the folder if none is known.
+    /// Whether there are files that were not read. Lists the folder if none is known.
     fn has_newer(&mut self) -> io::Result<bool> {
         if self.files.is_empty() {
             let last = &self.position.file;
             let mut names = log_names(&self.path)?;
-            names.retain(|name| name > last && !is_compressed_copy(name, last));
+            if std::mem::take(&mut self.is_old_position) {
+                let older = names.iter().filter(|name| order(name) < order(last));
+                self.read
+                    .extend(older.map(|name| checksum(name.as_bytes())));
+                self.is_read.extend(&self.read);
+            }
+            let is_read = |name: &str| self.is_read.contains(&checksum(name.as_bytes()));
+            names.retain(|name| {
+                let plain = name.rsplit_once('.').map_or("", |(plain, _)| plain);
+                name != last && plain != &**last && !is_read(name) && !is_read(plain)
+            });
             self.files = names.into();
         }
         Ok(!self.files.is_empty())
@@ -291,15 +348,43 @@ pub(super) fn folders(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
 ///
 /// The operating system refuses.
 pub(super) fn log_names(folder: &Path) -> io::Result<Vec<Box<str>>> {
-    let mut names = names(folder)?;
-    names.retain(|name| {
-        let path = Path::new(&**name);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
-            && folder.join(path).is_file()
-    });
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let extension = Path::new(&name).extension().and_then(|it| it.to_str());
+        let is_log = extension.is_some_and(|extension| EXTENSIONS.contains(&extension));
+        // Kieker gives only names in UTF-8.
+        if let Some(name) = name.to_str()
+            && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            && is_log
+            && !entry.file_type()?.is_dir()
+        {
+            names.push(Box::from(name));
+        }
+    }
+    names.sort_by(|a, b| order(a).cmp(&order(b)));
     Ok(names)
+}
+
+/// Returns the parts of a name by which files follow each other: the time, the counter as a number
+/// (`-999` before `-1000`), and the rest.
+fn order(name: &str) -> (&str, u64, &str) {
+    let Some((time, rest)) = name.rsplit_once("-UTC-") else {
+        return (name, 0, "");
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (counter, rest) = rest.split_at_checked(digits).unwrap_or_default();
+    (time, counter.parse().unwrap_or(u64::MAX), rest)
+}
+
+/// Whether an error may pass: the file belongs to another user for a moment, or too many files are
+/// open.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let limits = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.kind() == io::ErrorKind::PermissionDenied
+        || error.raw_os_error().is_some_and(|it| limits.contains(&it))
 }
 
 /// Returns the names in a folder, in order.

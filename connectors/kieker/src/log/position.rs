@@ -8,8 +8,10 @@ use std::path::Path;
 use baler_blocking::files::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
-/// The place of the first record of a folder that was not read. The names of files ascend, so the
-/// name shows which files were read before.
+/// The place of the first record of a folder that was not read.
+///
+/// Names do not tell which files were read before: after a clock was set back, a new file has a
+/// lesser name. So a stored position has the checksums of their names.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FilePosition {
     pub(super) file: Box<str>,
@@ -17,11 +19,34 @@ pub(super) struct FilePosition {
     pub(super) offset: u64,
     /// The number of lines of a text log before it.
     pub(super) line: u64,
+    /// How many files of its folder were read before this one.
+    #[serde(skip)]
+    pub(super) files_before: usize,
+    /// The names of these files in a stored position: 16 hexadecimal digits each. A position of an
+    /// old version has none; then they are all files with lesser names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) read: Option<Box<str>>,
 }
 
 impl FilePosition {
     /// The offset of a file whose rest cannot be read.
     pub(super) const LOST: u64 = u64::MAX;
+
+    /// The place before the first record of a file.
+    pub(super) fn beginning(file: Box<str>) -> Self {
+        Self {
+            file,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the checksums of the names of the files that were read before; `None` if they are not
+    /// stored.
+    pub(super) fn read_before(&self) -> Option<Vec<u64>> {
+        let digits = self.read.as_deref()?.as_bytes().chunks(16);
+        let sums = digits.filter_map(|sum| u64::from_str_radix(str::from_utf8(sum).ok()?, 16).ok());
+        Some(sums.collect())
+    }
 }
 
 /// The position of a log: the positions of its folders, by name.
@@ -46,13 +71,24 @@ impl LogPosition {
         })
     }
 
-    /// Writes the position to a file. Whenever the process or the machine stops, the file has
+    /// Writes the position to a file, with the names of the files that were read: `read` returns those
+    /// of a folder, in the order of reading. Whenever the process or the machine stops, the file has
     /// either the old or the new position.
     ///
     /// # Errors
     ///
     /// The operating system refuses.
-    pub(super) fn save(&self, file: &Path) -> io::Result<()> {
-        replace_file(file, &serde_json::to_vec(self)?)
+    pub(super) fn save<'a>(
+        &self,
+        file: &Path,
+        read: impl Fn(&str) -> Option<&'a [u64]>,
+    ) -> io::Result<()> {
+        let mut stored = self.clone();
+        for (name, position) in &mut stored.folders {
+            let sums = read(name).and_then(|sums| sums.get(..position.files_before));
+            let digits = sums.map(|sums| sums.iter().map(|sum| format!("{sum:016x}")).collect());
+            position.read = digits.map(String::into_boxed_str);
+        }
+        replace_file(file, &serde_json::to_vec(&stored)?)
     }
 }

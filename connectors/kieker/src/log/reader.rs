@@ -154,6 +154,11 @@ impl KiekerLogReader {
 
     fn look_for_folders(&mut self) -> Result<(), TransportError> {
         let found = folders(&self.config.folder);
+        if self.config.follow
+            && matches!(&found, Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(());
+        }
         for (path, name) in found.map_err(|error| failed("read", &self.config.folder, error))? {
             let place = self
                 .folders
@@ -250,6 +255,7 @@ impl KiekerLogReader {
             return Err(error);
         }
         Ok(Received::Damaged(Damaged {
+            token: None,
             bytes: bad.bytes,
             origin: Origin {
                 endpoint: self.endpoint.clone(),
@@ -290,7 +296,9 @@ impl KiekerLogReader {
         }
         self.last_save = Instant::now();
         if self.settled != self.saved {
-            let saved = self.settled.save(file);
+            let of = |name: &str| self.folders.iter().find(|it| it.folder.name() == name);
+            let read = |name: &str| of(name).map(|source| source.folder.read());
+            let saved = self.settled.save(file, read);
             saved.map_err(|error| failed("save the position in", file, error))?;
             self.saved.clone_from(&self.settled);
         }
