@@ -134,6 +134,15 @@ impl LogFile {
         self.offset
     }
 
+    /// Returns the offset after which the file may get more bytes, or [`FilePosition::LOST`] if
+    /// nothing can follow.
+    pub(super) fn end(&self) -> u64 {
+        match (&self.content, &self.input) {
+            (Content::Lost, _) | (_, Input::Compressed { .. }) => FilePosition::LOST,
+            (_, Input::Plain(_)) => self.offset,
+        }
+    }
+
     /// Notes that nothing is appended any more.
     pub(super) fn close(&mut self) {
         self.is_closed = true;

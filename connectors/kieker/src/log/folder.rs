@@ -1,11 +1,14 @@
 //! One folder that Kieker's `FileWriter` made: a map, and files in the order of the times and
-//! counters in their names. New is a file that was not read, whatever its name.
+//! counters in their names. New is a file that was not read, whatever its name. After a clock was
+//! set back, names do not tell which file is still written. So files that were read are read on when
+//! they grow.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
@@ -13,8 +16,9 @@ use baler_follow::checksum;
 use bytes::Bytes;
 
 use super::file::{BadPart, FileContext, FileStep, LogFile};
+use super::input::Input;
 use super::map::LogMap;
-use super::position::FilePosition;
+use super::position::{FilePosition, ReadFile};
 use super::text::TextParser;
 
 /// The names of the map. Kieker's predecessor used the second one.
@@ -36,13 +40,16 @@ pub(super) struct LogFolder {
     strings: KiekerStream,
     parser: TextParser,
     current: Option<LogFile>,
-    /// Files that were not read, from old to new.
-    files: VecDeque<Box<str>>,
-    /// Checksums of the names of the files that were read before the current one, in the order of
-    /// reading.
-    read: Vec<u64>,
-    /// The same, to look them up.
-    is_read: HashSet<u64>,
+    /// Files that were not read, or have grown since; from old to new.
+    files: VecDeque<FilePosition>,
+    /// The files that were read before the current one, in the order of reading.
+    read: Vec<ReadFile>,
+    /// The last place of each of them in `read`, by the checksum of its name.
+    places: HashMap<u64, usize>,
+    /// The place of the first one that may still be written. Kieker writes one file at a time, so
+    /// those that were read before a file was new are complete.
+    may_grow: usize,
+    next_look: Instant,
     /// The place where reading continues when no file is open: in this file, or in the next one.
     position: FilePosition,
     /// Whether the position comes from an earlier reader, or is the beginning.
@@ -84,8 +91,10 @@ impl LogFolder {
             parser: TextParser::default(),
             current: None,
             files: VecDeque::new(),
-            is_read: read.iter().copied().collect(),
+            places: read.iter().map(|it| it.name).zip(0..).collect(),
             read,
+            may_grow: 0,
+            next_look: Instant::now(),
             is_old_position: is_old,
             position: position.cloned().unwrap_or_default(),
             is_resuming: true,
@@ -118,8 +127,8 @@ impl LogFolder {
         }
     }
 
-    /// Returns checksums of the names of the files that were read, in the order of reading.
-    pub(super) fn read(&self) -> &[u64] {
+    /// Returns the files that were read, in the order of reading.
+    pub(super) fn read(&self) -> &[ReadFile] {
         &self.read
     }
 
@@ -161,7 +170,7 @@ impl LogFolder {
                     let is_closed = file.is_closed();
                     self.read_map(!follows)?;
                     if self.strings.string(id).is_none() {
-                        if follows && !is_closed && !self.has_newer()? {
+                        if follows && !is_closed && !self.has_newer(follows)? {
                             return Ok(FolderStep::End);
                         }
                         map_is_complete = true;
@@ -169,11 +178,13 @@ impl LogFolder {
                 }
                 FileStep::End if file.is_closed() => {
                     self.position = file.position();
+                    let end = file.end();
                     self.current = None;
+                    self.note_read(&self.position.file.clone(), end);
                 }
                 FileStep::End => {
                     // There is a newer file, so this file is complete: read its last bytes.
-                    if follows && !self.has_newer()? {
+                    if follows && !self.has_newer(follows)? {
                         return Ok(FolderStep::End);
                     }
                     if let Some(file) = &mut self.current {
@@ -188,7 +199,7 @@ impl LogFolder {
     /// one.
     fn next_file(&mut self, follows: bool) -> io::Result<bool> {
         let resumes = self.is_resuming && !self.position.file.is_empty();
-        if !self.has_newer()? && !resumes {
+        if !self.has_newer(follows)? && !resumes {
             return Ok(false);
         }
         if self.map.is_none() {
@@ -197,7 +208,7 @@ impl LogFolder {
             };
             // The name of a file ends in a number from Kieker 1.13 on (`RotatingLogFile.java`), and
             // in the name of a thread before. A file of this crate ends in `Baler`.
-            let names = self.files.iter().map(|name| &**name);
+            let names = self.files.iter().map(|file| &*file.file);
             let names = names.chain(resumes.then_some(&*self.position.file));
             let has_escapes = names.into_iter().any(|name| !ends_in_number(name));
             self.map = Some(LogMap::new(map, has_escapes));
@@ -237,57 +248,103 @@ impl LogFolder {
                           on with the next one";
             self.report(&self.position.file.clone(), reason);
         }
-        let Some(name) = self.files.pop_front() else {
+        let Some(next) = self.files.pop_front() else {
             // The loss is reported.
             return Ok(true);
         };
-        let next = FilePosition::beginning(name);
         match LogFile::open(self.path.join(&*next.file), &next) {
             Ok(file) => self.current = Some(file),
             // It was compressed or removed since the folder was listed.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let is_copy = |name: &str| is_compressed_copy(name, &next.file);
                 let names = log_names(&self.path)?;
-                match names.iter().find(|name| is_copy(name)) {
-                    Some(copy) => self.files.push_front(copy.clone()),
+                match names.into_iter().find(|name| is_copy(name)) {
+                    Some(file) => self.files.push_front(FilePosition { file, ..next }),
                     None => self.report(&next.file, "the file is gone, and was not read"),
                 }
                 return Ok(true);
             }
             Err(error) if follows && is_passing(&error) => {
-                self.files.push_front(next.file);
+                self.files.push_front(next);
                 return Ok(false);
             }
             Err(error) => return Err(error),
-        }
-        if !self.position.file.is_empty() {
-            let before = checksum(self.position.file.as_bytes());
-            self.read.push(before);
-            self.is_read.insert(before);
         }
         self.position = next;
         Ok(true)
     }
 
-    /// Whether there are files that were not read. Lists the folder if none is known.
-    fn has_newer(&mut self) -> io::Result<bool> {
-        if self.files.is_empty() {
-            let last = &self.position.file;
-            let mut names = log_names(&self.path)?;
-            if std::mem::take(&mut self.is_old_position) {
-                let older = names.iter().filter(|name| order(name) < order(last));
-                self.read
-                    .extend(older.map(|name| checksum(name.as_bytes())));
-                self.is_read.extend(&self.read);
-            }
-            let is_read = |name: &str| self.is_read.contains(&checksum(name.as_bytes()));
-            names.retain(|name| {
-                let plain = name.rsplit_once('.').map_or("", |(plain, _)| plain);
-                name != last && plain != &**last && !is_read(name) && !is_read(plain)
-            });
-            self.files = names.into();
+    fn note_read(&mut self, file: &str, end: u64) {
+        let name = checksum(file.as_bytes());
+        self.places.insert(name, self.read.len());
+        self.read.push(ReadFile { name, end });
+    }
+
+    /// Whether there are files that were not read, or have grown since. Looks into the folder if
+    /// none is known.
+    fn has_newer(&mut self, follows: bool) -> io::Result<bool> {
+        let begun = Instant::now();
+        if !self.files.is_empty() || follows && begun < self.next_look {
+            return Ok(!self.files.is_empty());
         }
+        let names = log_names(&self.path)?;
+        if std::mem::take(&mut self.is_old_position) {
+            let last = self.position.file.clone();
+            for name in names.iter().filter(|name| order(name) < order(&last)) {
+                self.note_read(name, FilePosition::LOST);
+            }
+        }
+        let (mut grown, mut new) = (Vec::new(), VecDeque::new());
+        for name in names {
+            let (last, plain) = (&*self.position.file, plain_name(&name));
+            let is_last = !last.is_empty() && (last == &*name || last == plain);
+            if is_last && (self.current.is_some() || self.is_resuming) {
+                continue;
+            }
+            let place = |name: &str| self.places.get(&checksum(name.as_bytes())).copied();
+            match (place(&name), place(plain)) {
+                (Some(place), _) if place >= self.may_grow => {
+                    grown.extend(self.grown(name, place));
+                }
+                // Once, since what is compressed does not grow.
+                (None, Some(place)) => match self.grown(name.clone(), place) {
+                    Some(file) => grown.push(file),
+                    None => self.note_read(&name, FilePosition::LOST),
+                },
+                (None, None) => new.push_back(FilePosition::beginning(name)),
+                (Some(_), _) => {}
+            }
+        }
+        if !new.is_empty() {
+            self.may_grow = self.read.len();
+        }
+        self.files = new;
+        grown
+            .into_iter()
+            .for_each(|file| self.files.push_front(file));
+        // Large folders are looked at less often.
+        self.next_look = begun + begun.elapsed() * 20;
         Ok(!self.files.is_empty())
+    }
+
+    /// Returns the place to read on in a file, if it has more than was read of it. It may have been
+    /// compressed since.
+    fn grown(&self, file: Box<str>, place: usize) -> Option<FilePosition> {
+        let end = self.read[place].end;
+        let path = self.path.join(&*file);
+        let has_more = end != FilePosition::LOST
+            && match fs::metadata(&path) {
+                Ok(metadata) if plain_name(&file).is_empty() => metadata.len() > end,
+                Ok(_) => Input::open(&path, end).is_ok_and(|(mut input, _)| {
+                    let mut byte = Vec::new();
+                    input.read(1, &mut byte).is_ok_and(|read| read > 0)
+                }),
+                Err(_) => false,
+            };
+        has_more.then(|| FilePosition {
+            offset: end,
+            ..FilePosition::beginning(file)
+        })
     }
 
     /// Returns the compressed copy of the position's file, if it was compressed since.
@@ -316,6 +373,19 @@ impl LogFolder {
             offset: self.position.offset,
             reason: format!("{}: {reason}", path.display()).into(),
         });
+    }
+}
+
+/// Returns the name of a file before it was compressed, or nothing: `x.dat` of `x.dat.gz`.
+fn plain_name(name: &str) -> &str {
+    let plain = name.rsplit_once('.').map_or("", |(plain, _)| plain);
+    let extension = plain
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension);
+    if EXTENSIONS.contains(&extension) {
+        plain
+    } else {
+        ""
     }
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The place of the first record of a folder that was not read.
 ///
 /// Names do not tell which files were read before: after a clock was set back, a new file has a
-/// lesser name. So a stored position has the checksums of their names.
+/// lesser name. So a stored position has these files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FilePosition {
     pub(super) file: Box<str>,
@@ -22,8 +22,8 @@ pub(super) struct FilePosition {
     /// How many files of its folder were read before this one.
     #[serde(skip)]
     pub(super) files_before: usize,
-    /// The names of these files in a stored position: 16 hexadecimal digits each. A position of an
-    /// old version has none; then they are all files with lesser names.
+    /// These files in a stored position: 32 hexadecimal digits each. A position of an old version
+    /// has none; then they are all files with lesser names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) read: Option<Box<str>>,
 }
@@ -40,12 +40,30 @@ impl FilePosition {
         }
     }
 
-    /// Returns the checksums of the names of the files that were read before; `None` if they are not
-    /// stored.
-    pub(super) fn read_before(&self) -> Option<Vec<u64>> {
-        let digits = self.read.as_deref()?.as_bytes().chunks(16);
-        let sums = digits.filter_map(|sum| u64::from_str_radix(str::from_utf8(sum).ok()?, 16).ok());
-        Some(sums.collect())
+    /// Returns the files that were read before; `None` if they are not stored.
+    pub(super) fn read_before(&self) -> Option<Vec<ReadFile>> {
+        let digits = self.read.as_deref()?.as_bytes().chunks(32);
+        Some(digits.filter_map(ReadFile::parsed).collect())
+    }
+}
+
+/// A file that was read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadFile {
+    /// A checksum of its name.
+    pub(super) name: u64,
+    /// Its end, or [`FilePosition::LOST`] if nothing can follow.
+    pub(super) end: u64,
+}
+
+impl ReadFile {
+    fn parsed(digits: &[u8]) -> Option<Self> {
+        let (name, end) = str::from_utf8(digits).ok()?.split_at_checked(16)?;
+        let [name, end] = [name, end].map(|digits| u64::from_str_radix(digits, 16).ok());
+        Some(Self {
+            name: name?,
+            end: end?,
+        })
     }
 }
 
@@ -71,7 +89,7 @@ impl LogPosition {
         })
     }
 
-    /// Writes the position to a file, with the names of the files that were read: `read` returns those
+    /// Writes the position to a file, with the files that were read: `read` returns those
     /// of a folder, in the order of reading. Whenever the process or the machine stops, the file has
     /// either the old or the new position.
     ///
@@ -81,12 +99,13 @@ impl LogPosition {
     pub(super) fn save<'a>(
         &self,
         file: &Path,
-        read: impl Fn(&str) -> Option<&'a [u64]>,
+        read: impl Fn(&str) -> Option<&'a [ReadFile]>,
     ) -> io::Result<()> {
         let mut stored = self.clone();
         for (name, position) in &mut stored.folders {
-            let sums = read(name).and_then(|sums| sums.get(..position.files_before));
-            let digits = sums.map(|sums| sums.iter().map(|sum| format!("{sum:016x}")).collect());
+            let files = read(name).and_then(|files| files.get(..position.files_before));
+            let digits = |file: &ReadFile| format!("{:016x}{:016x}", file.name, file.end);
+            let digits = files.map(|files| files.iter().map(digits).collect());
             position.read = digits.map(String::into_boxed_str);
         }
         replace_file(file, &serde_json::to_vec(&stored)?)

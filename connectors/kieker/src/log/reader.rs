@@ -49,7 +49,7 @@ pub struct KiekerLogReader {
     /// The position that was saved last, and the position to save next.
     saved: LogPosition,
     settled: LogPosition,
-    last_save: Instant,
+    next_save: Instant,
     /// Whether the records that exist are passed over.
     is_skipping: bool,
     stopped: Option<TransportError>,
@@ -117,7 +117,7 @@ impl KiekerLogReader {
             pending: VecDeque::new(),
             settled: saved.clone(),
             saved,
-            last_save: Instant::now(),
+            next_save: Instant::now(),
             is_skipping: config.from_now,
             stopped: None,
             endpoint,
@@ -291,10 +291,10 @@ impl KiekerLogReader {
         let Some(file) = &self.config.position_file else {
             return Ok(());
         };
-        if !now && self.last_save.elapsed() < SAVE_EVERY {
+        let begun = Instant::now();
+        if !now && begun < self.next_save {
             return Ok(());
         }
-        self.last_save = Instant::now();
         if self.settled != self.saved {
             let of = |name: &str| self.folders.iter().find(|it| it.folder.name() == name);
             let read = |name: &str| of(name).map(|source| source.folder.read());
@@ -302,6 +302,8 @@ impl KiekerLogReader {
             saved.map_err(|error| failed("save the position in", file, error))?;
             self.saved.clone_from(&self.settled);
         }
+        // The position of very many files takes its time.
+        self.next_save = begun + SAVE_EVERY.max(begun.elapsed() * 20);
         Ok(())
     }
 
