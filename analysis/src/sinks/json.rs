@@ -3,7 +3,8 @@
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
 //! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
 //! char is a string, an enum is its variant's name, and an absent optional is null. JSON text
-//! ([`JSON_TEXT_NAME`]) is written as JSON.
+//! ([`JSON_TEXT_NAME`]) is written as JSON, with U+FFFD for halves of surrogate pairs, which many
+//! readers refuse.
 
 use baler_common::record::{
     JSON_TEXT_FIELD, JSON_TEXT_NAME, ListRef, RecordFields, RecordRef, ValueRef,
@@ -135,23 +136,47 @@ fn opaque(fields: RecordFields<'_>) -> Option<Box<RawValue>> {
     }
     match only_field(fields)? {
         ValueRef::String(text) if !text.contains(['\n', '\r']) => {
-            RawValue::from_string(text.to_owned()).ok()
+            RawValue::from_string(with_whole_pairs(text)).ok()
         }
         _ => None,
     }
 }
 
-/// Returns the text of a record with one field, which is a text of one line.
-pub(super) fn text_of(fields: RecordFields<'_>) -> Option<&str> {
-    let mut values = fields.values();
-    match (values.next()?, values.next()) {
-        ((name, ValueRef::String(text)), None)
-            if name != JSON_TEXT_FIELD && !text.contains(['\n', '\r']) =>
-        {
-            Some(text)
-        }
-        _ => None,
+/// Writes U+FFFD for each half of a surrogate pair in JSON text: `\ud83d` becomes `\ufffd`.
+fn with_whole_pairs(text: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let (length, is_whole) = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (12, true),
+            (Some(0xd800..0xe000), _) => (6, false),
+            _ => (2, true),
+        };
+        let (escape, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        whole.push_str(if is_whole { escape } else { "\\ufffd" });
+        rest = after;
     }
+    whole + rest
+}
+
+/// Returns the line that a record was made of, if it holds it: JSON text, or the text of a record
+/// with one field.
+pub(super) fn line_of(fields: RecordFields<'_>) -> Option<&str> {
+    let mut values = fields.values();
+    let text = match (values.next()?, values.next()) {
+        ((name, ValueRef::String(text)), None) if name != JSON_TEXT_FIELD => text,
+        ((_, ValueRef::Record(line)), None) if only_field(fields).is_some() => {
+            match only_field(line)? {
+                ValueRef::String(text) if line.schema().name() == JSON_TEXT_NAME => text,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    };
+    (!text.contains(['\n', '\r'])).then_some(text)
 }
 
 fn only_field(fields: RecordFields<'_>) -> Option<ValueRef<'_>> {

@@ -8,7 +8,7 @@ use baler_common::transport::ChunkIdentity;
 use crate::error::AnalysisError;
 use crate::filters::Counts;
 use crate::parcel::{Held, Parcel};
-use crate::sinks::json::{IdentifiedJson, RecordJson, RecordOrLine, text_of};
+use crate::sinks::json::{IdentifiedJson, RecordJson, RecordOrLine, line_of};
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
 
@@ -56,7 +56,7 @@ impl<W: Write + Send> JsonLines<W> {
     }
 
     /// Writes only the fields of each record, as the line that it was: a JSON object, or the text of
-    /// a record whose only field is text.
+    /// a record whose only field is text. JSON text comes as it was.
     #[must_use]
     pub fn as_lines(mut self) -> Self {
         self.form = Form::Bare;
@@ -77,7 +77,7 @@ impl<W: Write + Send> JsonLines<W> {
         index: u32,
     ) -> io::Result<()> {
         match self.form {
-            Form::Bare => match text_of(record.fields()) {
+            Form::Bare => match line_of(record.fields()) {
                 Some(text) => self.output.write_all(text.as_bytes())?,
                 None => serde_json::to_writer(&mut self.output, &RecordOrLine(record.fields()))?,
             },

@@ -244,7 +244,8 @@ fn lines_beyond_what_is_kept_of_types_are_kept_as_text() {
 }
 
 /// JSON allows half of a surrogate pair, which no text in UTF-8 can have. The line is kept as text,
-/// and the fields of other lines stay as they are.
+/// and the fields of other lines stay as they are. Many readers of JSON refuse such a text, so the
+/// sink writes U+FFFD.
 #[test]
 fn lines_with_half_a_surrogate_pair_come_back() {
     let lines = [
@@ -258,8 +259,8 @@ fn lines_with_half_a_surrogate_pair_come_back() {
     let back: Vec<_> = back.iter().map(|(_, fields)| &**fields).collect();
     let expected = [
         lines[0],
-        lines[1],
-        lines[2],
+        r#"{"type":"log","msg":"cut \ufffd"}"#,
+        r#"{"type":"log","\ufffd":{"a":["\ufffdx"]}}"#,
         r#"{"type":"log","msg":"whole 😀"}"#,
     ];
     assert_eq!(back, expected);
@@ -293,9 +294,10 @@ fn records_have_the_place_of_their_line() {
         |offset| format!(r#""origin_file":"/log","origin_id":"1f","origin_offset":{offset}}}"#);
     for ((offset, line), fields) in (0..).zip(lines).zip(&fields) {
         let (head, comma) = (
-            line.strip_suffix('}').unwrap(),
+            line.replace("\\ud800", "\\ufffd"),
             if line == "{}" { "" } else { "," },
         );
+        let head = head.strip_suffix('}').unwrap();
         assert_eq!(**fields, format!("{head}{comma}{}", place(offset)));
     }
 }

@@ -275,13 +275,6 @@ fn a_line_that_was_put_aside_can_be_sent_again() {
     let run = baler(&args).code(65);
     let report: serde_json::Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     assert_eq!(report["source"]["counts"]["too_long"], 1);
-    // Somebody completes it.
-    let kept = fs::read_dir(aside).unwrap().map(|it| it.unwrap().path());
-    let chunk = kept
-        .into_iter()
-        .find(|it| it.extension().is_some_and(|it| it == "chunk"))
-        .unwrap();
-    fs::write(chunk, "{\"n\":2,\"long\":true}").unwrap();
     output(&["replay", aside, "--to", &to]);
     assert_eq!(fields(&to), ["{\"n\":1}", "{\"n\":2,\"long\":true}"]);
 }
@@ -359,9 +352,43 @@ fn a_new_file_that_cannot_be_read_yet_is_waited_for() {
 /// A log is rotated again and again while its target is away for a time.
 #[test]
 fn a_log_that_is_rotated_while_its_target_is_away_arrives_whole() {
+    rotate_while_the_target_is_away(Rotations {
+        count: 20,
+        interval: Duration::from_millis(400),
+        parts: 1,
+        lines: 2_000,
+        away: 0..12,
+    });
+}
+
+/// 4,000 lines a second for a minute, rotated every 3 s, while the target is away for 21 s.
+#[test]
+fn a_busy_log_that_is_rotated_for_a_minute_arrives_whole() {
+    rotate_while_the_target_is_away(Rotations {
+        count: 20,
+        interval: Duration::from_secs(3),
+        parts: 60,
+        lines: 12_000,
+        away: 5..12,
+    });
+}
+
+/// The life of a log.
+struct Rotations {
+    count: usize,
+    interval: Duration,
+    /// How often lines are written between two rotations.
+    parts: u32,
+    /// The lines between two rotations.
+    lines: u32,
+    /// The rotations between which the target is away.
+    away: std::ops::Range<usize>,
+}
+
+fn rotate_while_the_target_is_away(rotations: Rotations) {
     let folder = tempfile::tempdir().unwrap();
     let log = folder.path().join("app.log");
-    let receiver = Receiver::start(&folder.path().join("receiver"), &[]);
+    let receiver = Receiver::start(&folder.path().join("receiver"), &["--idle-timeout", "5m"]);
     let from = format!("jsonl:{}?follow", log.display());
     append(&log, "");
     let pad = "x".repeat(200);
@@ -369,7 +396,7 @@ fn a_log_that_is_rotated_while_its_target_is_away_arrives_whole() {
     let mut write = |lines: u32| {
         let lines = (next..next + lines).map(|n| format!("{{\"n\":{n},\"pad\":\"{pad}\"}}\n"));
         append(&log, &lines.collect::<String>());
-        next += 2_000;
+        next += rotations.lines / rotations.parts;
     };
     let args = [
         "send",
@@ -382,25 +409,130 @@ fn a_log_that_is_rotated_while_its_target_is_away_arrives_whole() {
     ];
     let sender =
         Background::start(&[&args[..], &["--give-up", "10m", "--idle-timeout", "8s"]].concat());
-    receiver.process.signal("STOP");
-    for rotation in 0..20 {
-        write(2_000);
-        std::thread::park_timeout(Duration::from_millis(400));
-        fs::rename(
-            &log,
-            folder.path().join(format!("app.log.{}", 100 - rotation)),
-        )
-        .unwrap();
-        if rotation == 12 {
+    for rotation in 0..rotations.count {
+        if rotation == rotations.away.start {
+            receiver.process.signal("STOP");
+        }
+        let begun = Instant::now();
+        for part in 1..=rotations.parts {
+            write(rotations.lines / rotations.parts);
+            let until = begun + rotations.interval * part / rotations.parts;
+            std::thread::park_timeout(until.saturating_duration_since(Instant::now()));
+        }
+        let rotated = format!("app.log.{}", 100 - rotation);
+        fs::rename(&log, folder.path().join(rotated)).unwrap();
+        if rotation == rotations.away.end {
             receiver.process.signal("CONT");
         }
     }
-    write(2_000);
+    write(rotations.lines / rotations.parts);
     sender.succeed();
     receiver.process.signal("TERM");
     let (records, _) = receiver.succeed();
-    let numbers = json_lines(&records)
-        .into_iter()
-        .map(|line| line["fields"]["n"].as_u64().unwrap());
-    assert!(numbers.eq(0..42_000), "a line is missing or out of order");
+    let numbers = json_lines(&records).into_iter();
+    let numbers = numbers.map(|line| line["fields"]["n"].as_u64().unwrap());
+    assert!(
+        numbers.eq(0..u64::from(next)),
+        "a line is missing or out of order"
+    );
+}
+
+/// Sends what a followed log has, until nothing comes for longer than a rotated file is waited for.
+fn send_followed(log: &Path, to: &str) {
+    let from = format!("jsonl:{}?follow", log.display());
+    baler(&["send", "--from", &from, "--to", to, "--idle-timeout", "7s"]).success();
+}
+
+/// The position beside a log is no generation of it, though the log has a relative name.
+#[test]
+fn a_position_is_never_sent() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    for (n, rotated) in [(1, true), (2, false)] {
+        append(&path("app.log"), &format!("{{\"n\":{n}}}\n"));
+        let args = ["send", "--from", "jsonl:app.log?follow", "--to", "file:out"];
+        let run = command()
+            .args(args)
+            .args(["--idle-timeout", "7s"])
+            .current_dir(&folder)
+            .output();
+        assert!(run.unwrap().status.success());
+        if rotated {
+            fs::rename(path("app.log"), path("app.log.1")).unwrap();
+        }
+    }
+    assert!(path("app.log.position").exists());
+    assert_eq!(fields(&file_uri(&path("out"))), ["{\"n\":1}", "{\"n\":2}"]);
+}
+
+/// A link into another folder, as those to the logs of containers.
+#[test]
+fn a_log_that_is_rotated_behind_a_link_is_read_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    fs::create_dir(path("pods")).unwrap();
+    std::os::unix::fs::symlink("pods/0.log", path("c.log")).unwrap();
+    let to = file_uri(&path("out"));
+    append(&path("pods/0.log"), "{\"n\":1}\n");
+    send_followed(&path("c.log"), &to);
+    append(&path("pods/0.log"), "{\"n\":2}\n");
+    fs::rename(path("pods/0.log"), path("pods/0.log.20261126")).unwrap();
+    append(&path("pods/0.log"), "{\"n\":3}\n");
+    send_followed(&path("c.log"), &to);
+    assert_eq!(fields(&to), ["{\"n\":1}", "{\"n\":2}", "{\"n\":3}"]);
+}
+
+/// A log is deleted and made anew with the same inode while no sender runs. More than what was read
+/// may have been in the old one, so the exit code says that something may be lost.
+#[test]
+fn a_log_that_is_made_anew_with_the_same_inode_is_read_from_its_beginning() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let (from, to) = (
+        format!("jsonl:{}?follow", path("app.log").display()),
+        file_uri(&path("out")),
+    );
+    let args = ["send", "--from", &from, "--to", &to, "--idle-timeout", "2s"];
+    append(&path("app.log"), "{\"n\":1}\n{\"n\":2}\n");
+    baler(&args).success();
+    // The same inode, whatever the file system does.
+    fs::write(path("app.log"), "{\"n\":3}\n{\"n\":4}\n{\"n\":5}\n").unwrap();
+    let run = baler(&args).code(65);
+    let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+    assert!(told.contains("app.log: it has other content now"), "{told}");
+    let expected: Vec<_> = (1..=5).map(|n| format!("{{\"n\":{n}}}")).collect();
+    assert_eq!(fields(&to), expected);
+}
+
+/// Rotated faster than anybody looks: each generation is read, in order, and each event is a line of
+/// log.
+#[test]
+fn a_log_that_is_rotated_several_times_is_read_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let to = file_uri(&path("out"));
+    let from = format!("jsonl:{}?follow", path("app.log").display());
+    append(&path("app.log"), "{\"n\":0}\n");
+    let position = || fs::read_to_string(path("app.log.position")).unwrap_or_default();
+    let mut sender = Background::spawn(
+        command()
+            .args(["send", "--from", &from, "--to", &to])
+            .env("BALER_LOG", "info"),
+    );
+    wait_for("the first line", || {
+        position().contains("\"offset\":8").then_some(())
+    });
+    for n in 1..6 {
+        fs::rename(path("app.log"), path(&format!("app.log.{}", 10 - n))).unwrap();
+        append(&path("app.log"), &format!("{{\"n\":{n}}}\n"));
+    }
+    sender.wait_for_message("app.log.9 now");
+    sender.wait_for_message("app.log.5 is read to its end");
+    wait_for("the last line", || {
+        (position().matches("\"offset\":8").count() == 6).then_some(())
+    });
+    sender.signal("TERM");
+    sender.succeed();
+    let expected: Vec<_> = (0..6).map(|n| format!("{{\"n\":{n}}}")).collect();
+    assert_eq!(fields(&to), expected);
 }

@@ -20,6 +20,9 @@ use crate::pending::Places;
 const FULL_RECORDS: usize = 1_024;
 const FULL_BYTES: usize = 256 << 10;
 
+/// The part of a line that is too long which is kept, so that it can be sent again.
+const MAX_KEPT_BYTES: usize = 16 << 20;
+
 /// Cuts an input into lines, and adds them to a batch.
 #[derive(Debug)]
 pub(crate) struct Cutter {
@@ -50,6 +53,14 @@ struct LongLine {
     offset: u64,
     length: u64,
     beginning: Vec<u8>,
+}
+
+impl LongLine {
+    fn add(&mut self, part: &[u8]) {
+        self.length += part.len() as u64;
+        let room = MAX_KEPT_BYTES - self.beginning.len();
+        self.beginning.extend(part.iter().take(room));
+    }
 }
 
 impl Cutter {
@@ -146,7 +157,7 @@ impl Cutter {
     /// Takes a line without its end.
     fn line(&mut self, line: &[u8], offset: u64) {
         if let Some(mut long) = self.long.remove(&self.file) {
-            long.length += line.len() as u64;
+            long.add(line);
             return self.too_long(long);
         }
         let (line, nuls) = trimmed(line, offset == 0);
@@ -190,15 +201,12 @@ impl Cutter {
                 length: 0,
                 beginning: Vec::new(),
             });
-            long.length += bytes as u64;
-            let room = self.max_bytes.saturating_sub(long.beginning.len());
-            long.beginning.extend(taken.iter().take(room));
+            long.add(taken);
         }
         self.consume(input, bytes);
     }
 
-    fn too_long(&mut self, mut long: LongLine) {
-        long.beginning.truncate(self.max_bytes);
+    fn too_long(&mut self, long: LongLine) {
         let error = LineError::TooLong {
             length: long.length,
             limit: self.max_bytes,

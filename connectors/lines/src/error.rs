@@ -15,11 +15,8 @@ pub enum LineError {
     /// It is not JSON.
     #[error("the line is not JSON: {0}")]
     Syntax(#[from] serde_json::Error),
-    /// It is longer than the limit; only its beginning is kept.
-    #[error(
-        "the line has {length} bytes, more than the limit of {limit} (max_line_bytes); only its \
-         beginning is kept"
-    )]
+    /// It is longer than the limit.
+    #[error("the line has {length} bytes, more than the limit of {limit} (max_line_bytes)")]
     TooLong {
         /// Its length in bytes.
         length: u64,

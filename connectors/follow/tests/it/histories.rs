@@ -491,25 +491,39 @@ fn truncate(path: &Path) {
     file.set_len(0).unwrap();
 }
 
+fn number_of(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).map_or(default, |it| it.parse().unwrap())
+}
+
 #[test]
 fn every_line_comes_once_whatever_is_done_to_the_files() {
-    let setting =
-        |name: &str, default: u64| std::env::var(name).map_or(default, |it| it.parse().unwrap());
-    let first = setting("BALER_FIRST_HISTORY", 0);
-    for seed in first..first + setting("BALER_HISTORIES", 200) {
-        // A disk forces each position to its plates, and gives numbers of removed files to new ones.
-        let memory = Path::new("/dev/shm");
-        let folder = match seed % 8 != 0 && memory.is_dir() {
-            true => tempfile::tempdir_in(memory).unwrap(),
-            false => tempfile::tempdir().unwrap(),
-        };
-        let logs = folder.path().join("logs");
-        fs::create_dir(&logs).unwrap();
-        let mut world = World::new(seed, &logs);
-        let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run()));
-        if let Err(panic) = run {
-            let why = panic.downcast_ref::<String>().map_or("", String::as_str);
-            panic!("history {seed}:\n{}\n{why}", world.log.join("\n"));
+    let first = number_of("BALER_FIRST_HISTORY", 0);
+    (first..first + number_of("BALER_HISTORIES", 100)).for_each(history);
+}
+
+/// The same for longer, in the step `slow`.
+#[test]
+fn two_thousand_histories_lose_no_line() {
+    std::thread::scope(|scope| {
+        for part in 0..4 {
+            scope.spawn(move || (part * 500..(part + 1) * 500).for_each(history));
         }
+    });
+}
+
+fn history(seed: u64) {
+    // A disk forces each position to its plates, and gives numbers of removed files to new ones.
+    let memory = Path::new("/dev/shm");
+    let folder = match seed % 8 != 0 && memory.is_dir() {
+        true => tempfile::tempdir_in(memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    };
+    let logs = folder.path().join("logs");
+    fs::create_dir(&logs).unwrap();
+    let mut world = World::new(seed, &logs);
+    let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.run()));
+    if let Err(panic) = run {
+        let why = panic.downcast_ref::<String>().map_or("", String::as_str);
+        panic!("history {seed}:\n{}\n{why}", world.log.join("\n"));
     }
 }

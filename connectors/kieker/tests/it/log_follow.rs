@@ -276,10 +276,26 @@ fn thousands_of_files_are_read_in_time() {
 /// comes once, or again if it was not settled at a kill.
 #[test]
 fn every_record_comes_once_whatever_the_clock_does() {
-    let histories = std::env::var("BALER_HISTORIES").map_or(10, |it| it.parse().unwrap());
-    for seed in 0..histories {
-        history(seed);
-    }
+    histories(std::env::var("BALER_HISTORIES").map_or(50, |it| it.parse().unwrap()));
+}
+
+/// The same for longer, in the step `slow`.
+#[test]
+fn two_thousand_histories_lose_no_record() {
+    histories(2_000);
+}
+
+/// Most of a history is waiting, so several run at a time.
+fn histories(count: u64) {
+    const THREADS: u64 = 8;
+    std::thread::scope(|scope| {
+        for first in 0..THREADS.min(count) {
+            scope.spawn(move || {
+                let seeds = (first..count).step_by(THREADS as usize);
+                seeds.for_each(history);
+            });
+        }
+    });
 }
 
 fn history(seed: u64) {
@@ -350,8 +366,8 @@ fn history(seed: u64) {
             }
             _ => {
                 let reader = reader.get_or_insert_with(|| follow(&folder));
-                for _ in 0..if is_last { 40 } else { 12 } {
-                    let by = Instant::now() + Duration::from_millis(5);
+                for _ in 0..if is_last { 100 } else { 12 } {
+                    let by = Instant::now() + Duration::from_millis(2);
                     match reader.receive(by).unwrap() {
                         Received::Chunk(delivery) => {
                             let records = records(&delivery.bytes);

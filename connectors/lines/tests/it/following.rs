@@ -39,6 +39,40 @@ fn the_position_never_passes_a_line_that_is_not_settled() {
     );
 }
 
+/// A bad line comes again until somebody has kept it, also after a kill.
+#[test]
+fn a_bad_line_is_settled_when_it_is_kept() {
+    let folder = Folder::new();
+    append(&folder.path("log"), line(1) + "no\n" + &line(2));
+    let open = || folder.reader("jsonl", "log?position=p");
+    let mut reader = open();
+    let came = receive(&mut *reader, SOON);
+    assert_eq!((came.records.len(), came.damaged.len()), (2, 1));
+    let bad = came.damaged[0].token.unwrap();
+    for token in came.tokens.iter().filter(|token| **token != bad) {
+        reader.settle(*token, Verdict::Ack).unwrap();
+    }
+    reader.settle(bad, Verdict::Retry).unwrap();
+    assert!(matches!(
+        reader.receive(Instant::now()).unwrap(),
+        Received::Damaged(_)
+    ));
+    assert_eq!(reader.close(Instant::now()).unsettled, 1);
+
+    let mut reader = open();
+    let came = receive(&mut *reader, SOON);
+    assert_eq!((came.records.len(), came.bad().len()), (2, 1));
+    for token in came.tokens {
+        reader.settle(token, Verdict::Reject).unwrap();
+    }
+    assert!(matches!(
+        reader.receive(Instant::now()).unwrap(),
+        Received::End
+    ));
+    let came = all(&mut *open());
+    assert!(came.ended && came.records.is_empty() && came.damaged.is_empty());
+}
+
 #[test]
 fn a_chunk_that_is_given_back_comes_again() {
     let folder = Folder::new();
