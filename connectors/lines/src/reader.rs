@@ -101,6 +101,7 @@ impl LinesReader {
     }
 
     /// Makes a chunk of the batch.
+    #[expect(clippy::expect_used, reason = "a batch is full at 1,024 records")]
     fn chunk(&mut self) -> Result<Delivery, TransportError> {
         let batch = &mut self.cutter.batch;
         let records = batch.len();
@@ -109,7 +110,7 @@ impl LinesReader {
         batch.clear();
         let meta = ChunkMeta {
             container: ContainerKind::Native,
-            records: u32::try_from(records).expect("a full batch has 1,024 records"),
+            records: u32::try_from(records).expect("a batch is full at 1,024 records"),
             identity: self.next,
         };
         self.next.sequence += 1;

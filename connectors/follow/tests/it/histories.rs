@@ -514,7 +514,7 @@ fn two_thousand_histories_lose_no_line() {
 fn history(seed: u64) {
     // A disk forces each position to its plates, and gives numbers of removed files to new ones.
     let memory = Path::new("/dev/shm");
-    let folder = match seed % 8 != 0 && memory.is_dir() {
+    let folder = match !seed.is_multiple_of(8) && memory.is_dir() {
         true => tempfile::tempdir_in(memory).unwrap(),
         false => tempfile::tempdir().unwrap(),
     };

@@ -44,8 +44,8 @@ pub(super) struct LogFolder {
     files: VecDeque<FilePosition>,
     /// The files that were read before the current one, in the order of reading.
     read: Vec<ReadFile>,
-    /// The last place of each of them in `read`, by the checksum of its name.
-    places: HashMap<u64, usize>,
+    /// The last place of each of them in `read`, and its end, by the checksum of its name.
+    places: HashMap<u64, (usize, u64)>,
     /// The place of the first one that may still be written. Kieker writes one file at a time, so
     /// those that were read before a file was new are complete.
     may_grow: usize,
@@ -91,7 +91,10 @@ impl LogFolder {
             parser: TextParser::default(),
             current: None,
             files: VecDeque::new(),
-            places: read.iter().map(|it| it.name).zip(0..).collect(),
+            places: (0..)
+                .zip(&read)
+                .map(|(place, it)| (it.name, (place, it.end)))
+                .collect(),
             read,
             may_grow: 0,
             next_look: Instant::now(),
@@ -276,7 +279,7 @@ impl LogFolder {
 
     fn note_read(&mut self, file: &str, end: u64) {
         let name = checksum(file.as_bytes());
-        self.places.insert(name, self.read.len());
+        self.places.insert(name, (self.read.len(), end));
         self.read.push(ReadFile { name, end });
     }
 
@@ -303,11 +306,11 @@ impl LogFolder {
             }
             let place = |name: &str| self.places.get(&checksum(name.as_bytes())).copied();
             match (place(&name), place(plain)) {
-                (Some(place), _) if place >= self.may_grow => {
-                    grown.extend(self.grown(name, place));
+                (Some((place, end)), _) if place >= self.may_grow => {
+                    grown.extend(self.grown(name, end));
                 }
                 // Once, since what is compressed does not grow.
-                (None, Some(place)) => match self.grown(name.clone(), place) {
+                (None, Some((_, end))) => match self.grown(name.clone(), end) {
                     Some(file) => grown.push(file),
                     None => self.note_read(&name, FilePosition::LOST),
                 },
@@ -327,10 +330,9 @@ impl LogFolder {
         Ok(!self.files.is_empty())
     }
 
-    /// Returns the place to read on in a file, if it has more than was read of it. It may have been
-    /// compressed since.
-    fn grown(&self, file: Box<str>, place: usize) -> Option<FilePosition> {
-        let end = self.read[place].end;
+    /// Returns the place to read on in a file, if it has more than what was read of it, up to `end`. It
+    /// may have been compressed since.
+    fn grown(&self, file: Box<str>, end: u64) -> Option<FilePosition> {
         let path = self.path.join(&*file);
         let has_more = end != FilePosition::LOST
             && match fs::metadata(&path) {

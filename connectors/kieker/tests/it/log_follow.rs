@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader as _, Received, Settled, Token, Verdict};
@@ -287,13 +288,11 @@ fn two_thousand_histories_lose_no_record() {
 
 /// Most of a history is waiting, so several run at a time.
 fn histories(count: u64) {
-    const THREADS: u64 = 8;
+    let next = AtomicU64::new(0);
+    let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < count);
     std::thread::scope(|scope| {
-        for first in 0..THREADS.min(count) {
-            scope.spawn(move || {
-                let seeds = (first..count).step_by(THREADS as usize);
-                seeds.for_each(history);
-            });
+        for _ in 0..8 {
+            scope.spawn(|| std::iter::from_fn(seeds).for_each(history));
         }
     });
 }
@@ -345,7 +344,8 @@ fn history(seed: u64) {
                 let mut names: Vec<_> = names.collect();
                 names.sort();
                 if !names.is_empty() {
-                    let name = &names[below(names.len() as u64) as usize];
+                    let chosen = below(names.len() as u64);
+                    let name = &names[usize::try_from(chosen).unwrap()];
                     let packed = gzip(&fs::read(path(name)).unwrap());
                     fs::write(path("packing"), packed).unwrap();
                     fs::rename(path("packing"), path(&format!("{name}.gz"))).unwrap();
