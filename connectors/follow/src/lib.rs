@@ -7,6 +7,7 @@ mod known;
 mod look;
 mod names;
 mod pattern;
+mod pending;
 mod position;
 mod stream;
 
@@ -16,5 +17,6 @@ pub use follower::{Fill, Follower, Part, Settings};
 pub use known::FileKey;
 pub use names::{LogName, log_names_of};
 pub use pattern::Pattern;
+pub use pending::{Pending, Places};
 pub use position::Mark;
 pub use stream::Stream;

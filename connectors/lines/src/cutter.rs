@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use baler_common::record::BatchBuilder;
 use baler_common::transport::Damaged;
-use baler_follow::{Event, FileKey, Fill};
+use baler_follow::{Event, FileKey, Fill, Mark};
 use bytes::Bytes;
 
 use crate::config::LinesConfig;
@@ -14,7 +14,6 @@ use crate::error::LineError;
 use crate::inference::Origin;
 use crate::input::OpenInput;
 use crate::line::{Records, trimmed};
-use crate::pending::Places;
 
 /// A batch with this many records, or bytes, is full. The last record may go beyond.
 const FULL_RECORDS: usize = 1_024;
@@ -36,7 +35,7 @@ pub(crate) struct Cutter {
     damaged_bytes: usize,
     pub(crate) counts: BTreeMap<&'static str, u64>,
     /// The places after the last whole lines.
-    pub(crate) places: Places,
+    pub(crate) places: HashMap<FileKey, Mark>,
     /// Lines that are too long and have not ended.
     long: HashMap<Option<FileKey>, LongLine>,
     /// The file of the last line, its name, and a name of its content.
@@ -75,7 +74,7 @@ impl Cutter {
             damaged: Vec::new(),
             damaged_bytes: 0,
             counts: counts.map(|name| (name, 0)).into(),
-            places: Places::new(),
+            places: HashMap::new(),
             long: HashMap::new(),
             file: None,
             log: config.path.clone(),

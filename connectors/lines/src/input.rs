@@ -1,5 +1,6 @@
 //! The bytes of files or of a pipe.
 
+use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
@@ -8,7 +9,6 @@ use std::time::{Duration, Instant};
 use baler_follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings, Stream};
 
 use crate::config::LinesConfig;
-use crate::pending::Places;
 
 /// How often files are looked at while nothing is read, so that they stay readable.
 const WATCH_EVERY: Duration = Duration::from_millis(250);
@@ -179,7 +179,7 @@ impl OpenInput<'_> {
     }
 
     /// Notes that lines are settled up to these places.
-    pub(crate) fn settle(&mut self, places: Places) {
+    pub(crate) fn settle(&mut self, places: HashMap<FileKey, Mark>) {
         if let Self::Files(follower) = self {
             for (file, place) in places {
                 follower.settle(file, place);

@@ -8,7 +8,6 @@ mod inference;
 mod input;
 mod json;
 mod line;
-mod pending;
 mod reader;
 
 use baler_common::transport::uri::UriError;

@@ -3,6 +3,7 @@
 //! files or a pipe -> lines -> rows -> batch -> native chunk; the position follows the settled
 //! chunks
 
+use std::collections::HashMap;
 use std::io;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use baler_common::transport::{
     ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token, TransportError,
     Verdict,
 };
-use baler_follow::Fill;
+use baler_follow::{FileKey, Fill, Mark, Pending};
 
 use crate::config::LinesConfig;
 use crate::cutter::Cutter;
@@ -20,7 +21,6 @@ use crate::error::failed;
 use crate::headers::first_identity;
 use crate::input::Input;
 use crate::line::serialized;
-use crate::pending::Pending;
 use crate::{JSON_SCHEME, TEXT_SCHEME};
 
 /// The shortest time between two positions that are saved while lines come.
@@ -42,7 +42,7 @@ pub struct LinesReader {
     /// The identity of the next chunk.
     next: ChunkIdentity,
     demand: usize,
-    pending: Pending,
+    pending: Pending<HashMap<FileKey, Mark>>,
     last_save: Option<Instant>,
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::Path;
 
 use baler_blocking::files::{if_found, replace_file};
+use baler_follow::Places;
 use serde::{Deserialize, Serialize};
 
 /// The place of the first record of a folder that was not read.
@@ -71,6 +72,12 @@ impl ReadFile {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LogPosition {
     pub(super) folders: BTreeMap<Box<str>, FilePosition>,
+}
+
+impl Places for LogPosition {
+    fn add(&mut self, later: Self) {
+        self.folders.extend(later.folders);
+    }
 }
 
 impl LogPosition {

@@ -175,6 +175,35 @@ fn position_moves_along_what_is_settled_without_a_gap() {
     assert_eq!(times(&content), [7]);
 }
 
+/// What cannot be read comes again until somebody has kept it, also after a kill.
+#[test]
+fn a_bad_record_is_settled_when_it_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+    append(&path("kieker-1.dat"), b"$1;1;1\n$1;no;2\n$1;3;3\n");
+    let mut reader = follow(&folder);
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        match reader.receive(Instant::now()).unwrap() {
+            Received::Chunk(delivery) => reader
+                .settle(delivery.token, Verdict::Ack)
+                .map(drop)
+                .unwrap(),
+            Received::Damaged(damaged) => tokens.extend(damaged.token),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(tokens.len(), 1);
+    assert_eq!(Box::new(reader).close(Instant::now()).unsettled, 1);
+    let mut content = LogContent::read(&mut follow(&folder));
+    assert_eq!(content.damaged.len(), 1);
+    content.damaged.clear();
+    assert_eq!(times(&content), [1, 3]);
+    assert!(LogContent::read(&mut follow(&folder)).damaged.is_empty());
+}
+
 #[test]
 fn a_look_from_now_on_passes_over_what_is_there() {
     let folder = TempDir::new().unwrap();

@@ -1,29 +1,40 @@
-//! Chunks and bad lines that are not settled, in the order of the input.
+//! Chunks and bad parts of files that are not settled, in the order of the files.
 
 use std::collections::{HashMap, VecDeque};
 
 use baler_common::transport::{Damaged, Delivery, Received, Settled, Token, Verdict};
-use baler_follow::{FileKey, Mark};
+
+use crate::{FileKey, Mark};
 
 /// Places up to which files are processed.
-pub(crate) type Places = HashMap<FileKey, Mark>;
+pub trait Places: Default {
+    /// Adds later places.
+    fn add(&mut self, later: Self);
+}
 
-/// Deliveries that are not settled, or that follow such a delivery.
+impl Places for HashMap<FileKey, Mark> {
+    fn add(&mut self, later: Self) {
+        self.extend(later);
+    }
+}
+
+/// Deliveries that are not settled, or that follow such a delivery. The position of a reader moves
+/// along those that are settled without a gap.
 #[derive(Debug, Default)]
-pub(crate) struct Pending {
-    entries: VecDeque<Entry>,
+pub struct Pending<P> {
+    entries: VecDeque<Entry<P>>,
     next_token: u64,
     /// Everything before these places is settled.
-    settled: Places,
+    settled: P,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct Entry<P> {
     token: Token,
     content: Content,
     state: State,
     /// The places after it.
-    after: Places,
+    after: P,
 }
 
 #[derive(Debug)]
@@ -40,13 +51,15 @@ enum State {
     Settled,
 }
 
-impl Pending {
-    pub(crate) fn push_chunk(&mut self, mut delivery: Delivery) {
+impl<P: Places> Pending<P> {
+    /// Adds a chunk, and gives it a token.
+    pub fn push_chunk(&mut self, mut delivery: Delivery) {
         delivery.token = Token(self.next_token);
         self.push(Content::Chunk(delivery));
     }
 
-    pub(crate) fn push_damaged(&mut self, mut damaged: Damaged) {
+    /// Adds a part that is no record, and gives it a token.
+    pub fn push_damaged(&mut self, mut damaged: Damaged) {
         damaged.token = Some(Token(self.next_token));
         self.push(Content::Damaged(damaged));
     }
@@ -56,19 +69,19 @@ impl Pending {
             token: Token(self.next_token),
             content,
             state: State::Ready,
-            after: Places::new(),
+            after: P::default(),
         });
         self.next_token += 1;
     }
 
     /// Notes the places after the last entry.
-    pub(crate) fn reached(&mut self, places: Places) {
+    pub fn reached(&mut self, places: P) {
         let last = self.entries.back_mut().map(|entry| &mut entry.after);
-        last.unwrap_or(&mut self.settled).extend(places);
+        last.unwrap_or(&mut self.settled).add(places);
     }
 
     /// Returns the next entry to deliver.
-    pub(crate) fn deliver(&mut self) -> Option<Received> {
+    pub fn deliver(&mut self) -> Option<Received> {
         let mut entries = self.entries.iter_mut();
         let entry = entries.find(|entry| entry.state == State::Ready)?;
         entry.state = State::HandedOut;
@@ -78,10 +91,11 @@ impl Pending {
         })
     }
 
-    pub(crate) fn settle(&mut self, token: Token, verdict: Verdict) -> Settled {
+    /// Settles an entry.
+    pub fn settle(&mut self, token: Token, verdict: Verdict) -> Settled {
         let mut entries = self.entries.iter_mut();
         let is_settled =
-            |entry: &&mut Entry| entry.token == token && entry.state == State::HandedOut;
+            |entry: &&mut Entry<P>| entry.token == token && entry.state == State::HandedOut;
         let Some(entry) = entries.find(is_settled) else {
             return Settled::Stale;
         };
@@ -94,25 +108,26 @@ impl Pending {
                 }
             }
         }
-        let is_first_settled = |entry: &mut Entry| entry.state == State::Settled;
+        let is_first_settled = |entry: &mut Entry<P>| entry.state == State::Settled;
         while let Some(first) = self.entries.pop_front_if(is_first_settled) {
-            self.settled.extend(first.after);
+            self.settled.add(first.after);
         }
         Settled::Done
     }
 
     /// Takes the places up to which everything is settled.
-    pub(crate) fn take_settled(&mut self) -> Places {
+    pub fn take_settled(&mut self) -> P {
         std::mem::take(&mut self.settled)
     }
 
     /// Returns the number of entries that are delivered and not settled.
-    pub(crate) fn handed_out(&self) -> usize {
-        let handed_out = |it: &&Entry| it.state == State::HandedOut;
+    pub fn handed_out(&self) -> usize {
+        let handed_out = |it: &&Entry<P>| it.state == State::HandedOut;
         self.entries.iter().filter(handed_out).count()
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether everything is settled.
+    pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 }
