@@ -42,7 +42,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
-    ("baler-follow", Allowed::Only(&["baler-blocking"])),
+    (
+        "baler-follow",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
