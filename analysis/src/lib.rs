@@ -7,9 +7,6 @@
 
 mod error;
 pub mod filters;
-// Lines come from outside.
-#[deny(clippy::expect_used, clippy::indexing_slicing)]
-pub mod json_lines;
 // Texts come from outside.
 #[deny(clippy::indexing_slicing)]
 pub mod json_text;

@@ -125,6 +125,13 @@ impl SourceReport {
             (Some(one), Some(another)) => Some(one && another),
             (one, another) => one.or(another),
         };
+        for (name, count) in &other.reader.counts {
+            let counts = &mut self.reader.counts;
+            match counts.iter_mut().find(|(known, _)| known == name) {
+                Some((_, sum)) => *sum = sum.saturating_add(*count),
+                None => counts.push((name, *count)),
+            }
+        }
     }
 
     /// Adds the medium's lanes that another reader owns, and its lag. Competing readers of one

@@ -35,6 +35,10 @@ pub fn media() -> Media {
         .with(baler_connector_kieker::LOG_MEDIUM);
     #[cfg(not(feature = "kieker"))]
     let media = media.without(&["kieker+tcp", "kieker-log"], &lacks("kieker"));
+    #[cfg(feature = "lines")]
+    let media = media.with(baler_connector_lines::MEDIUM);
+    #[cfg(not(feature = "lines"))]
+    let media = media.without(&["jsonl", "text"], &lacks("lines"));
     media
 }
 
@@ -45,6 +49,7 @@ pub fn media() -> Media {
     feature = "file",
     feature = "kafka",
     feature = "kieker",
+    feature = "lines",
     feature = "tcp",
     feature = "tls"
 )))]

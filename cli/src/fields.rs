@@ -1,6 +1,6 @@
 //! Some fields of each record, by name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use baler_analysis::filters::TypePattern;
 use baler_analysis::json_text::{self, Json};
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::record::kieker::KiekerMetadataRecord;
-use baler_common::record::{DynamicRecord, Field, Fingerprint, Record as _, Schema, ValueError};
+use baler_common::record::{Field, Record as _, Schema};
 
 use crate::config::nearest;
 use crate::exit::{Code, Failure};
@@ -17,9 +17,6 @@ use crate::exit::{Code, Failure};
 /// The maximum number of types that the error for an unknown field lists, and of fields of each
 /// type.
 const MAX_LISTED: usize = 20;
-
-/// The maximum number of narrowed types that are remembered at a time.
-const MAX_KNOWN: usize = 4_096;
 
 /// The fields that records keep. Clones share the fields seen so far.
 #[derive(Debug, Clone)]
@@ -168,12 +165,6 @@ impl Fields {
             .any(|name| names(name, schema.name(), field.name()))
     }
 
-    /// Records the fields of a type.
-    fn see(&self, schema: &Schema) {
-        let fields = schema.fields().iter().map(Field::name);
-        FieldSearch::lock(&self.search).see(schema.name(), fields);
-    }
-
     /// Checks at the end that some type had each field. An empty input passes.
     ///
     /// # Errors
@@ -250,65 +241,6 @@ impl<S: Stage> Stage for FieldsStage<S> {
         }
         FieldSearch::lock(&fields.search).look(&parcel)?;
         self.next.accept(parcel)
-    }
-}
-
-/// Narrows records one by one.
-pub(crate) struct Narrower {
-    fields: Fields,
-    known: HashMap<Fingerprint, Narrowed>,
-}
-
-/// A type, before and after narrowing.
-struct Narrowed {
-    from: Arc<Schema>,
-    to: Arc<Schema>,
-}
-
-impl Narrower {
-    /// Creates a narrower that keeps these fields.
-    pub(crate) fn new(fields: Fields) -> Self {
-        Self {
-            fields,
-            known: HashMap::new(),
-        }
-    }
-
-    /// Returns the narrowed type for a type, and records the fields of the type.
-    pub(crate) fn schema(&mut self, from: &Arc<Schema>) -> Arc<Schema> {
-        let known = self.known.get(&from.fingerprint());
-        // Fingerprints may collide.
-        if let Some(narrowed) = known.filter(|known| known.from == *from) {
-            return Arc::clone(&narrowed.to);
-        }
-        self.fields.see(from);
-        if self.known.len() >= MAX_KNOWN {
-            self.known.clear();
-        }
-        let to = Arc::new(from.narrowed(|field| self.fields.keeps(from, field)));
-        let narrowed = Narrowed {
-            from: Arc::clone(from),
-            to: Arc::clone(&to),
-        };
-        self.known.insert(from.fingerprint(), narrowed);
-        to
-    }
-
-    /// Returns the record with only the fields to keep.
-    ///
-    /// # Errors
-    ///
-    /// A value does not fit its field.
-    pub(crate) fn narrow(&mut self, record: &DynamicRecord) -> Result<DynamicRecord, ValueError> {
-        let schema = self.schema(record.schema());
-        let mut kept = schema.fields().iter().peekable();
-        let fields = record.schema().fields().iter().zip(record.values());
-        let values = fields.filter(|(field, _)| {
-            let is_next = |kept: &&Field| kept.name() == field.name();
-            kept.next_if(is_next).is_some()
-        });
-        let values: Vec<_> = values.map(|(_, value)| value.clone()).collect();
-        DynamicRecord::new(schema, record.as_ref().timestamp(), values)
     }
 }
 

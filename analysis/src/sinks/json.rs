@@ -3,9 +3,10 @@
 //! `{"type": "...", "timestamp": n or null, "fields": {"name": value, ...}}`. Integers are exact at
 //! 64 bits. NaN and infinities are the strings `NaN`, `Infinity`, `-Infinity`. Bytes are base64, a
 //! char is a string, an enum is its variant's name, and an absent optional is null. JSON text
-//! ([`json_text`](crate::json_text)) is written as JSON.
+//! ([`json_text`](crate::json_text)) is written as JSON, with U+FFFD for halves of surrogate pairs,
+//! which many readers refuse.
 
-use baler_common::record::{ListRef, RecordFields, RecordRef, ValueRef};
+use baler_common::record::{JSON_TEXT_FIELD, ListRef, RecordFields, RecordRef, ValueRef};
 use baler_common::transport::ChunkIdentity;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -73,7 +74,7 @@ impl Serialize for Identity {
 }
 
 /// The fields of a record; for a line that fits no schema, the line itself.
-struct RecordOrLine<'a>(RecordFields<'a>);
+pub(super) struct RecordOrLine<'a>(pub(super) RecordFields<'a>);
 
 impl Serialize for RecordOrLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -123,13 +124,43 @@ impl Serialize for ValueJson<'_> {
     }
 }
 
-/// Returns JSON text as it is. `None` if it is not JSON, or has line breaks, which would split a
-/// line.
+/// Returns JSON text as JSON. `None` if it is not JSON, or has line breaks, which would split a line.
 fn raw(text: &str) -> Option<Box<RawValue>> {
     if text.contains(['\n', '\r']) {
         return None;
     }
-    RawValue::from_string(text.to_owned()).ok()
+    RawValue::from_string(with_whole_pairs(text)).ok()
+}
+
+/// Writes U+FFFD for each half of a surrogate pair in JSON text: `\ud83d` becomes `\ufffd`.
+fn with_whole_pairs(text: &str) -> String {
+    let unit = |text: &str| u16::from_str_radix(text.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut whole = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        let (before, escape) = rest.split_at(at);
+        whole.push_str(before);
+        let (length, is_whole) = match (unit(escape), escape.get(6..).and_then(unit)) {
+            (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => (12, true),
+            (Some(0xd800..0xe000), _) => (6, false),
+            _ => (2, true),
+        };
+        let (escape, after) = escape.split_at_checked(length).unwrap_or((escape, ""));
+        whole.push_str(if is_whole { escape } else { "\\ufffd" });
+        rest = after;
+    }
+    whole + rest
+}
+
+/// Returns the line that a record was made of, if it holds it: JSON text, or the text of a record
+/// with one field.
+pub(super) fn line_of(fields: RecordFields<'_>) -> Option<&str> {
+    let mut values = fields.values();
+    let text = match (values.next()?, values.next()) {
+        ((name, ValueRef::String(text)), None) if name != JSON_TEXT_FIELD => text,
+        _ => line_text(fields)?,
+    };
+    (!text.contains(['\n', '\r'])).then_some(text)
 }
 
 fn serialize_list<S: Serializer>(list: ListRef<'_>, serializer: S) -> Result<S::Ok, S::Error> {

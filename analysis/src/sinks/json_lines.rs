@@ -8,9 +8,20 @@ use baler_common::transport::ChunkIdentity;
 use crate::error::AnalysisError;
 use crate::filters::Counts;
 use crate::parcel::{Held, Parcel};
-use crate::sinks::json::{IdentifiedJson, RecordJson};
+use crate::sinks::json::{IdentifiedJson, RecordJson, RecordOrLine, line_of};
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
+
+/// The form of a line.
+#[derive(Debug, Clone, Copy)]
+enum Form {
+    /// The fields alone.
+    Bare,
+    /// [`IdentifiedJson`]
+    Identified,
+    /// [`RecordJson`]
+    Record,
+}
 
 /// Writes one JSON object a record, one record a line, in the form of [`RecordJson`].
 ///
@@ -22,7 +33,7 @@ pub struct JsonLines<W> {
     what: Box<str>,
     held: Held,
     written: Counts,
-    identified: bool,
+    form: Form,
 }
 
 impl<W: Write + Send> JsonLines<W> {
@@ -33,14 +44,22 @@ impl<W: Write + Send> JsonLines<W> {
             what: what.into(),
             held: Held::default(),
             written: Counts::default(),
-            identified: false,
+            form: Form::Record,
         }
     }
 
     /// Also writes the identity of each record, in the form of [`IdentifiedJson`].
     #[must_use]
     pub fn with_identity(mut self) -> Self {
-        self.identified = true;
+        self.form = Form::Identified;
+        self
+    }
+
+    /// Writes only the fields of each record, as the line that it was: a JSON object, or the text of
+    /// a record whose only field is text. JSON text comes as it was.
+    #[must_use]
+    pub fn as_lines(mut self) -> Self {
+        self.form = Form::Bare;
         self
     }
 
@@ -57,15 +76,20 @@ impl<W: Write + Send> JsonLines<W> {
         chunk: Option<ChunkIdentity>,
         index: u32,
     ) -> io::Result<()> {
-        if self.identified {
-            let record = IdentifiedJson {
-                record,
-                chunk,
-                index,
-            };
-            serde_json::to_writer(&mut self.output, &record)?;
-        } else {
-            serde_json::to_writer(&mut self.output, &RecordJson(record))?;
+        match self.form {
+            Form::Bare => match line_of(record.fields()) {
+                Some(text) => self.output.write_all(text.as_bytes())?,
+                None => serde_json::to_writer(&mut self.output, &RecordOrLine(record.fields()))?,
+            },
+            Form::Identified => {
+                let record = IdentifiedJson {
+                    record,
+                    chunk,
+                    index,
+                };
+                serde_json::to_writer(&mut self.output, &record)?;
+            }
+            Form::Record => serde_json::to_writer(&mut self.output, &RecordJson(record))?,
         }
         self.output.end_line()
     }

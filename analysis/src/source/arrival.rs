@@ -107,10 +107,14 @@ impl Source {
         });
     }
 
+    /// Passes damage to the quarantine. If the medium has not skipped it, it is settled when the
+    /// quarantine has it.
     pub(super) fn damaged(&mut self, damaged: Damaged) {
-        self.report.quarantined = self.report.quarantined.saturating_add(1);
+        if damaged.token.is_none() {
+            self.report.quarantined = self.report.quarantined.saturating_add(1);
+        }
         self.aside.put(PoisonJob {
-            token: None,
+            token: damaged.token,
             bytes: damaged.bytes,
             origin: damaged.origin,
             meta: None,

@@ -1,20 +1,14 @@
 //! Lines of JSON become records, and the JSON sink writes them back.
 
-use std::fs::{self, OpenOptions};
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use baler_analysis::json_lines::{
-    BadJsonLine, Inference, JsonLinesReader, JsonLinesSettings, LineError, Next,
-};
 use baler_analysis::sinks::RecordJson;
 use baler_common::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
-use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, Schema};
+use baler_common::record::{BatchBuilder, DynamicRecord, Field, FieldType, RecordBatch, Schema};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_lines::{Inference, LineError, Origin};
 use proptest::prelude::*;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -27,11 +21,7 @@ struct Written<'a> {
 }
 
 /// Writes these records by the JSON sink after a chunk carried them; returns type and fields.
-fn written(records: &[DynamicRecord]) -> Vec<(String, String)> {
-    let mut batch = BatchBuilder::new();
-    for record in records {
-        batch.push_ref(record.as_ref()).unwrap();
-    }
+fn written(batch: &RecordBatch) -> Vec<(String, String)> {
     let header = ChunkHeader::new(ChunkIdentity {
         producer: ProducerId::new(1),
         epoch: Epoch {
@@ -43,9 +33,7 @@ fn written(records: &[DynamicRecord]) -> Vec<(String, String)> {
     });
     let mut chunk = Vec::new();
     let mut serializer = NativeSerializer::new(Compression::None).unwrap();
-    serializer
-        .serialize(&batch.take(), &header, &mut chunk)
-        .unwrap();
+    serializer.serialize(batch, &header, &mut chunk).unwrap();
     let decoded = ChunkDecoder::default().decode(&chunk).unwrap();
     let lines = decoded.batch.records().map(|record| {
         let line = serde_json::to_string(&RecordJson(record)).unwrap();
@@ -57,10 +45,11 @@ fn written(records: &[DynamicRecord]) -> Vec<(String, String)> {
 
 fn round_trip<'a>(lines: impl IntoIterator<Item = &'a str>) -> Vec<(String, String)> {
     let mut inference = Inference::new("type");
-    let records = lines
-        .into_iter()
-        .map(|line| inference.record(line).unwrap());
-    written(&records.collect::<Vec<_>>())
+    let mut batch = BatchBuilder::new();
+    for line in lines {
+        inference.add(line, None, &mut batch).unwrap();
+    }
+    written(&batch.take())
 }
 
 #[test]
@@ -144,7 +133,13 @@ fn is_equal(a: &Value, b: &Value) -> bool {
 #[test]
 fn fields_get_the_narrowest_type_that_fits_all_lines() {
     let mut inference = Inference::new("kind");
-    let mut schema = |line: &str| format!("{:?}", inference.record(line).unwrap().schema());
+    let mut schema = |line: &str| {
+        let mut batch = BatchBuilder::new();
+        inference.add(line, None, &mut batch).unwrap();
+        let batch = batch.take();
+        let record = batch.records().next().unwrap();
+        format!("{:?}", record.schema())
+    };
     for (line, expected) in [
         (r#"{"kind":"k","n":1}"#, "k { kind: string, n: i64 }"),
         (
@@ -193,12 +188,19 @@ fn records_that_were_no_lines_keep_a_field_named_json() {
         "shop.Outer".to_owned(),
         r#"{"json":{"json":"{}"}}"#.to_owned(),
     );
-    assert_eq!(written(&[record]), [expected]);
+    let mut batch = BatchBuilder::new();
+    batch.push_dynamic(&record).unwrap();
+    assert_eq!(written(&batch.take()), [expected]);
 }
 
 #[test]
 fn other_lines_are_refused() {
     let mut inference = Inference::new("type");
+    let mut error_of = |line: &str| {
+        inference
+            .add(line, None, &mut BatchBuilder::new())
+            .unwrap_err()
+    };
     for (line, error) in [
         ("[1]", "the line is JSON, but not an object {...}"),
         (
@@ -210,9 +212,9 @@ fn other_lines_are_refused() {
             "the line is not JSON: expected value at line 1 column 6",
         ),
     ] {
-        assert_eq!(inference.record(line).unwrap_err().to_string(), error);
+        assert_eq!(error_of(line).to_string(), error);
     }
-    assert!(matches!(inference.record("1"), Err(LineError::NoObject)));
+    assert!(matches!(error_of("1"), LineError::NoObject));
 }
 
 /// However many types and keys there are, memory is limited and no line is changed.
@@ -228,14 +230,76 @@ fn lines_beyond_what_is_kept_of_types_are_kept_as_text() {
     let mut inference = Inference::new("type");
     let mut names = std::collections::HashSet::new();
     for (index, line) in lines.iter().enumerate() {
-        let record = inference.record(line).unwrap();
+        let mut batch = BatchBuilder::new();
+        inference.add(line, None, &mut batch).unwrap();
+        let batch = batch.take();
+        let record = batch.records().next().unwrap();
         names.insert(record.schema().fingerprint());
         if index % 500 < 3 {
-            let (_, fields) = written(&[record]).remove(0);
+            let (_, fields) = written(&batch).remove(0);
             assert_eq!(value(&fields), value(line));
         }
     }
     assert!(names.len() < 40_000, "{}", names.len());
+}
+
+/// JSON allows half of a surrogate pair, which no text in UTF-8 can have. The line is kept as text,
+/// and the fields of other lines stay as they are. Many readers of JSON refuse such a text, so the
+/// sink writes U+FFFD.
+#[test]
+fn lines_with_half_a_surrogate_pair_come_back() {
+    let lines = [
+        r#"{"type":"log","msg":"whole"}"#,
+        r#"{"type":"log","msg":"cut \ud83d"}"#,
+        r#"{"type":"log","\udfff":{"a":["\ud800x"]}}"#,
+        r#"{"type":"log","msg":"whole \ud83d\ude00"}"#,
+    ];
+    let back = round_trip(lines);
+    assert!(back.iter().all(|(name, _)| name == "log"), "{back:?}");
+    let back: Vec<_> = back.iter().map(|(_, fields)| &**fields).collect();
+    let expected = [
+        lines[0],
+        r#"{"type":"log","msg":"cut \ufffd"}"#,
+        r#"{"type":"log","\ufffd":{"a":["\ufffdx"]}}"#,
+        r#"{"type":"log","msg":"whole 😀"}"#,
+    ];
+    assert_eq!(back, expected);
+}
+
+#[test]
+fn records_have_the_place_of_their_line() {
+    let mut inference = Inference::new("type").with_origin(true);
+    let mut batch = BatchBuilder::new();
+    let origin = |offset| Origin {
+        file: "/log",
+        id: "1f",
+        offset,
+    };
+    let lines = [
+        r#"{"a":1}"#,
+        r#"{"a":"\ud800"}"#,
+        "{}",
+        r#"{"":1}"#,
+        r#"{"json":1}"#,
+        r#"{"origin_id":7}"#,
+    ];
+    for (offset, line) in (0..).zip(lines) {
+        inference
+            .add(line, Some(&origin(offset)), &mut batch)
+            .unwrap();
+    }
+    let written = written(&batch.take());
+    let fields: Vec<_> = written.iter().map(|(_, fields)| &**fields).collect();
+    let place =
+        |offset| format!(r#""origin_file":"/log","origin_id":"1f","origin_offset":{offset}}}"#);
+    for ((offset, line), fields) in (0..).zip(lines).zip(&fields) {
+        let (head, comma) = (
+            line.replace("\\ud800", "\\ufffd"),
+            if line == "{}" { "" } else { "," },
+        );
+        let head = head.strip_suffix('}').unwrap();
+        assert_eq!(**fields, format!("{head}{comma}{}", place(offset)));
+    }
 }
 
 fn any_json() -> impl Strategy<Value = Value> {
@@ -273,148 +337,4 @@ proptest! {
             prop_assert!(is_equal(&value(&line.to_string()), &value(&fields)), "{line} became {fields}");
         }
     }
-}
-
-/// Reads everything that is available: the numbers in the lines, bad lines, and reasons of losses.
-fn read_all(reader: &mut JsonLinesReader) -> (Vec<i64>, Vec<BadJsonLine>, Vec<String>) {
-    let (mut numbers, mut bad, mut lost) = Default::default();
-    loop {
-        match reader.read().unwrap() {
-            Next::Record(record) => Vec::push(&mut numbers, number(&record)),
-            Next::Bad(line) => Vec::push(&mut bad, line),
-            Next::Lost(why) => Vec::push(&mut lost, why),
-            Next::Waiting | Next::End => return (numbers, bad, lost),
-        }
-    }
-}
-
-/// Waits for lines.
-fn read_numbers(reader: &mut JsonLinesReader, count: usize) -> Vec<i64> {
-    let by = Instant::now() + Duration::from_secs(60);
-    let mut numbers = Vec::new();
-    while numbers.len() < count && Instant::now() < by {
-        let (more, bad, lost) = read_all(reader);
-        assert!(bad.is_empty() && lost.is_empty(), "{bad:?} {lost:?}");
-        numbers.extend(more);
-        std::thread::yield_now();
-    }
-    numbers
-}
-
-fn number(record: &DynamicRecord) -> i64 {
-    match record.values() {
-        [baler_common::record::Value::Signed(number)] => *number,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn append(path: &Path, text: &str) {
-    let mut file = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .open(path)
-        .unwrap();
-    file.write_all(text.as_bytes()).unwrap();
-}
-
-fn settings(follow: bool, position_file: Option<&Path>) -> JsonLinesSettings {
-    let mut settings = JsonLinesSettings::default();
-    settings.follow = follow;
-    settings.position_file = position_file.map(Path::to_owned);
-    settings.line_bytes = 20;
-    settings
-}
-
-#[test]
-fn bad_lines_are_returned_with_their_offset() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("log");
-    let long = "x".repeat(300_000);
-    append(
-        &path,
-        &format!("{{\"n\":1}}\r\n\n no\n{long}\n{{\"n\":2}}\n{{\"n\":3}}"),
-    );
-    let mut reader = JsonLinesReader::open(&path, settings(false, None)).unwrap();
-    let (numbers, bad, lost) = read_all(&mut reader);
-    assert_eq!((numbers, lost.len()), (vec![1, 2, 3], 0));
-    let bad: Vec<_> = bad
-        .iter()
-        .map(|it| (it.offset, &*it.bytes, &*it.reason))
-        .collect();
-    let long = &long.as_bytes()[..20];
-    assert_eq!(
-        bad,
-        [
-            (
-                10,
-                &b" no"[..],
-                "the line is not JSON: expected ident at line 1 column 3"
-            ),
-            (14, long, "the line is longer than 20 bytes"),
-        ]
-    );
-}
-
-#[test]
-fn a_followed_file_is_read_across_rotations_truncation_and_restarts() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.log");
-    let saved = folder.path().join("app.log.position");
-    append(&path, "{\"n\":1}\n{\"n\":2");
-    let mut reader = JsonLinesReader::open(&path, settings(true, Some(&saved))).unwrap();
-    assert_eq!(
-        read_all(&mut reader).0,
-        [1],
-        "half of a line waits for the rest"
-    );
-    append(&path, "}\n");
-    assert_eq!(read_all(&mut reader).0, [2]);
-    assert!(reader.has_moved());
-    reader.save_position().unwrap();
-    assert!(!reader.has_moved());
-    drop(reader);
-
-    // Two rotations while no process reads.
-    append(&path, "{\"n\":3}\n");
-    fs::rename(&path, folder.path().join("app.log.2")).unwrap();
-    append(&path, "{\"n\":4}\n");
-    fs::rename(&path, folder.path().join("app.log.1")).unwrap();
-    append(&path, "{\"n\":5}\n");
-    let mut reader = JsonLinesReader::open(&path, settings(true, Some(&saved))).unwrap();
-    assert_eq!(read_numbers(&mut reader, 3), [3, 4, 5]);
-
-    // The writer copies the file elsewhere and begins it again.
-    OpenOptions::new()
-        .write(true)
-        .truncate(true)
-        .open(&path)
-        .unwrap();
-    append(&path, "{}\n");
-    assert!(matches!(reader.read().unwrap(), Next::Record(_)));
-
-    // The file is gone, with what it had.
-    fs::remove_file(&path).unwrap();
-    append(&path, "{\"n\":6}\n");
-    let gone = "{\"device\":1,\"inode\":18446744073709551615,\"offset\":5}";
-    fs::write(&saved, gone).unwrap();
-    let mut reader = JsonLinesReader::open(&path, settings(true, Some(&saved))).unwrap();
-    let (numbers, _, lost) = read_all(&mut reader);
-    assert_eq!(numbers, [6]);
-    assert!(lost[0].contains("is gone"), "{lost:?}");
-}
-
-#[test]
-fn a_file_that_is_rotated_while_it_is_read_is_read_to_its_end() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.log");
-    append(&path, "{\"n\":1}\n");
-    let mut reader = JsonLinesReader::open(&path, settings(true, None)).unwrap();
-    assert_eq!(read_all(&mut reader).0, [1]);
-    let old = folder.path().join("app.log.1");
-    fs::rename(&path, &old).unwrap();
-    append(&path, "{\"n\":3}\n");
-    // Its writer may still have it open.
-    assert!(read_all(&mut reader).0.is_empty());
-    append(&old, "{\"n\":2}\n");
-    assert_eq!(read_numbers(&mut reader, 2), [2, 3]);
 }

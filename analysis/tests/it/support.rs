@@ -170,6 +170,7 @@ impl ChunkReader for Scripted {
                 }))
             }
             Some(Play::Damaged(bytes)) => Ok(Received::Damaged(Damaged {
+                token: None,
                 bytes,
                 origin: origin(),
                 reason: "torn".into(),

@@ -16,10 +16,7 @@ pub(crate) struct AnalyzeArgs {
         env = "BALER_FROM",
         hide_env_values = true,
         required_unless_present = "merge",
-        help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines; {}",
-            media::sources()
-        )
+        help = format!("Where the records come from: {}", media::sources())
     )]
     pub(crate) from: Option<String>,
     /// Keep the results in this file, go on with those that it has, and acknowledge chunks when their

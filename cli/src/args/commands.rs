@@ -149,19 +149,14 @@ pub(crate) struct SendArgs {
         long,
         value_name = "URI",
         env = "BALER_FROM", hide_env_values = true,
-        help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input); \
-             {}",
-            media::sources()
-        ),
+        help = format!("Where the records come from: {}", media::sources()),
         long_help = format!(
-            "Where the records come from: jsonl:FILE has JSON lines (jsonl:- is standard input); \
-             {}\n\n\
+            "Where the records come from: {}\n\n\
              With jsonl:FILE?follow, a file is read while it is written, also when it is rotated. \
              FILE.position says up to where its lines are confirmed, and the next run goes on \
              there; position=FILE names another file. Lines that are not JSON objects go to the \
              quarantine. A line's field `type` names the type of its record; type=NAME chooses \
-             another field.\n\n\
+             another field. origin adds the file and the offset of each line.\n\n\
              With kieker-log:DIR?follow, a log of Kieker is read while it is written, and \
              DIR.position says up to where its records are settled. Records that cannot be read go \
              to the quarantine; with kieker-log:DIR?on_bad_line=stop, the first one ends the \

@@ -15,6 +15,8 @@ pub(super) fn sources() -> String {
         #[cfg(feature = "kieker")]
         "kieker-log:DIR reads a log of Kieker, text or binary",
         "file:///folder reads a folder or a file",
+        "jsonl:PATH reads JSON lines, text:PATH lines of text: of a file, of a folder, of names \
+         with *, or of standard input (jsonl:-)",
         "null: has no chunks",
     ])
 }
@@ -47,6 +49,7 @@ pub(super) fn tapped() -> String {
         #[cfg(feature = "kieker")]
         "kieker-log:DIR",
         "file:///folder",
+        "jsonl:PATH, text:PATH",
     ])
 }
 

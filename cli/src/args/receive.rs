@@ -104,6 +104,8 @@ pub(crate) enum RecordFormat {
     Csv,
     /// One JSON object per line, one line per record
     Json,
+    /// The fields of each record, one line per record: JSON lines and lines of text as they came in
+    Lines,
     /// Write no records, only the summary
     None,
     /// Files of Parquet, in folders by record type, in the folder of --output
@@ -118,7 +120,7 @@ impl RecordFormat {
     pub(crate) fn has_identity(self) -> bool {
         match self {
             Self::Json | Self::Parquet => true,
-            Self::Csv | Self::None | Self::Table => false,
+            Self::Csv | Self::Lines | Self::None | Self::Table => false,
         }
     }
 }

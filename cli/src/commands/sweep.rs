@@ -4,11 +4,9 @@
 
 use std::any::Any;
 use std::fs;
-use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use baler_analysis::json_lines::{JsonLinesReader, Next};
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received, Verdict};
 use baler_rig::Failure as Unmeasured;
@@ -16,7 +14,7 @@ use baler_rig::harness::Standing;
 use baler_rig::sweep::{self, PlainWriter, Program, SweepArgs, UserRecords};
 
 use super::overhead::{failed, show};
-use crate::endpoint::{self, RecordSource};
+use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
 use crate::patience::{GIVE_UP, Patience};
@@ -93,7 +91,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         endpoint::writer(uri)?;
     }
     if let Some(uri) = &args.records_from {
-        endpoint::check_source(uri)?;
+        endpoint::check_reader(uri)?;
     }
     args.check()
         .map_err(|failure| Failure::configuration(failure.to_string()))?;
@@ -130,12 +128,8 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
 /// Copies the first records of a source. The source keeps them.
 fn user_records(uri: &str, quiet: bool, shutdown: &Shutdown) -> Result<UserRecords, Failure> {
     let mut records = UserRecords::new(uri);
-    let open_medium = |uri: &str| endpoint::open_tap(uri, Browse::UntilNow);
-    let skipped = match endpoint::open_source_by(uri, open_medium)? {
-        RecordSource::Lines(lines, endpoint) => from_lines(*lines, &mut records)
-            .map_err(|error| Failure::unavailable(&endpoint, error))?,
-        RecordSource::Medium(open) => from_medium(open, &mut records, quiet, shutdown)?,
-    };
+    let open = endpoint::open_tap(uri, Browse::UntilNow)?;
+    let skipped = from_medium(open, &mut records, quiet, shutdown)?;
     let endpoint = endpoint::shown(uri);
     if skipped > 0 && !quiet {
         output::say(format_args!(
@@ -154,18 +148,6 @@ fn user_records(uri: &str, quiet: bool, shutdown: &Shutdown) -> Result<UserRecor
     Ok(records)
 }
 
-/// Copies records from JSON lines. Returns the number of lines that are no records, and of losses.
-fn from_lines(mut lines: JsonLinesReader, records: &mut UserRecords) -> io::Result<u64> {
-    let mut skipped = 0;
-    loop {
-        match lines.read()? {
-            Next::Record(record) if records.push(record.as_ref()) => {}
-            Next::Record(_) | Next::End | Next::Waiting => return Ok(skipped),
-            Next::Bad(_) | Next::Lost(_) => skipped += 1,
-        }
-    }
-}
-
 /// Copies records from a medium. Returns the number of chunks that do not decode.
 fn from_medium(
     mut open: endpoint::OpenReader,
@@ -182,8 +164,11 @@ fn from_medium(
     let received = patience.receive_all(reader, SILENCE, shutdown, |reader, received| {
         let delivery = match received {
             Received::Chunk(delivery) => delivery,
-            Received::Damaged(_) => {
+            Received::Damaged(damaged) => {
                 skipped += 1;
+                if let Some(token) = damaged.token.filter(|_| open.only_looks) {
+                    reader.settle(token, Verdict::Ack)?;
+                }
                 return Ok(ControlFlow::Continue(()));
             }
             _ => return Ok(ControlFlow::Continue(())),

@@ -1,9 +1,7 @@
-//! Opens the endpoints that URIs name: connectors, and JSON lines. The list of media comes from
-//! `baler`.
+//! Opens the endpoints that URIs name. The list of media comes from `baler`.
 
 mod plain;
 mod reader;
-mod source;
 mod writer;
 
 use std::fmt;
@@ -11,15 +9,14 @@ use std::fmt;
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
-pub(crate) use reader::{OpenReader, open_reader, open_readers, open_tap};
-pub(crate) use source::{RecordSource, check_source, open_source, open_source_by};
+pub(crate) use reader::{OpenReader, check_reader, open_reader, open_readers, open_tap};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::exit::Failure;
 
-/// Returns the media of this build, and JSON lines.
+/// Returns the media of this build.
 fn media() -> Media {
-    baler::media().with(source::LINES)
+    baler::media()
 }
 
 /// Returns a URI without its secrets.

@@ -105,12 +105,17 @@ pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure
     open(&receiver.map_err(wrong(&endpoint))?, endpoint)
 }
 
-/// Reads the settings of the receiving end of a medium; nothing is opened.
+/// Checks the URI of the receiving end of a medium; nothing is opened.
 ///
 /// # Errors
 ///
 /// The URI is wrong.
-pub(super) fn receiver(text: &str, follow: bool) -> Result<(ReaderFactory, String), Failure> {
+pub(crate) fn check_reader(text: &str) -> Result<(), Failure> {
+    receiver(text, false).map(drop)
+}
+
+/// Reads the settings of the receiving end of a medium; nothing is opened.
+fn receiver(text: &str, follow: bool) -> Result<(ReaderFactory, String), Failure> {
     let (uri, endpoint) = parse(text)?;
     let receiver = media().receiver(uri, follow).map_err(wrong(&endpoint))?;
     Ok((receiver, endpoint))

@@ -166,6 +166,8 @@ metrics! {
         "Times that chunks were removed before the reader got them: by the medium's limits, or because it was made anew.";
     CHUNKS_REMOVED = Counter "baler_chunks_removed_total" ["worker"]
         "Chunks that were removed before the reader got them, as far as their number is known.";
+    READER_EVENTS = Counter "baler_reader_events_total" ["worker", "event"]
+        "What only some media count: lines that are no records or too long, rotated and lost files.";
     LANES_ASSIGNED = Gauge "baler_lanes_assigned" ["worker"]
         "Lanes of the medium that the reader owns; absent where the medium assigns none.";
     LANE_LAG = Gauge "baler_lane_lag_chunks" ["worker", "lane"]

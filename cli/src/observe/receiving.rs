@@ -97,6 +97,9 @@ pub(super) fn reader(worker: &str, stats: &ReaderStats, exposition: &mut Exposit
     exposition.set(&metric::READER_REBALANCES, &[worker], stats.rebalances);
     exposition.set(&metric::READER_REMOVALS, &[worker], stats.removals);
     exposition.set(&metric::CHUNKS_REMOVED, &[worker], stats.removed);
+    for (event, count) in &stats.counts {
+        exposition.set(&metric::READER_EVENTS, &[worker, event], *count);
+    }
     for lag in &stats.lag {
         exposition.set(&metric::LANE_LAG, &[worker, &lag.lane], lag.chunks);
     }

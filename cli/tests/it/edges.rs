@@ -42,10 +42,18 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
+    (
+        "baler-follow",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-follow"]),
+    ),
+    (
+        "baler-connector-lines",
+        Allowed::Only(&["baler-common", "baler-follow"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     (
@@ -96,6 +104,7 @@ const DEV: &[&str] = &[
     "baler-connector-file",
     "baler-connector-kafka",
     "baler-connector-kieker",
+    "baler-connector-lines",
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",

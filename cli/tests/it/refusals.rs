@@ -42,13 +42,11 @@ fn bad_uris_are_configuration_errors_that_name_the_place() {
     baler(&["receive", "--from", "kieker-lgo:/tmp"])
         .code(78)
         .stderr(contains("is no known scheme"));
-    for args in [
-        &["tap", "jsonl:log.jsonl"] as &[&str],
-        &["inspect", "jsonl:log.jsonl"],
-        &["generate", "--to", "jsonl:log.jsonl"],
-        &["receive", "--from", "jsonl:log.jsonl"],
-    ] {
-        baler(args).code(78).stderr(contains("with send --from"));
+    for to in ["jsonl:log.jsonl", "text:log"] {
+        let args = ["generate", "--to", to];
+        baler(&args)
+            .code(78)
+            .stderr(contains("lines are only read"));
     }
     baler(&["send", "--from", "kieker-lgo:/tmp", "--to", "null:"])
         .code(78)

@@ -24,7 +24,8 @@ use super::writer::Order;
 /// 3. Offsets move along the contiguous watermark of each lane of the medium: never past a delivery
 ///    that is not settled, in whatever order the owner settles.
 /// 4. "Nothing yet" and "never again" are states, not errors.
-/// 5. At most [`set_demand`](Self::set_demand) chunks are delivered and not settled.
+/// 5. At most [`set_demand`](Self::set_demand) chunks are delivered and not settled. Damage with a
+///    token ([`Damaged::token`]) counts as a chunk.
 ///
 /// # Design
 ///
@@ -139,6 +140,8 @@ pub struct ReaderStats {
     pub removals: u64,
     /// The removed chunks, as far as their number is known.
     pub removed: u64,
+    /// Further counts of this medium, by name: lines that are too long, rotated files.
+    pub counts: Vec<(&'static str, u64)>,
 }
 
 impl ReaderStats {
@@ -173,7 +176,7 @@ pub enum Received {
     /// A chunk.
     Chunk(Delivery),
     /// Bytes that cannot be a chunk: a torn or foreign piece that the medium recognised. It is
-    /// already skipped; it is reported so that it can be counted and kept.
+    /// reported so that it can be counted and kept.
     Damaged(Damaged),
     /// Nothing will ever come again.
     End,
@@ -212,6 +215,9 @@ pub struct Delivery {
 /// Bytes that the medium itself recognised as not being a chunk.
 #[derive(Debug, Clone)]
 pub struct Damaged {
+    /// Names it when it is settled, as a delivery: [`Verdict::Reject`] when it is kept. `None` if the
+    /// medium has skipped it already.
+    pub token: Option<Token>,
     /// The bytes, as far as they are known.
     pub bytes: Bytes,
     /// Their origin.

@@ -171,7 +171,10 @@ fn read(config: KiekerLogConfig) -> (u32, u32) {
                 records += delivery.meta.unwrap().records;
                 reader.settle(delivery.token, Verdict::Ack).unwrap();
             }
-            Received::Damaged(_) => damaged += 1,
+            Received::Damaged(part) => {
+                damaged += 1;
+                reader.settle(part.token.unwrap(), Verdict::Reject).unwrap();
+            }
             _ => return (records, damaged),
         }
     }

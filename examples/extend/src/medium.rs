@@ -97,6 +97,7 @@ impl ChunkReader for Lz4Reader {
         }
         self.0.settle(delivery.token, Verdict::Reject)?;
         Ok(Received::Damaged(Damaged {
+            token: None,
             bytes: delivery.bytes,
             origin: delivery.origin,
             reason: "it is not compressed by lz4, or too large".into(),

@@ -3,15 +3,16 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write as _};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use baler::analysis::json_lines::{JsonLinesReader, JsonLinesSettings, Next};
 use baler::container::{
     ChunkDecoder, ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer,
 };
 use baler::record::{BatchBuilder, RecordBatch};
-use baler::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler::transport::uri::Uri;
+use baler::transport::{ChunkIdentity, ChunkReader as _, Epoch, ProducerId, Received, Verdict};
 use baler::{Controller, Record};
+use baler_connector_lines::{LinesConfig, LinesReader};
 use baler_rig::Failure;
 use baler_rig::instructions::{UNCOUNTED_ROUNDS, count_last_round};
 use baler_rig::workload::{Call, Executions, PlainCall, Workload};
@@ -269,14 +270,24 @@ fn parse_lines() -> Result<(), Failure> {
         writeln!(file).map_err(Failure::cannot("write a line"))?;
     }
     file.flush().map_err(Failure::cannot("write lines"))?;
-    let reader = JsonLinesReader::open(&path, JsonLinesSettings::default());
+    let uri = Uri::parse(&format!("jsonl:{}", path.display()));
+    let config = uri.and_then(|uri| LinesConfig::from_uri(uri, false));
+    let config = config.map_err(Failure::cannot("name the lines"))?;
+    let reader = LinesReader::open(config);
     let mut reader = reader.map_err(Failure::cannot("open the lines"))?;
     let mut round = || {
-        for _ in 0..LINES {
-            match reader.read().map_err(Failure::cannot("read a line"))? {
-                Next::Record(record) => black_box(record),
-                other => return Err(Failure::new(format!("{other:?} is no record"))),
-            };
+        let mut records = 0;
+        while records < LINES {
+            let received = reader.receive(Instant::now());
+            match received.map_err(Failure::cannot("read a line"))? {
+                Received::Chunk(chunk) => {
+                    records += chunk.meta.map_or(0, |meta| u64::from(meta.records));
+                    let settled = reader.settle(chunk.token, Verdict::Ack);
+                    settled.map_err(Failure::cannot("settle the lines"))?;
+                    black_box(chunk.bytes);
+                }
+                other => return Err(Failure::new(format!("{other:?} is no chunk"))),
+            }
         }
         Ok(())
     };

@@ -1,4 +1,4 @@
-//! `baler analyze`: puts traces together from JSON lines or a medium, and reports on them.
+//! `baler analyze`: puts traces together from the records of a medium, and reports on them.
 //!
 //! source -> by type -> by time -> where -> [`TraceStage`] -> document, files, page
 
@@ -8,26 +8,21 @@ mod partial;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
-use baler_analysis::json_lines::{JsonLinesReader, Next};
 use baler_analysis::traces::{TraceSettings, TraceStage};
-use baler_analysis::{Parcel, Source, Stage};
-use baler_common::record::{BatchBuilder, DynamicRecord};
+use baler_analysis::{Source, Stage};
 use baler_common::transport::Browse;
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
 use crate::condition::Condition;
 use crate::decoding;
-use crate::endpoint::{self, OpenReader, RecordSource};
+use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::filters::Filters;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::{Shutdown, is_partial};
 use partial::PartialFile;
-
-/// The number of records of JSON lines that are analysed at a time.
-const RECORDS_AT_ONCE: usize = 4_096;
 
 /// The maximum number of operations in the table.
 const MAX_ROWS: usize = 30;
@@ -97,14 +92,9 @@ fn read(
     let stage = filters.before(sink);
     // Only --merge needs no --from.
     let from = args.from.as_deref().unwrap_or_default();
-    let opened = endpoint::open_source_by(from, |text| open_medium(text, args.follow))?;
+    let open = open_medium(from, args.follow)?;
     let progress = Progress::spinner(quiet);
-    let read = match opened {
-        RecordSource::Lines(mut lines, endpoint) => {
-            read_lines(&mut lines, endpoint, stage, (&progress, shutdown))?
-        }
-        RecordSource::Medium(open) => read_medium(args, open, stage, (&progress, shutdown, quiet))?,
-    };
+    let read = read_medium(args, open, stage, (&progress, shutdown, quiet))?;
     progress.clear();
     if let (Some(condition), false) = (&filters.condition, quiet) {
         condition.report_undecided();
@@ -116,7 +106,7 @@ fn read(
 struct ReadFigures {
     endpoint: String,
     records: u64,
-    /// Chunks that do not decode, lines that are not records, and removals.
+    /// Chunks that do not decode, lines that are not records, removals and losses.
     refused: u64,
     /// Whether a signal came before the end.
     is_partial: bool,
@@ -150,54 +140,6 @@ fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
         )));
     }
     Ok(open)
-}
-
-/// Analyses the records of JSON lines.
-fn read_lines(
-    lines: &mut JsonLinesReader,
-    endpoint: String,
-    mut stage: Box<dyn Stage>,
-    (progress, shutdown): (&Progress, &Shutdown),
-) -> Result<ReadFigures, Failure> {
-    let mut records = 0_u64;
-    let mut batch = BatchBuilder::new();
-    let mut push = |batch: &mut BatchBuilder, record: &DynamicRecord| {
-        batch
-            .push_dynamic(record)
-            .map_err(|error| Failure::new(Code::Data, format!("record {records}: {error}")))?;
-        records = records.saturating_add(1);
-        progress.show(records, || format!("{} records", output::number(records)));
-        Ok::<_, Failure>(())
-    };
-    let mut refused = 0_u64;
-    let mut is_partial = true;
-    while !shutdown.is_requested() {
-        let next = lines.read().map_err(|error| {
-            let message = format!("cannot read {endpoint}: {error}");
-            Failure::new(Code::Unavailable, message)
-        })?;
-        match next {
-            Next::End | Next::Waiting => {
-                is_partial = false;
-                break;
-            }
-            Next::Record(record) => push(&mut batch, &record)?,
-            _ => refused = refused.saturating_add(1),
-        }
-        if batch.len() >= RECORDS_AT_ONCE {
-            stage.accept(Parcel::of_batch(batch.take()))?;
-        }
-    }
-    if !batch.is_empty() {
-        stage.accept(Parcel::of_batch(batch.take()))?;
-    }
-    stage.finish()?;
-    Ok(ReadFigures {
-        endpoint,
-        records,
-        refused,
-        is_partial,
-    })
 }
 
 /// Analyses the chunks of a medium.

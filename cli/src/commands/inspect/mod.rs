@@ -197,6 +197,9 @@ fn look(
             }
             Received::Damaged(it) => {
                 found.broken.push(broken(&it.origin, &it.bytes, &it.reason));
+                if let Some(token) = it.token.filter(|_| only_looks) {
+                    reader.settle(token, Verdict::Ack)?;
+                }
             }
             _ => {}
         }

@@ -69,7 +69,7 @@ impl Settings {
         }
         if args.overwrite && (args.output.is_none() || args.format == RecordFormat::Parquet) {
             return Err(Failure::configuration(
-                "--overwrite empties the files of --output with --format json, table or csv; \
+                "--overwrite empties the files of --output with --format json, lines, table or csv; \
                  Parquet files are never replaced: remove their folder, or name another",
             ));
         }

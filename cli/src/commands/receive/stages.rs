@@ -181,10 +181,11 @@ impl Sink {
             Self::Lines(lines) => {
                 let sink = JsonLines::new(lines.output.clone(), lines.what.as_str())
                     .counting(written.clone());
-                if settings.args.identity {
-                    return Some(Box::new(sink.with_identity()));
-                }
-                Box::new(sink)
+                Box::new(match settings.args.format {
+                    RecordFormat::Lines => sink.as_lines(),
+                    _ if settings.args.identity => sink.with_identity(),
+                    _ => sink,
+                })
             }
             Self::Nothing => return None,
         })

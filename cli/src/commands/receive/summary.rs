@@ -6,6 +6,7 @@ use baler_analysis::filters::{Counts, Taken, Times};
 use baler_analysis::workers::GroupReport;
 use serde_json::{Value, json};
 
+use crate::commands::send::counts;
 use crate::output;
 use crate::output::figures::{by_reason, not_kept, operations_table};
 
@@ -82,6 +83,9 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
     if let Some(chunks) = report.reader.total_lag() {
         output::insert(&mut summary, "lag_chunks", chunks);
         output::insert(&mut summary, "lag_by_lane", json!(lag));
+    }
+    if !report.reader.counts.is_empty() {
+        output::insert(&mut summary, "counts", counts(&report.reader));
     }
     if let Some(times) = &figures.times {
         output::insert(&mut summary, "operations", json!(times.operations()));

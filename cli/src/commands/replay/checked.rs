@@ -10,6 +10,8 @@ use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict,
 };
+use baler_connector_lines::{JSON_SCHEME, TEXT_SCHEME, chunk_of_line};
+use bytes::Bytes;
 use serde::Serialize;
 
 /// The counts of checked chunks. The names are part of the program's interface.
@@ -80,6 +82,13 @@ impl Checked {
             delivery.bytes = wrapped.bytes;
             decoded = self.decoder.decode(&delivery.bytes);
         }
+        if decoded.is_err()
+            && let Some((meta, chunk)) = line(&delivery)
+        {
+            delivery.meta = Some(meta);
+            delivery.bytes = chunk;
+            decoded = self.decoder.decode(&delivery.bytes);
+        }
         match decoded {
             Ok(chunk) => {
                 let records = u64::try_from(chunk.batch.len()).unwrap_or(u64::MAX);
@@ -104,6 +113,21 @@ impl Checked {
             }
         }
     }
+}
+
+/// Makes a chunk of a line that a reader of lines put aside, if it is one that can be read now.
+fn line(delivery: &Delivery) -> Option<(ChunkMeta, Bytes)> {
+    let (scheme, _) = delivery.origin.endpoint.split_once(':')?;
+    if ![JSON_SCHEME, TEXT_SCHEME].contains(&scheme) {
+        return None;
+    }
+    let (identity, chunk) = chunk_of_line(&delivery.bytes, scheme).ok()?;
+    let meta = ChunkMeta {
+        container: ContainerKind::Native,
+        records: 1,
+        identity,
+    };
+    Some((meta, chunk.into()))
 }
 
 /// Locks the counts, even after another thread panicked.

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
+use baler_common::transport::ReaderStats;
 use serde_json::{Value, json};
 
 use crate::condition::{Condition, Where};
@@ -83,7 +84,16 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
         "removed": report.reader.removed,
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
+        "counts": counts(&report.reader),
     })
+}
+
+/// Returns the counts that only this medium has, by name.
+pub(in crate::commands) fn counts(stats: &ReaderStats) -> Value {
+    let counts = stats.counts.iter();
+    counts
+        .map(|(name, count)| ((*name).to_owned(), Value::from(*count)))
+        .collect()
 }
 
 /// Emits records unchanged, and releases their chunks when all emitted records are confirmed.

@@ -43,10 +43,9 @@ pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &
 pub(super) fn reader(end: &End, args: &ValidateArgs, findings: &mut Findings) {
     if listens(&end.uri) || reachable(end, args, findings) {
         let started = Instant::now();
-        match endpoint::open_source(&end.uri) {
+        match endpoint::open_reader(&end.uri, false) {
             Err(failure) => findings.failed(&end.named, failure.message, "see what it names"),
-            Ok(endpoint::RecordSource::Lines(..)) => findings.ok(&end.named, "the lines are there"),
-            Ok(endpoint::RecordSource::Medium(open)) => {
+            Ok(open) => {
                 let (reader, error) = wait(open.reader, started + args.timeout);
                 match error {
                     Some(error) => refused(end, &error, findings),

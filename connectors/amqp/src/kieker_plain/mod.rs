@@ -109,6 +109,7 @@ impl KiekerPlainReader {
             self.messages.settle(token, Verdict::Reject)?;
         }
         self.damaged.push_back(Damaged {
+            token: None,
             bytes: broken.bytes.into(),
             origin: message.origin.clone(),
             reason: broken.reason,

@@ -201,6 +201,7 @@ impl ReaderState {
             // The queue may have a place for rejected messages. No other reader gets this one.
             state.ledger.reject(&arrived);
             state.damaged.push_back(Damaged {
+                token: None,
                 origin: self.origin(arrived.position),
                 bytes: arrived.bytes,
                 reason: format!("above the limit of {} bytes", self.max_chunk_bytes).into(),

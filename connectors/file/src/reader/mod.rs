@@ -268,6 +268,7 @@ impl FileReader {
         self.stats.damaged_pieces += 1;
         self.stats.damaged_bytes += end.saturating_sub(start);
         Received::Damaged(Damaged {
+            token: None,
             bytes,
             origin: self.origin(lane, start),
             reason,

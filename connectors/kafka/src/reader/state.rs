@@ -111,6 +111,7 @@ impl Arrived {
 /// Reports a message without a value, which is no chunk.
 pub(super) fn no_value(endpoint: &str, partition: i32, offset: i64) -> Received {
     Received::Damaged(Damaged {
+        token: None,
         bytes: Bytes::new(),
         origin: origin(endpoint, partition, offset),
         reason: "a message without a value, as compacted topics have".into(),

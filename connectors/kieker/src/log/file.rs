@@ -126,16 +126,24 @@ impl LogFile {
             _ => self.offset,
         };
         FilePosition {
-            file: self.name.clone(),
             offset,
             line: self.line,
-            ..FilePosition::default()
+            ..FilePosition::beginning(self.name.clone())
         }
     }
 
     /// Returns the offset up to which the file was read, in decompressed bytes.
     pub(super) fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Returns the offset after which the file may get more bytes, or [`FilePosition::LOST`] if
+    /// nothing can follow.
+    pub(super) fn end(&self) -> u64 {
+        match (&self.content, &self.input) {
+            (Content::Lost, _) | (_, Input::Compressed { .. }) => FilePosition::LOST,
+            (_, Input::Plain(_)) => self.offset,
+        }
     }
 
     /// Notes that nothing is appended any more.

@@ -1,16 +1,22 @@
-//! One folder that Kieker's `FileWriter` made: a map, and files in the order of their names.
+//! One folder that Kieker's `FileWriter` made: a map, and files in the order of the times and
+//! counters in their names. New is a file that was not read, whatever its name. After a clock was
+//! set back, names do not tell which file is still written. So files that were read are read on when
+//! they grow.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use baler_common::container::{KiekerChunk, KiekerStream, TimeUnit};
+use baler_follow::checksum;
 use bytes::Bytes;
 
 use super::file::{BadPart, FileContext, FileStep, LogFile};
+use super::input::Input;
 use super::map::LogMap;
-use super::position::FilePosition;
+use super::position::{FilePosition, ReadFile};
 use super::text::TextParser;
 
 /// The names of the map. Kieker's predecessor used the second one.
@@ -32,12 +38,22 @@ pub(super) struct LogFolder {
     strings: KiekerStream,
     parser: TextParser,
     current: Option<LogFile>,
-    /// The files after the current one, from old to new.
-    files: VecDeque<Box<str>>,
+    /// Files that were not read, or have grown since; from old to new.
+    files: VecDeque<FilePosition>,
+    /// The files that were read before the current one, in the order of reading.
+    read: Vec<ReadFile>,
+    /// The last place of each of them in `read`, and its end, by the checksum of its name.
+    places: HashMap<u64, (usize, u64)>,
+    /// The place of the first one that may still be written. Kieker writes one file at a time, so
+    /// those that were read before a file was new are complete.
+    may_grow: usize,
+    next_look: Instant,
     /// The place where reading continues when no file is open: in this file, or in the next one.
     position: FilePosition,
     /// Whether the position comes from an earlier reader, or is the beginning.
     is_resuming: bool,
+    /// Whether it does not say which files were read before: then all with lesser names.
+    is_old_position: bool,
     /// Parts that cannot be read and were not reported yet.
     bad: VecDeque<BadPart>,
 }
@@ -64,6 +80,9 @@ impl LogFolder {
     ) -> Self {
         let unit = position.and_then(|it| TimeUnit::of_name(it.unit.as_deref()?));
         strings.restore_time_unit(unit.unwrap_or_default());
+        let read = position.and_then(FilePosition::read_before);
+        let is_old = position.is_some() && read.is_none();
+        let read = read.unwrap_or_default();
         Self {
             path,
             name: name.into(),
@@ -72,6 +91,14 @@ impl LogFolder {
             parser: TextParser::default(),
             current: None,
             files: VecDeque::new(),
+            places: (0..)
+                .zip(&read)
+                .map(|(place, it)| (it.name, (place, it.end)))
+                .collect(),
+            read,
+            may_grow: 0,
+            next_look: Instant::now(),
+            is_old_position: is_old,
             position: position.cloned().unwrap_or_default(),
             is_resuming: true,
             bad: VecDeque::new(),
@@ -97,11 +124,17 @@ impl LogFolder {
         let unit = self.strings.time_unit();
         FilePosition {
             unit: (unit != TimeUnit::Nanoseconds).then(|| unit.name().into()),
+            files_before: self.read.len(),
             ..match &self.current {
                 Some(file) => file.position(),
                 None => self.position.clone(),
             }
         }
+    }
+
+    /// Returns the files that were read, in the order of reading.
+    pub(super) fn read(&self) -> &[ReadFile] {
+        &self.read
     }
 
     /// Adds records to the chunk until it is full, a record is later than `until`, or nothing more
@@ -142,7 +175,7 @@ impl LogFolder {
                     let is_closed = file.is_closed();
                     self.read_map(!follows)?;
                     if self.strings.string(id).is_none() {
-                        if follows && !is_closed && !self.has_newer()? {
+                        if follows && !is_closed && !self.has_newer(follows)? {
                             return Ok(FolderStep::End);
                         }
                         map_is_complete = true;
@@ -150,11 +183,13 @@ impl LogFolder {
                 }
                 FileStep::End if file.is_closed() => {
                     self.position = file.position();
+                    let end = file.end();
                     self.current = None;
+                    self.note_read(&self.position.file.clone(), end);
                 }
                 FileStep::End => {
                     // There is a newer file, so this file is complete: read its last bytes.
-                    if follows && !self.has_newer()? {
+                    if follows && !self.has_newer(follows)? {
                         return Ok(FolderStep::End);
                     }
                     if let Some(file) = &mut self.current {
@@ -169,8 +204,7 @@ impl LogFolder {
     /// one.
     fn next_file(&mut self, follows: bool) -> io::Result<bool> {
         let resumes = self.is_resuming && !self.position.file.is_empty();
-        self.files.clear();
-        if !self.has_newer()? && !resumes {
+        if !self.has_newer(follows)? && !resumes {
             return Ok(false);
         }
         if self.map.is_none() {
@@ -179,7 +213,7 @@ impl LogFolder {
             };
             // The name of a file ends in a number from Kieker 1.13 on (`RotatingLogFile.java`), and
             // in the name of a thread before. A file of this crate ends in `Baler`.
-            let names = self.files.iter().map(|name| &**name);
+            let names = self.files.iter().map(|file| &*file.file);
             let names = names.chain(resumes.then_some(&*self.position.file));
             let has_escapes = names.into_iter().any(|name| !ends_in_number(name));
             self.map = Some(LogMap::new(map, has_escapes));
@@ -195,7 +229,13 @@ impl LogFolder {
                 path = self.path.join(&*self.position.file);
             }
             if path.is_file() {
-                let file = LogFile::open(path, &self.position)?;
+                let file = match LogFile::open(path, &self.position) {
+                    Err(error) if follows && is_passing(&error) => {
+                        self.is_resuming = true;
+                        return Ok(false);
+                    }
+                    opened => opened?,
+                };
                 if file.offset() < self.position.offset
                     && self.position.offset != FilePosition::LOST
                 {
@@ -213,28 +253,102 @@ impl LogFolder {
                           on with the next one";
             self.report(&self.position.file.clone(), reason);
         }
-        let Some(name) = self.files.pop_front() else {
+        let Some(next) = self.files.pop_front() else {
             // The loss is reported.
             return Ok(true);
         };
-        self.position = FilePosition {
-            file: name,
-            ..FilePosition::default()
-        };
-        let path = self.path.join(&*self.position.file);
-        self.current = Some(LogFile::open(path, &self.position)?);
+        match LogFile::open(self.path.join(&*next.file), &next) {
+            Ok(file) => self.current = Some(file),
+            // It was compressed or removed since the folder was listed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let is_copy = |name: &str| is_compressed_copy(name, &next.file);
+                let names = log_names(&self.path)?;
+                match names.into_iter().find(|name| is_copy(name)) {
+                    Some(file) => self.files.push_front(FilePosition { file, ..next }),
+                    None => self.report(&next.file, "the file is gone, and was not read"),
+                }
+                return Ok(true);
+            }
+            Err(error) if follows && is_passing(&error) => {
+                self.files.push_front(next);
+                return Ok(false);
+            }
+            Err(error) => return Err(error),
+        }
+        self.position = next;
         Ok(true)
     }
 
-    /// Whether there are files after the file of the position. Lists the folder if none is known.
-    fn has_newer(&mut self) -> io::Result<bool> {
-        if self.files.is_empty() {
-            let last = &self.position.file;
-            let mut names = log_names(&self.path)?;
-            names.retain(|name| name > last && !is_compressed_copy(name, last));
-            self.files = names.into();
+    fn note_read(&mut self, file: &str, end: u64) {
+        let name = checksum(file.as_bytes());
+        self.places.insert(name, (self.read.len(), end));
+        self.read.push(ReadFile { name, end });
+    }
+
+    /// Whether there are files that were not read, or have grown since. Looks into the folder if
+    /// none is known.
+    fn has_newer(&mut self, follows: bool) -> io::Result<bool> {
+        let begun = Instant::now();
+        if !self.files.is_empty() || follows && begun < self.next_look {
+            return Ok(!self.files.is_empty());
         }
+        let names = log_names(&self.path)?;
+        if std::mem::take(&mut self.is_old_position) {
+            let last = self.position.file.clone();
+            for name in names.iter().filter(|name| order(name) < order(&last)) {
+                self.note_read(name, FilePosition::LOST);
+            }
+        }
+        let (mut grown, mut new) = (Vec::new(), VecDeque::new());
+        for name in names {
+            let (last, plain) = (&*self.position.file, plain_name(&name));
+            let is_last = !last.is_empty() && (last == &*name || last == plain);
+            if is_last && (self.current.is_some() || self.is_resuming) {
+                continue;
+            }
+            let place = |name: &str| self.places.get(&checksum(name.as_bytes())).copied();
+            match (place(&name), place(plain)) {
+                (Some((place, end)), _) if place >= self.may_grow => {
+                    grown.extend(self.grown(name, end));
+                }
+                // Once, since what is compressed does not grow.
+                (None, Some((_, end))) => match self.grown(name.clone(), end) {
+                    Some(file) => grown.push(file),
+                    None => self.note_read(&name, FilePosition::LOST),
+                },
+                (None, None) => new.push_back(FilePosition::beginning(name)),
+                (Some(_), _) => {}
+            }
+        }
+        if !new.is_empty() {
+            self.may_grow = self.read.len();
+        }
+        self.files = new;
+        grown
+            .into_iter()
+            .for_each(|file| self.files.push_front(file));
+        // Large folders are looked at less often.
+        self.next_look = begun + begun.elapsed() * 20;
         Ok(!self.files.is_empty())
+    }
+
+    /// Returns the place to read on in a file, if it has more than what was read of it, up to `end`. It
+    /// may have been compressed since.
+    fn grown(&self, file: Box<str>, end: u64) -> Option<FilePosition> {
+        let path = self.path.join(&*file);
+        let has_more = end != FilePosition::LOST
+            && match fs::metadata(&path) {
+                Ok(metadata) if plain_name(&file).is_empty() => metadata.len() > end,
+                Ok(_) => Input::open(&path, end).is_ok_and(|(mut input, _)| {
+                    let mut byte = Vec::new();
+                    input.read(1, &mut byte).is_ok_and(|read| read > 0)
+                }),
+                Err(_) => false,
+            };
+        has_more.then(|| FilePosition {
+            offset: end,
+            ..FilePosition::beginning(file)
+        })
     }
 
     /// Returns the compressed copy of the position's file, if it was compressed since.
@@ -263,6 +377,19 @@ impl LogFolder {
             offset: self.position.offset,
             reason: format!("{}: {reason}", path.display()).into(),
         });
+    }
+}
+
+/// Returns the name of a file before it was compressed, or nothing: `x.dat` of `x.dat.gz`.
+fn plain_name(name: &str) -> &str {
+    let plain = name.rsplit_once('.').map_or("", |(plain, _)| plain);
+    let extension = plain
+        .rsplit_once('.')
+        .map_or("", |(_, extension)| extension);
+    if EXTENSIONS.contains(&extension) {
+        plain
+    } else {
+        ""
     }
 }
 
@@ -295,15 +422,43 @@ pub(super) fn folders(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
 ///
 /// The operating system refuses.
 pub(super) fn log_names(folder: &Path) -> io::Result<Vec<Box<str>>> {
-    let mut names = names(folder)?;
-    names.retain(|name| {
-        let path = Path::new(&**name);
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-            && extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
-            && folder.join(path).is_file()
-    });
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let extension = Path::new(&name).extension().and_then(|it| it.to_str());
+        let is_log = extension.is_some_and(|extension| EXTENSIONS.contains(&extension));
+        // Kieker gives only names in UTF-8.
+        if let Some(name) = name.to_str()
+            && PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+            && is_log
+            && !entry.file_type()?.is_dir()
+        {
+            names.push(Box::from(name));
+        }
+    }
+    names.sort_by(|a, b| order(a).cmp(&order(b)));
     Ok(names)
+}
+
+/// Returns the parts of a name by which files follow each other: the time, the counter as a number
+/// (`-999` before `-1000`), and the rest.
+fn order(name: &str) -> (&str, u64, &str) {
+    let Some((time, rest)) = name.rsplit_once("-UTC-") else {
+        return (name, 0, "");
+    };
+    let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+    let (counter, rest) = rest.split_at_checked(digits).unwrap_or_default();
+    (time, counter.parse().unwrap_or(u64::MAX), rest)
+}
+
+/// Whether an error may pass: the file belongs to another user for a moment, or too many files are
+/// open.
+fn is_passing(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let limits = [Errno::MFILE, Errno::NFILE].map(Errno::raw_os_error);
+    error.kind() == io::ErrorKind::PermissionDenied
+        || error.raw_os_error().is_some_and(|it| limits.contains(&it))
 }
 
 /// Returns the names in a folder, in order.

@@ -53,6 +53,7 @@ pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
                     return Err("the message is too long".into());
                 }
                 outcome.damaged = outcome.damaged.saturating_add(1);
+                tokens.extend(damaged.token);
             }
             _ => break,
         }

@@ -6,10 +6,13 @@ use std::io;
 use std::path::Path;
 
 use baler_blocking::files::{if_found, replace_file};
+use baler_follow::Places;
 use serde::{Deserialize, Serialize};
 
-/// The place of the first record of a folder that was not read. The names of files ascend, so the
-/// name shows which files were read before.
+/// The place of the first record of a folder that was not read.
+///
+/// Names do not tell which files were read before: after a clock was set back, a new file has a
+/// lesser name. So a stored position has these files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FilePosition {
     pub(super) file: Box<str>,
@@ -20,17 +23,64 @@ pub(super) struct FilePosition {
     /// The unit of times after it; none is nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) unit: Option<Box<str>>,
+    /// How many files of its folder were read before this one.
+    #[serde(skip)]
+    pub(super) files_before: usize,
+    /// These files in a stored position: 32 hexadecimal digits each. A position of an old version
+    /// has none; then they are all files with lesser names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) read: Option<Box<str>>,
 }
 
 impl FilePosition {
     /// The offset of a file whose rest cannot be read.
     pub(super) const LOST: u64 = u64::MAX;
+
+    /// The place before the first record of a file.
+    pub(super) fn beginning(file: Box<str>) -> Self {
+        Self {
+            file,
+            ..Self::default()
+        }
+    }
+
+    /// Returns the files that were read before; `None` if they are not stored.
+    pub(super) fn read_before(&self) -> Option<Vec<ReadFile>> {
+        let digits = self.read.as_deref()?.as_bytes().chunks(32);
+        Some(digits.filter_map(ReadFile::parsed).collect())
+    }
+}
+
+/// A file that was read to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ReadFile {
+    /// A checksum of its name.
+    pub(super) name: u64,
+    /// Its end, or [`FilePosition::LOST`] if nothing can follow.
+    pub(super) end: u64,
+}
+
+impl ReadFile {
+    fn parsed(digits: &[u8]) -> Option<Self> {
+        let (name, end) = str::from_utf8(digits).ok()?.split_at_checked(16)?;
+        let [name, end] = [name, end].map(|digits| u64::from_str_radix(digits, 16).ok());
+        Some(Self {
+            name: name?,
+            end: end?,
+        })
+    }
 }
 
 /// The position of a log: the positions of its folders, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct LogPosition {
     pub(super) folders: BTreeMap<Box<str>, FilePosition>,
+}
+
+impl Places for LogPosition {
+    fn add(&mut self, later: Self) {
+        self.folders.extend(later.folders);
+    }
 }
 
 impl LogPosition {
@@ -49,13 +99,25 @@ impl LogPosition {
         })
     }
 
-    /// Writes the position to a file. Whenever the process or the machine stops, the file has
+    /// Writes the position to a file, with the files that were read: `read` returns those
+    /// of a folder, in the order of reading. Whenever the process or the machine stops, the file has
     /// either the old or the new position.
     ///
     /// # Errors
     ///
     /// The operating system refuses.
-    pub(super) fn save(&self, file: &Path) -> io::Result<()> {
-        replace_file(file, &serde_json::to_vec(self)?)
+    pub(super) fn save<'a>(
+        &self,
+        file: &Path,
+        read: impl Fn(&str) -> Option<&'a [ReadFile]>,
+    ) -> io::Result<()> {
+        let mut stored = self.clone();
+        for (name, position) in &mut stored.folders {
+            let files = read(name).and_then(|files| files.get(..position.files_before));
+            let digits = |file: &ReadFile| format!("{:016x}{:016x}", file.name, file.end);
+            let digits = files.map(|files| files.iter().map(digits).collect());
+            position.read = digits.map(String::into_boxed_str);
+        }
+        replace_file(file, &serde_json::to_vec(&stored)?)
     }
 }

@@ -1,6 +1,5 @@
 //! All folders of a log as one sequence of chunks.
 
-use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io;
 use std::path::Path;
@@ -15,6 +14,7 @@ use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
     ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict, WrongData,
 };
+use baler_follow::{Pending, Places as _};
 
 use super::config::KiekerLogConfig;
 use super::file::BadPart;
@@ -44,12 +44,11 @@ pub struct KiekerLogReader {
     /// The identity of the next chunk.
     next: ChunkIdentity,
     demand: usize,
-    /// Chunks that are not settled, or that follow such a chunk; in order.
-    pending: VecDeque<Pending>,
+    pending: Pending<LogPosition>,
     /// The position that was saved last, and the position to save next.
     saved: LogPosition,
     settled: LogPosition,
-    last_save: Instant,
+    next_save: Instant,
     /// Whether the records that exist are passed over.
     is_skipping: bool,
     stopped: Option<TransportError>,
@@ -69,22 +68,6 @@ enum Head {
     At(i64),
     /// There is no record now.
     Missing,
-}
-
-#[derive(Debug)]
-struct Pending {
-    delivery: Delivery,
-    state: PendingState,
-    /// The position after the chunk.
-    after: LogPosition,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PendingState {
-    /// The chunk must be delivered again.
-    GivenBack,
-    HandedOut,
-    Settled,
 }
 
 impl KiekerLogReader {
@@ -114,10 +97,10 @@ impl KiekerLogReader {
             chunk: KiekerChunk::default(),
             next: first_identity(producer),
             demand: usize::MAX,
-            pending: VecDeque::new(),
+            pending: Pending::default(),
             settled: saved.clone(),
             saved,
-            last_save: Instant::now(),
+            next_save: Instant::now(),
             is_skipping: config.from_now,
             stopped: None,
             endpoint,
@@ -154,6 +137,11 @@ impl KiekerLogReader {
 
     fn look_for_folders(&mut self) -> Result<(), TransportError> {
         let found = folders(&self.config.folder);
+        if self.config.follow
+            && matches!(&found, Err(error) if error.kind() == io::ErrorKind::NotFound)
+        {
+            return Ok(());
+        }
         for (path, name) in found.map_err(|error| failed("read", &self.config.folder, error))? {
             let place = self
                 .folders
@@ -183,16 +171,16 @@ impl KiekerLogReader {
                 FolderStep::Later(timestamp) => source.head = Head::At(timestamp),
                 FolderStep::End => source.head = Head::Missing,
                 FolderStep::Full => {
-                    if let Some(delivery) = self.hand_out() {
-                        return Ok(Some(Received::Chunk(delivery)));
+                    if let Some(chunk) = self.hand_out() {
+                        return Ok(Some(chunk));
                     }
                 }
-                FolderStep::Bad(bad) => return self.report(place, bad).map(Some),
+                FolderStep::Bad(bad) => return self.report(place, bad),
             }
         }
-        let delivery = self.hand_out();
+        let chunk = self.hand_out();
         self.is_skipping = false;
-        Ok(delivery.map(Received::Chunk))
+        Ok(chunk)
     }
 
     /// Returns the folder with the earliest record, and the timestamp up to which no other folder
@@ -221,29 +209,25 @@ impl KiekerLogReader {
     }
 
     /// Makes a delivery of the chunk so far. Returns nothing if the chunk is empty or passed over.
-    fn hand_out(&mut self) -> Option<Delivery> {
+    fn hand_out(&mut self) -> Option<Received> {
         let chunk = self.chunk.take()?;
         if self.is_skipping {
             return None;
         }
         let (meta, bytes) = chunk.for_every_consumer(&self.catalog, &mut self.next);
-        let delivery = Delivery {
-            token: Token(meta.identity.sequence),
+        self.pending.push_chunk(Delivery {
+            token: Token(0),
             bytes: bytes.into(),
             meta: Some(meta),
             origin: Origin::of_chunk(&self.endpoint, &meta.identity),
             redelivered: false,
             attempts: 0,
-        };
-        self.pending.push_back(Pending {
-            delivery: delivery.clone(),
-            state: PendingState::HandedOut,
-            after: self.position(),
         });
-        Some(delivery)
+        self.pending.reached(self.position());
+        self.pending.deliver()
     }
 
-    fn report(&mut self, place: usize, bad: BadPart) -> Result<Received, TransportError> {
+    fn report(&mut self, place: usize, bad: BadPart) -> Result<Option<Received>, TransportError> {
         let file = self.folders.get(place).map_or("", |it| it.folder.file());
         if self.config.stops_at_bad_record {
             let (endpoint, class) = (self.endpoint.clone(), RetryClass::Final);
@@ -251,7 +235,8 @@ impl KiekerLogReader {
             self.stopped = Some(error.again());
             return Err(error);
         }
-        Ok(Received::Damaged(Damaged {
+        self.pending.push_damaged(Damaged {
+            token: None,
             bytes: bad.bytes,
             origin: Origin {
                 endpoint: self.endpoint.clone(),
@@ -260,7 +245,8 @@ impl KiekerLogReader {
             },
             reason: bad.reason,
             peer: None,
-        }))
+        });
+        Ok(self.pending.deliver())
     }
 
     /// Returns the position after all records in chunks; it is empty if no position is stored.
@@ -275,36 +261,26 @@ impl KiekerLogReader {
         position
     }
 
-    /// Returns the number of chunks that are handed out and not settled.
-    fn handed_out(&self) -> usize {
-        let handed_out = |it: &&Pending| it.state == PendingState::HandedOut;
-        self.pending.iter().filter(handed_out).count()
-    }
-
     /// Saves the position after the last chunk that is settled together with all chunks before it.
     /// Waits [`SAVE_EVERY`] between two saves unless `now` is set.
     fn save(&mut self, now: bool) -> Result<(), TransportError> {
         let Some(file) = &self.config.position_file else {
             return Ok(());
         };
-        if !now && self.last_save.elapsed() < SAVE_EVERY {
+        let begun = Instant::now();
+        if !now && begun < self.next_save {
             return Ok(());
         }
-        self.last_save = Instant::now();
         if self.settled != self.saved {
-            let saved = self.settled.save(file);
+            let of = |name: &str| self.folders.iter().find(|it| it.folder.name() == name);
+            let read = |name: &str| of(name).map(|source| source.folder.read());
+            let saved = self.settled.save(file, read);
             saved.map_err(|error| failed("save the position in", file, error))?;
             self.saved.clone_from(&self.settled);
         }
+        // The position of very many files takes its time.
+        self.next_save = begun + SAVE_EVERY.max(begun.elapsed() * 20);
         Ok(())
-    }
-
-    fn redeliver(&mut self) -> Option<Delivery> {
-        let mut pending = self.pending.iter_mut();
-        let back = pending.find(|it| it.state == PendingState::GivenBack)?;
-        back.state = PendingState::HandedOut;
-        back.delivery.redelivered = true;
-        Some(back.delivery.clone())
     }
 }
 
@@ -322,17 +298,16 @@ impl ChunkReader for KiekerLogReader {
             return Err(stopped.again());
         }
         loop {
-            let has_demand = self.handed_out() < self.demand;
+            let has_demand = self.pending.handed_out() < self.demand;
             if has_demand {
-                if let Some(delivery) = self.redeliver() {
-                    return Ok(Received::Chunk(delivery));
+                if let Some(received) = self.pending.deliver() {
+                    return Ok(received);
                 }
                 if let Some(received) = self.next()? {
                     self.save(false)?;
                     return Ok(received);
                 }
                 if self.pending.is_empty() {
-                    // Damage at the end was read and reported, too.
                     self.settled = self.position();
                     self.save(true)?;
                     if !self.config.follow {
@@ -358,24 +333,10 @@ impl ChunkReader for KiekerLogReader {
     }
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
-        let mut pending = self.pending.iter_mut();
-        let Some(entry) =
-            pending.find(|it| it.delivery.token == token && it.state == PendingState::HandedOut)
-        else {
-            return Ok(Settled::Stale);
-        };
-        entry.state = match verdict {
-            Verdict::Retry => PendingState::GivenBack,
-            _ => PendingState::Settled,
-        };
-        while let Some(first) = self.pending.front()
-            && first.state == PendingState::Settled
-            && let Some(first) = self.pending.pop_front()
-        {
-            self.settled = first.after;
-        }
+        let settled = self.pending.settle(token, verdict);
+        self.settled.add(self.pending.take_settled());
         self.save(false)?;
-        Ok(Settled::Done)
+        Ok(settled)
     }
 
     fn waits_for(&self) -> Option<&'static str> {
@@ -385,7 +346,7 @@ impl ChunkReader for KiekerLogReader {
     fn close(mut self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         ReaderCloseReport {
             error: self.save(true).err(),
-            unsettled: self.handed_out(),
+            unsettled: self.pending.handed_out(),
             unreported: 0,
         }
     }

@@ -60,6 +60,7 @@ pub(super) async fn serve(
     let Err(reason) = ended else { return };
     let length = sender.buffer.len().min(DAMAGED_BYTES);
     state.push_damaged(Damaged {
+        token: None,
         bytes: sender.buffer.split_to(length).freeze(),
         origin: Origin {
             endpoint: (*sender.endpoint).into(),

@@ -121,6 +121,7 @@ fn unpaired(half: &Half) -> Damaged {
         PAIRING.as_secs()
     );
     Damaged {
+        token: None,
         bytes: Bytes::new(),
         origin: Origin {
             endpoint: format!("{SCHEME}://{}", half.peer).into(),

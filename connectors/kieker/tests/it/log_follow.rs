@@ -1,9 +1,11 @@
 //! Logs that are still written, and positions.
 
+use std::collections::HashMap;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader as _, Received, Settled, Token, Verdict};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
@@ -124,18 +126,19 @@ fn strings_that_the_map_gets_later_are_waited_for() {
     assert_eq!(times(&LogContent::read(&mut reader)), [2]);
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
 #[test]
 fn a_compressed_log_that_grows_is_read_on() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join("log").join(name);
     fs::create_dir_all(path("")).unwrap();
     append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
-    let gzip = |text: &str| {
-        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        encoder.write_all(text.as_bytes()).unwrap();
-        encoder.finish().unwrap()
-    };
-    let (first, second) = (gzip("$1;1;1\n"), gzip("$1;2;2\n"));
+    let (first, second) = (gzip(b"$1;1;1\n"), gzip(b"$1;2;2\n"));
     append(&path("kieker-1.gz"), &first);
     let mut reader = follow(&folder);
     assert_eq!(times(&LogContent::read(&mut reader)), [1]);
@@ -197,6 +200,35 @@ fn position_moves_along_what_is_settled_without_a_gap() {
     assert_eq!(times(&content), [7]);
 }
 
+/// What cannot be read comes again until somebody has kept it, also after a kill.
+#[test]
+fn a_bad_record_is_settled_when_it_is_kept() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+    append(&path("kieker-1.dat"), b"$1;1;1\n$1;no;2\n$1;3;3\n");
+    let mut reader = follow(&folder);
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        match reader.receive(Instant::now()).unwrap() {
+            Received::Chunk(delivery) => reader
+                .settle(delivery.token, Verdict::Ack)
+                .map(drop)
+                .unwrap(),
+            Received::Damaged(damaged) => tokens.extend(damaged.token),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(tokens.len(), 1);
+    assert_eq!(Box::new(reader).close(Instant::now()).unsettled, 1);
+    let mut content = LogContent::read(&mut follow(&folder));
+    assert_eq!(content.damaged.len(), 1);
+    content.damaged.clear();
+    assert_eq!(times(&content), [1, 3]);
+    assert!(LogContent::read(&mut follow(&folder)).damaged.is_empty());
+}
+
 #[test]
 fn a_look_from_now_on_passes_over_what_is_there() {
     let folder = TempDir::new().unwrap();
@@ -214,4 +246,215 @@ fn a_look_from_now_on_passes_over_what_is_there() {
     ));
     append(&path("kieker-1.dat"), b"$1;2;2\n");
     assert!(times(&LogContent::read(&mut reader)).ends_with(&[2]));
+}
+
+/// After the clock was set back, and when the counter gets a digit more, a new file has a lesser
+/// name.
+#[test]
+fn a_new_file_is_one_that_was_not_read_whatever_its_name() {
+    for names in [
+        ["20261126-120000000-UTC-001", "20261126-115959500-UTC-002"],
+        ["20261126-120000000-UTC-999", "20261126-120000000-UTC-1000"],
+    ] {
+        let folder = TempDir::new().unwrap();
+        let path = |name: &str| folder.path().join("log").join(name);
+        let file = |name: &str| path(&format!("kieker-{name}.dat"));
+        fs::create_dir_all(path("")).unwrap();
+        append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+        append(&file(names[0]), b"$1;1;1\n$1;2;2\n");
+        let mut reader = follow(&folder);
+        assert_eq!(times(&LogContent::read(&mut reader)), [1, 2]);
+        append(&file(names[1]), b"$1;3;3\n");
+        assert_eq!(times(&LogContent::read(&mut reader)), [3], "{names:?}");
+        append(&file(names[1]), b"$1;4;4\n");
+        drop(reader);
+        assert_eq!(
+            times(&LogContent::read(&mut follow(&folder))),
+            [4],
+            "{names:?}"
+        );
+        assert!(times(&LogContent::read(&mut follow(&folder))).is_empty());
+    }
+}
+
+#[test]
+fn a_position_of_the_old_form_is_continued() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+    append(&path("kieker-1.dat"), b"$1;1;1\n");
+    append(&path("kieker-2.dat"), b"$1;2;2\n$1;3;3\n");
+    append(&path("kieker-3.dat"), b"$1;4;4\n");
+    let position = r#"{"folders":{"":{"file":"kieker-2.dat","offset":7,"line":1}}}"#;
+    fs::write(folder.path().join("position"), position).unwrap();
+    assert_eq!(times(&LogContent::read(&mut follow(&folder))), [3, 4]);
+}
+
+#[test]
+fn a_log_that_is_not_there_yet_is_waited_for() {
+    let folder = TempDir::new().unwrap();
+    let mut reader = follow(&folder);
+    assert_eq!(reader.waits_for(), Some("log"));
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+    append(&path("kieker-1.dat"), b"$1;1;1\n");
+    assert_eq!(times(&LogContent::read(&mut reader)), [1]);
+}
+
+/// The time must not grow with the square of the number of files.
+#[test]
+fn thousands_of_files_are_read_in_time() {
+    let folder = TempDir::new().unwrap();
+    fs::write(
+        folder.path().join("kieker.map"),
+        format!("$1={TIMESTAMP}\n"),
+    )
+    .unwrap();
+    for number in 1..=6_000 {
+        let name = format!("kieker-20261126-120000000-UTC-{number:03}.dat");
+        fs::write(folder.path().join(name), format!("$1;{number};1\n")).unwrap();
+    }
+    let begun = Instant::now();
+    let content = LogContent::of(folder.path());
+    assert_eq!(times(&content), (1..=6_000).collect::<Vec<_>>());
+    assert!(
+        begun.elapsed() < Duration::from_secs(40),
+        "{:?}",
+        begun.elapsed()
+    );
+}
+
+/// Random histories of a folder, with an oracle: records are written, files are rotated while the
+/// clock jumps, and compressed whether they were read or not, and the reader is killed. Each record
+/// comes once, or again if it was not settled at a kill.
+#[test]
+fn every_record_comes_once_whatever_the_clock_does() {
+    histories(std::env::var("BALER_HISTORIES").map_or(50, |it| it.parse().unwrap()));
+}
+
+/// The same for longer, in the step `slow`.
+#[test]
+fn two_thousand_histories_lose_no_record() {
+    histories(2_000);
+}
+
+/// Most of a history is waiting, so several run at a time.
+fn histories(count: u64) {
+    let next = AtomicU64::new(0);
+    let seeds = || Some(next.fetch_add(1, Ordering::Relaxed)).filter(|seed| *seed < count);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| std::iter::from_fn(seeds).for_each(history));
+        }
+    });
+}
+
+fn history(seed: u64) {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join("log").join(name);
+    fs::create_dir_all(path("")).unwrap();
+    append(&path("kieker.map"), format!("$1={TIMESTAMP}\n").as_bytes());
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |limit: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % limit
+    };
+    let (mut clock, mut counter, mut next, mut file) = (500_000_u64, 998_u64, 1_i64, None);
+    let mut reader: Option<KiekerLogReader> = None;
+    let mut count: HashMap<i64, u32> = HashMap::new();
+    let mut may_repeat: HashMap<i64, u32> = HashMap::new();
+    let mut unsettled: Vec<(Token, Vec<i64>)> = Vec::new();
+    let mut told = Vec::new();
+    for round in 0..40 {
+        let is_last = round == 39;
+        match if is_last { 99 } else { below(100) } {
+            0..35 => {
+                let name = file.get_or_insert_with(|| {
+                    format!("kieker-20261126-{clock:09}-UTC-{counter:03}.dat")
+                });
+                for _ in 0..=below(5) {
+                    append(&path(name), format!("$1;{next};1\n").as_bytes());
+                    next += 1;
+                }
+                told.push(format!("write to {name}, {next} is next"));
+            }
+            35..60 => {
+                file = None;
+                counter += 1;
+                clock = match below(3) {
+                    0 => clock,
+                    1 => clock + below(1_000),
+                    _ => clock - below(1_000),
+                };
+            }
+            60..65 => {
+                let names = fs::read_dir(path("")).unwrap();
+                let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+                let names = names.filter(|it| it.ends_with(".dat") && Some(it) != file.as_ref());
+                let mut names: Vec<_> = names.collect();
+                names.sort();
+                if !names.is_empty() {
+                    let chosen = below(names.len() as u64);
+                    let name = &names[usize::try_from(chosen).unwrap()];
+                    let packed = gzip(&fs::read(path(name)).unwrap());
+                    fs::write(path("packing"), packed).unwrap();
+                    fs::rename(path("packing"), path(&format!("{name}.gz"))).unwrap();
+                    fs::remove_file(path(name)).unwrap();
+                    told.push(format!("compress {name}"));
+                }
+            }
+            65..72 => {
+                if let Some(reader) = reader.take() {
+                    told.push(format!("kill with {} chunks unsettled", unsettled.len()));
+                    drop(reader);
+                    // The position is up to 100 ms old, so anything of this life may come again.
+                    for time in count.keys() {
+                        *may_repeat.entry(*time).or_default() += 1;
+                    }
+                    unsettled.clear();
+                }
+            }
+            _ => {
+                let reader = reader.get_or_insert_with(|| follow(&folder));
+                for _ in 0..if is_last { 100 } else { 12 } {
+                    let by = Instant::now() + Duration::from_millis(2);
+                    match reader.receive(by).unwrap() {
+                        Received::Chunk(delivery) => {
+                            let records = records(&delivery.bytes);
+                            let times = records.iter().map(|it| it["timestamp"].as_i64().unwrap());
+                            let times: Vec<_> = times.collect();
+                            for time in &times {
+                                *count.entry(*time).or_default() += 1;
+                            }
+                            unsettled.push((delivery.token, times));
+                        }
+                        Received::Damaged(damaged) => panic!("history {seed}: {}", damaged.reason),
+                        _ => {}
+                    }
+                }
+                for (token, _) in unsettled.drain(..) {
+                    reader.settle(token, Verdict::Ack).unwrap();
+                }
+                told.push(format!("read {}", count.len()));
+            }
+        }
+    }
+    let told = told.join("\n");
+    for time in 1..next {
+        let times = count.get(&time).copied().unwrap_or(0);
+        let most = 1 + may_repeat.get(&time).copied().unwrap_or(0);
+        assert!(
+            (1..=most).contains(&times),
+            "history {seed}: {time} came {times} times\n{told}"
+        );
+    }
+    assert_eq!(
+        count.len(),
+        usize::try_from(next - 1).unwrap(),
+        "history {seed}: foreign records"
+    );
 }

@@ -38,7 +38,12 @@ impl LogContent {
                     content.chunks += 1;
                     reader.settle(delivery.token, Verdict::Ack).unwrap();
                 }
-                Received::Damaged(damaged) => content.damaged.push(damaged),
+                Received::Damaged(damaged) => {
+                    reader
+                        .settle(damaged.token.unwrap(), Verdict::Reject)
+                        .unwrap();
+                    content.damaged.push(damaged);
+                }
                 Received::End | Received::Idle => return content,
                 other => panic!("{other:?}"),
             }

@@ -28,7 +28,7 @@ impl Relay {
                 Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
                     add(&mut self.ledger.counts.damaged, 1);
-                    self.ledger.keep(Poison::damaged(&damaged))?;
+                    self.ledger.keep_damaged(&damaged)?;
                 }
                 Ok(Received::End) => {
                     self.ended = true;

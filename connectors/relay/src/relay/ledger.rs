@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use baler_common::transport::{
-    ChunkReader, End, Fate, NotKept, Origin, Poison, PutAside, Quarantine, Settled, Token, Verdict,
+    ChunkReader, Damaged, End, Fate, NotKept, Origin, Poison, PutAside, Quarantine, Settled, Token,
+    Verdict,
 };
 
 use super::{RelayError, RelayStats, add, length};
@@ -106,6 +107,20 @@ impl Ledger {
         };
         add(count, 1);
         let settled = self.settle(token, verdict);
+        kept.and(settled)
+    }
+
+    /// Keeps damage, and settles it if the medium has not skipped it.
+    pub(super) fn keep_damaged(&mut self, damaged: &Damaged) -> Result<(), RelayError> {
+        let kept = self.keep(Poison::damaged(damaged));
+        let settled = damaged.token.map_or(Ok(()), |token| {
+            let verdict = if kept.is_ok() {
+                Verdict::Reject
+            } else {
+                Verdict::Retry
+            };
+            self.settle(token, verdict)
+        });
         kept.and(settled)
     }
 

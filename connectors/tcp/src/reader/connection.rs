@@ -74,6 +74,7 @@ pub(super) async fn serve(
                 stats.connections_refused += u64::from(error.kind.is_refusal());
             });
             state.push_damaged(Damaged {
+                token: None,
                 bytes,
                 origin: Origin {
                     endpoint,

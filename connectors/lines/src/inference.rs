@@ -1,4 +1,22 @@
-//! Infers the types of lines from the lines so far.
+//! Makes records of JSON lines, with types inferred from the lines so far.
+//!
+//! One field of the line (`type` by default) names the record's type. Its fields are inferred:
+//!
+//! | JSON | field |
+//! |---|---|
+//! | true, false | bool |
+//! | whole numbers | `i64`; `u64` if they are never negative and one needs it |
+//! | other numbers | `f64`, if it holds the number exactly as it was written |
+//! | text | string |
+//! | array | list, if one type fits all its items |
+//! | object | record |
+//! | null | the absent value of an optional field |
+//! | everything else | [JSON text](JSON_TEXT_NAME) |
+//!
+//! A field whose values change their type becomes wider: `i64` becomes `f64`, a type becomes its
+//! optional, and otherwise the field becomes JSON text. Lines of one type with other keys become
+//! records with the same name and another schema. So a missing key differs from null. The JSON sink
+//! writes each line back with equal keys and values.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,13 +24,13 @@ use std::collections::hash_map::Entry;
 use std::sync::{Arc, LazyLock};
 
 use baler_common::record::{
-    DynamicRecord, Field, FieldType, MAX_FIELDS, MAX_NAME_BYTES, Schema, SchemaError, Value,
-    ValueError,
+    BatchBuilder, Field, FieldType, JSON_TEXT_FIELD, JSON_TEXT_NAME, MAX_FIELDS, MAX_NAME_BYTES,
+    NO_TIMESTAMP, RowWriter, Schema, SchemaError,
 };
 use foldhash::HashMap;
 
-use super::value::{Json, JsonKind, Number};
-use super::{OPAQUE_FIELD, OPAQUE_NAME};
+use crate::error::LineError;
+use crate::json::{Json, JsonKind, JsonLine, Number};
 
 /// The most sets of keys of one place in the lines of a type. Objects with further sets are kept as
 /// text.
@@ -40,8 +58,10 @@ pub struct Inference {
     type_field: Box<str>,
     types: HashMap<Box<str>, LineType>,
     room: Room,
-    /// The shapes of the current line's objects.
+    has_origin: bool,
+    /// The shapes of the current line's objects, and its values.
     shapes: Vec<u32>,
+    row: Vec<u8>,
 }
 
 /// The number of further places and schemas that are allowed.
@@ -51,19 +71,33 @@ struct Room {
     schemas: usize,
 }
 
-/// Why a line is not a record.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LineError {
-    /// It is JSON, but not an object.
-    #[error("the line is JSON, but not an object {{...}}")]
-    NoObject,
-    /// It does not fit the inferred schema.
-    #[error(transparent)]
-    Record(#[from] ValueError),
-    /// It is not JSON.
-    #[error("the line is not JSON: {0}")]
-    Syntax(#[from] serde_json::Error),
+/// The place of a line, as fields of its record.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// The name under which the file is followed, whatever its name is after a rotation.
+    pub file: &'a str,
+    /// A checksum of the file's first line. It tells generations of a log apart.
+    pub id: &'a str,
+    /// The offset of the line, in decompressed bytes.
+    pub offset: u64,
+}
+
+/// The fields of an [`Origin`].
+const ORIGIN: [&str; 3] = ["origin_file", "origin_id", "origin_offset"];
+
+pub(crate) fn origin_fields() -> [Field; 3] {
+    let [file, id, offset] = ORIGIN;
+    [
+        Field::new(file, FieldType::String),
+        Field::new(id, FieldType::String),
+        Field::new(offset, FieldType::U64),
+    ]
+}
+
+pub(crate) fn write_origin(origin: &Origin<'_>, row: &mut RowWriter<'_>) {
+    row.str(origin.file);
+    row.str(origin.id);
+    row.u64(origin.offset);
 }
 
 impl Inference {
@@ -76,20 +110,38 @@ impl Inference {
                 places: MAX_PLACES,
                 schemas: MAX_SCHEMAS,
             },
+            has_origin: false,
             shapes: Vec::new(),
+            row: Vec::new(),
         }
     }
 
-    /// Makes a record of a line, without a timestamp.
+    /// Whether each record has the [`Origin`] of its line; by default it has not.
+    #[must_use]
+    pub const fn with_origin(mut self, has_origin: bool) -> Self {
+        self.has_origin = has_origin;
+        self
+    }
+
+    /// Adds the record of a line to a batch, without a timestamp.
     ///
     /// # Errors
     ///
     /// The line is not a JSON object.
-    pub fn record(&mut self, line: &str) -> Result<DynamicRecord, LineError> {
-        let json = Json::parse(line)?;
+    pub fn add(
+        &mut self,
+        line: &str,
+        origin: Option<&Origin<'_>>,
+        batch: &mut BatchBuilder,
+    ) -> Result<(), LineError> {
+        let JsonLine {
+            json,
+            has_lone_surrogate,
+        } = JsonLine::parse(line)?;
         let JsonKind::Object(members) = &json.kind else {
             return Err(LineError::NoObject);
         };
+        let origin = origin.filter(|_| self.has_origin);
         let name = members.iter().find(|(key, _)| **key == *self.type_field);
         let name = match name {
             Some((
@@ -109,18 +161,39 @@ impl Inference {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(new) => new.insert(LineType::new(name)),
         };
-        match line_type.record(members, &mut self.room, &mut self.shapes) {
-            Some(record) => Ok(record),
-            None => {
-                let text = Value::Record(vec![json.text.into()]);
-                Ok(DynamicRecord::new(
-                    Arc::clone(&line_type.opaque),
-                    None,
-                    vec![text],
-                )?)
-            }
-        }
+        let (shapes, row) = (&mut self.shapes, &mut self.row);
+        let schema = match has_lone_surrogate {
+            true => None,
+            false => line_type.row(members, origin, &mut self.room, (shapes, row)),
+        };
+        let schema = schema.unwrap_or_else(|| {
+            row.clear();
+            let text = match origin {
+                Some(origin) => Cow::Owned(with_origin(json.text, members.is_empty(), origin)),
+                None => Cow::Borrowed(json.text),
+            };
+            RowWriter::new(row).str(&text);
+            Arc::clone(&line_type.opaque)
+        });
+        Ok(batch.push_row(&schema, NO_TIMESTAMP, row)?)
     }
+}
+
+/// Adds members to an object that is kept as text.
+fn with_origin(object: &str, is_empty: bool, origin: &Origin<'_>) -> String {
+    let mut text = object.strip_suffix('}').unwrap_or(object).to_owned();
+    let [file, id, offset] = ORIGIN;
+    let values = [
+        serde_json::Value::from(origin.file),
+        origin.id.into(),
+        origin.offset.into(),
+    ];
+    for (at, (key, value)) in [file, id, offset].into_iter().zip(values).enumerate() {
+        let comma = if is_empty && at == 0 { "" } else { "," };
+        text.push_str(&format!("{comma}\"{key}\":{value}"));
+    }
+    text.push('}');
+    text
 }
 
 impl Room {
@@ -151,38 +224,53 @@ impl LineType {
         }
     }
 
-    /// Returns the line as a record, unless there is no room for its schema.
-    fn record(
+    /// Writes the values of a line and returns their schema, unless there is no room for it.
+    fn row(
         &mut self,
         members: &[Member<'_>],
+        origin: Option<&Origin<'_>>,
         room: &mut Room,
-        shapes: &mut Vec<u32>,
-    ) -> Option<DynamicRecord> {
+        (shapes, row): (&mut Vec<u32>, &mut Vec<u8>),
+    ) -> Option<Arc<Schema>> {
         // Such a record would look like a line that is kept as text.
-        if matches!(members, [(key, _)] if key == OPAQUE_FIELD) {
+        if matches!(members, [(key, _)] if key == JSON_TEXT_FIELD) {
+            return None;
+        }
+        let is_taken = |key: &str| ORIGIN.contains(&key);
+        if origin.is_some()
+            && (members.len() + ORIGIN.len() > MAX_FIELDS
+                || members.iter().any(|it| is_taken(&it.0)))
+        {
             return None;
         }
         if self.shapes.widen(members, room)? {
             self.schemas.clear();
         }
-        let values = loop {
+        loop {
             shapes.clear();
-            match self.shapes.values(Some(members), shapes) {
-                Ok(values) => break values,
+            row.clear();
+            let mut writer = RowWriter::new(row);
+            match self.shapes.write(members, shapes, &mut writer) {
+                Ok(()) if writer.is_too_large() => return None,
+                Ok(()) => {
+                    if let Some(origin) = origin {
+                        write_origin(origin, &mut writer);
+                    }
+                    break;
+                }
                 Err(Widened) => self.schemas.clear(),
             }
-        };
-        let schema = match self.schemas.get(&**shapes) {
-            Some(schema) => Arc::clone(schema),
-            None => {
-                room.schemas = room.schemas.checked_sub(1)?;
-                let mut shapes_left = shapes.iter().copied();
-                let schema = Arc::new(self.shapes.schema(&self.name, &mut shapes_left).ok()?);
-                self.schemas.insert((**shapes).into(), Arc::clone(&schema));
-                schema
-            }
-        };
-        DynamicRecord::new(schema, None, values).ok()
+        }
+        if let Some(schema) = self.schemas.get(&**shapes) {
+            return Some(Arc::clone(schema));
+        }
+        room.schemas = room.schemas.checked_sub(1)?;
+        let mut shapes_left = shapes.iter().copied();
+        let mut fields = self.shapes.fields(&mut shapes_left).ok()?;
+        fields.extend(origin.map(|_| origin_fields()).into_iter().flatten());
+        let schema = Arc::new(Schema::new(&*self.name, fields).ok()?);
+        self.schemas.insert((**shapes).into(), Arc::clone(&schema));
+        Some(schema)
     }
 }
 
@@ -263,34 +351,29 @@ impl Shapes {
         Some(false)
     }
 
-    /// Returns the values of an object, or of an absent one; records its shape and the shapes
-    /// inside.
-    fn values(
+    /// Writes the values of an object; records its shape and the shapes inside.
+    fn write(
         &mut self,
-        members: Option<&[Member<'_>]>,
+        members: &[Member<'_>],
         shapes: &mut Vec<u32>,
-    ) -> Result<Vec<Value>, Widened> {
-        // An absent object gets the type of the first one, so that the type of the record does not
-        // depend on absent values.
-        let shape = members
-            .map_or(Some(0), |members| self.position(members))
-            .ok_or(Widened)?;
-        shapes.push(u32::try_from(shape).map_err(|_| Widened)?);
-        let places = self.0.get_mut(shape).map(|it| &mut *it.places);
-        let places = places.unwrap_or_default();
-        let mut values = Vec::with_capacity(places.len());
-        for (index, place) in places.iter_mut().enumerate() {
-            let json = members.and_then(|members| members.get(index));
-            values.push(place.value(json.map(|(_, json)| json), shapes)?);
-        }
-        Ok(values)
+        row: &mut RowWriter<'_>,
+    ) -> Result<(), Widened> {
+        let position = self.position(members).ok_or(Widened)?;
+        shapes.push(u32::try_from(position).map_err(|_| Widened)?);
+        let shape = self.0.get_mut(position).ok_or(Widened)?;
+        let mut places = shape.places.iter_mut().zip(members);
+        places.try_for_each(|(place, (_, json))| place.write(json, shapes, row))
     }
 
-    fn schema(
-        &self,
-        name: &str,
-        shapes: &mut dyn Iterator<Item = u32>,
-    ) -> Result<Schema, SchemaError> {
+    /// Records the shapes of an absent object. It gets the shape of the first one, so that the type
+    /// of the record does not depend on absent values.
+    fn note_absent(&self, shapes: &mut Vec<u32>) {
+        shapes.push(0);
+        let places = self.0.first().into_iter().flat_map(|shape| &shape.places);
+        places.for_each(|place| place.note_absent(shapes));
+    }
+
+    fn fields(&self, shapes: &mut dyn Iterator<Item = u32>) -> Result<Vec<Field>, SchemaError> {
         let shape = shapes
             .next()
             .and_then(|shape| self.0.get(usize::try_from(shape).ok()?));
@@ -298,7 +381,7 @@ impl Shapes {
             .into_iter()
             .flat_map(|it| it.keys.iter().zip(&it.places));
         let fields = fields.map(|(key, place)| Ok(Field::new(&**key, place.field_type(shapes)?)));
-        Schema::new(name, fields.collect::<Result<Vec<_>, _>>()?)
+        fields.collect()
     }
 }
 
@@ -355,37 +438,46 @@ impl Place {
         true
     }
 
-    /// Returns the value, or null; records the shapes of the objects inside.
-    fn value(&mut self, json: Option<&Json<'_>>, shapes: &mut Vec<u32>) -> Result<Value, Widened> {
-        let kind = json.map(|json| &json.kind);
-        Ok(match (&mut self.kind, kind) {
-            (Kind::List(item), None | Some(JsonKind::Null)) => {
-                item.value(None, shapes)?;
-                Value::Null
+    /// Writes the value, or null; records the shapes of the objects inside.
+    fn write(
+        &mut self,
+        json: &Json<'_>,
+        shapes: &mut Vec<u32>,
+        row: &mut RowWriter<'_>,
+    ) -> Result<(), Widened> {
+        if matches!(json.kind, JsonKind::Null) {
+            self.note_absent(shapes);
+            row.none();
+            return Ok(());
+        }
+        if self.is_nullable {
+            row.some();
+        }
+        match (&mut self.kind, &json.kind) {
+            (Kind::Bool, JsonKind::Bool(value)) => row.bool(*value),
+            (Kind::Text, JsonKind::Text(text)) => row.str(text),
+            (Kind::Number(numbers), JsonKind::Number(number)) if *number != Number::Inexact => {
+                numbers.write(*number, row);
             }
-            (Kind::Object(known), None | Some(JsonKind::Null)) => {
-                known.values(None, shapes)?;
-                Value::Null
+            (Kind::List(item), JsonKind::Array(items)) => return list(item, items, shapes, row),
+            (Kind::Object(known), JsonKind::Object(members)) => {
+                return known.write(members, shapes, row);
             }
-            (_, None | Some(JsonKind::Null)) => Value::Null,
-            (Kind::Bool, Some(JsonKind::Bool(value))) => Value::Bool(*value),
-            (Kind::Text, Some(JsonKind::Text(text))) => (**text).into(),
-            (Kind::Number(numbers), Some(JsonKind::Number(number))) => numbers.value(*number),
-            (Kind::List(item), Some(JsonKind::Array(items))) => {
-                Value::List(list(item, items, shapes)?)
-            }
-            (Kind::Object(known), Some(JsonKind::Object(members))) => {
-                Value::Record(known.values(Some(members), shapes)?)
-            }
-            (Kind::Opaque, Some(_)) => {
-                let text = json.map_or("", |json| json.text);
-                Value::Record(vec![text.into()])
-            }
+            (Kind::Opaque, _) => row.str(json.text),
             _ => {
                 self.kind = Kind::Opaque;
                 return Err(Widened);
             }
-        })
+        }
+        Ok(())
+    }
+
+    fn note_absent(&self, shapes: &mut Vec<u32>) {
+        match &self.kind {
+            Kind::List(item) => item.note_absent(shapes),
+            Kind::Object(known) => known.note_absent(shapes),
+            _ => {}
+        }
     }
 
     fn field_type(&self, shapes: &mut dyn Iterator<Item = u32>) -> Result<FieldType, SchemaError> {
@@ -394,7 +486,9 @@ impl Place {
             Kind::Bool => FieldType::Bool,
             Kind::Number(numbers) => numbers.field_type().unwrap_or(FieldType::F64),
             Kind::List(item) => item.field_type(shapes)?.list(),
-            Kind::Object(known) => FieldType::Record(Arc::new(known.schema("object", shapes)?)),
+            Kind::Object(known) => {
+                FieldType::Record(Arc::new(Schema::new("object", known.fields(shapes)?)?))
+            }
             Kind::Opaque => FieldType::Record(Arc::clone(&OPAQUE)),
         };
         Ok(match self.is_nullable {
@@ -404,23 +498,24 @@ impl Place {
     }
 }
 
-/// Returns the items of a list. All objects in a list must have the same shapes; otherwise each
-/// item is kept as text from now on.
+/// Writes the items of a list. All objects in a list must have the same shapes; otherwise each item
+/// is kept as text from now on.
 fn list(
     item: &mut Place,
     items: &[Json<'_>],
     shapes: &mut Vec<u32>,
-) -> Result<Vec<Value>, Widened> {
+    row: &mut RowWriter<'_>,
+) -> Result<(), Widened> {
     let before = shapes.len();
     let mut first = None;
-    let mut values = Vec::with_capacity(items.len());
+    row.list(items.len());
     for json in items {
         if matches!(json.kind, JsonKind::Null) {
-            values.push(Value::Null);
+            row.none();
             continue;
         }
         let here = shapes.len();
-        values.push(item.value(Some(json), shapes)?);
+        item.write(json, shapes, row)?;
         match first {
             None => first = Some(shapes.len()),
             Some(end) if shapes.get(before..end) == shapes.get(here..) => shapes.truncate(here),
@@ -431,9 +526,9 @@ fn list(
         }
     }
     if first.is_none() {
-        item.value(None, shapes)?;
+        item.note_absent(shapes);
     }
-    Ok(values)
+    Ok(())
 }
 
 impl Numbers {
@@ -464,37 +559,37 @@ impl Numbers {
         }
     }
 
-    /// Returns the value in the common type.
+    /// Writes the value in the common type.
     #[expect(
         clippy::cast_precision_loss,
         reason = "a place with floats only has whole numbers that are exact as f64"
     )]
-    fn value(self, number: Number) -> Value {
+    fn write(self, number: Number, row: &mut RowWriter<'_>) {
         match number {
-            Number::Signed(value) if self.has_float => Value::F64(value as f64),
-            Number::Signed(value) if self.has_above_i64 => Value::Unsigned(value.unsigned_abs()),
-            Number::Signed(value) => Value::Signed(value),
-            Number::Unsigned(value) => Value::Unsigned(value),
-            Number::Float(value) => Value::F64(value),
-            Number::Inexact => Value::Null,
+            Number::Signed(value) if self.has_float => row.f64(value as f64),
+            Number::Signed(value) if self.has_above_i64 => row.u64(value.unsigned_abs()),
+            Number::Signed(value) => row.i64(value),
+            Number::Unsigned(value) => row.u64(value),
+            Number::Float(value) => row.f64(value),
+            Number::Inexact => debug_assert!(false, "its place has become text"),
         }
     }
 }
 
 /// JSON text as the value of a field.
 static OPAQUE: LazyLock<Arc<Schema>> =
-    LazyLock::new(|| text_schema(OPAQUE_NAME, FieldType::String));
+    LazyLock::new(|| text_schema(JSON_TEXT_NAME, FieldType::String));
 
-/// A schema with the one field [`OPAQUE_FIELD`].
+/// A schema with the one field [`JSON_TEXT_FIELD`].
 #[expect(
     clippy::expect_used,
     reason = "callers check the name, and the field is a valid one"
 )]
 fn text_schema(name: &str, field_type: FieldType) -> Arc<Schema> {
-    let field = Field::new(OPAQUE_FIELD, field_type);
+    let field = Field::new(JSON_TEXT_FIELD, field_type);
     Arc::new(Schema::new(name, vec![field]).expect("a name, and one field"))
 }
 
-fn is_name(text: &str) -> bool {
+pub(crate) fn is_name(text: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&text.len())
 }

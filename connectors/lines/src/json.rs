@@ -9,6 +9,15 @@ use serde_json::value::RawValue;
 /// schema then stays within its own limit.
 const MAX_NESTING: usize = 6;
 
+/// A line.
+#[derive(Debug)]
+pub(super) struct JsonLine<'a> {
+    pub(super) json: Json<'a>,
+    /// Whether a text has half of a surrogate pair. JSON allows it, but text in UTF-8 cannot have
+    /// it.
+    pub(super) has_lone_surrogate: bool,
+}
+
 /// A JSON value.
 #[derive(Debug)]
 pub(super) struct Json<'a> {
@@ -41,23 +50,33 @@ pub(super) enum Number {
     Inexact,
 }
 
-impl<'a> Json<'a> {
+impl<'a> JsonLine<'a> {
     /// Parses a line.
     pub(super) fn parse(line: &'a str) -> Result<Self, serde_json::Error> {
         let valid: &RawValue = serde_json::from_str(line)?;
-        Rest(valid.get()).value(0)
+        let mut rest = Rest {
+            text: valid.get(),
+            has_lone_surrogate: false,
+        };
+        Ok(Self {
+            json: rest.value(0)?,
+            has_lone_surrogate: rest.has_lone_surrogate,
+        })
     }
 }
 
 /// The rest of a valid JSON text that was not parsed yet.
-struct Rest<'a>(&'a str);
+struct Rest<'a> {
+    text: &'a str,
+    has_lone_surrogate: bool,
+}
 
 impl<'a> Rest<'a> {
     /// Takes the value at the beginning; `depth` counts the arrays and objects around it.
     fn value(&mut self, depth: usize) -> Result<Json<'a>, serde_json::Error> {
-        let before = self.0;
+        let before = self.text;
         let kind = match self.first() {
-            b'"' => JsonKind::Text(self.text()?),
+            b'"' => JsonKind::Text(self.string()),
             b'n' => self.skip(4, JsonKind::Null),
             b't' => self.skip(4, JsonKind::Bool(true)),
             b'f' => self.skip(5, JsonKind::Bool(false)),
@@ -76,8 +95,8 @@ impl<'a> Rest<'a> {
             b'{' => {
                 let mut members = Vec::new();
                 while self.has_next() {
-                    let key = self.text()?;
-                    self.0 = self.0.trim_start_matches([':', ' ', '\t', '\n', '\r']);
+                    let key = self.string();
+                    self.text = self.text.trim_start_matches([':', ' ', '\t', '\n', '\r']);
                     members.push((key, self.value(depth + 1)?));
                 }
                 JsonKind::Object(members)
@@ -89,14 +108,15 @@ impl<'a> Rest<'a> {
                 JsonKind::Number(Number::of(number))
             }
         };
-        let text = Rest(before).take(before.len() - self.0.len());
+        let length = before.len() - self.text.len();
+        let text = before.get(..length).unwrap_or_default();
         Ok(Json { text, kind })
     }
 
     /// Takes text in quotes. Text without escapes is borrowed.
-    fn text(&mut self) -> Result<Cow<'a, str>, serde_json::Error> {
+    fn string(&mut self) -> Cow<'a, str> {
         let (mut end, mut has_escapes) = (1, false);
-        let bytes = self.0.as_bytes();
+        let bytes = self.text.as_bytes();
         while let Some(next) = memchr2(b'"', b'\\', bytes.get(end..).unwrap_or_default()) {
             end += next + 1;
             if bytes.get(end - 1) == Some(&b'"') {
@@ -106,20 +126,26 @@ impl<'a> Rest<'a> {
             end += 1;
         }
         let quoted = self.take(end);
-        match has_escapes {
-            true => serde_json::from_str(quoted).map(Cow::Owned),
-            false => Ok(Cow::Borrowed(quoted.get(1..end - 1).unwrap_or_default())),
+        let inner = Cow::Borrowed(quoted.get(1..end - 1).unwrap_or_default());
+        if !has_escapes {
+            return inner;
         }
+        // The text is valid JSON, so nothing else can be wrong with it.
+        let unescaped = serde_json::from_str(quoted).map(Cow::Owned);
+        unescaped.unwrap_or_else(|_| {
+            self.has_lone_surrogate = true;
+            inner
+        })
     }
 
     /// Advances to the next item of an array or an object; returns whether there is one.
     fn has_next(&mut self) -> bool {
         let is_closing = |rest: &Self| matches!(rest.first(), b']' | b'}');
-        self.0 = self.0.trim_ascii_start();
+        self.text = self.text.trim_ascii_start();
         if !is_closing(self) {
             // The opening bracket or a comma.
             self.take(1);
-            self.0 = self.0.trim_ascii_start();
+            self.text = self.text.trim_ascii_start();
         }
         let has_next = !is_closing(self);
         self.take(usize::from(!has_next));
@@ -127,7 +153,7 @@ impl<'a> Rest<'a> {
     }
 
     fn first(&self) -> u8 {
-        self.0.as_bytes().first().copied().unwrap_or_default()
+        self.text.as_bytes().first().copied().unwrap_or_default()
     }
 
     fn skip(&mut self, bytes: usize, kind: JsonKind<'a>) -> JsonKind<'a> {
@@ -136,8 +162,8 @@ impl<'a> Rest<'a> {
     }
 
     fn take(&mut self, bytes: usize) -> &'a str {
-        let (taken, rest) = self.0.split_at_checked(bytes).unwrap_or_default();
-        self.0 = rest;
+        let (taken, rest) = self.text.split_at_checked(bytes).unwrap_or_default();
+        self.text = rest;
         taken
     }
 }

@@ -1,0 +1,212 @@
+//! A file of the set: what is known of it, and how far it was read.
+
+use std::cmp::{Ordering, Reverse};
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::content::{Content, FileId, HEAD_BYTES};
+use crate::names::{Age, without_compression};
+use crate::position::{FilePosition, Mark};
+
+/// Names a file of a [`Follower`](crate::Follower), whatever its path is meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FileKey(pub(crate) u64);
+
+/// A file that was found in a folder.
+#[derive(Debug, Clone)]
+pub(crate) struct Candidate {
+    /// The log that it is a generation of.
+    pub(crate) log: PathBuf,
+    pub(crate) path: PathBuf,
+    pub(crate) age: Age,
+    pub(crate) id: FileId,
+    pub(crate) length: u64,
+    pub(crate) modified: SystemTime,
+}
+
+/// A file of the set.
+#[derive(Debug)]
+pub(crate) struct Known {
+    pub(crate) key: FileKey,
+    pub(crate) found: Candidate,
+    /// How far it was read, and how far this is settled.
+    pub(crate) read: Mark,
+    pub(crate) settled: Mark,
+    pub(crate) content: Option<Content>,
+    /// Whether it was rotated and read to its end.
+    pub(crate) is_finished: bool,
+    /// Whether nothing will be appended: its end is the end of its last line.
+    pub(crate) is_complete: bool,
+    /// Whether a read may give bytes.
+    pub(crate) has_more: bool,
+    /// Since when it is at its end.
+    pub(crate) quiet_since: Option<Instant>,
+    /// Whether newer generations of its log are there.
+    pub(crate) is_rotated: bool,
+    /// Whether it could not be read for now.
+    pub(crate) is_blocked: bool,
+    /// In how many looks in a row it had no name.
+    pub(crate) missing: u32,
+    /// Why its content is gone, if it is.
+    pub(crate) gone: Option<&'static str>,
+}
+
+impl Known {
+    pub(crate) fn new(key: FileKey, found: Candidate, mark: Mark) -> Self {
+        Self {
+            key,
+            found,
+            read: mark,
+            settled: mark,
+            content: None,
+            is_finished: false,
+            is_complete: false,
+            has_more: true,
+            quiet_since: None,
+            is_rotated: false,
+            is_blocked: false,
+            missing: 0,
+            gone: None,
+        }
+    }
+
+    pub(crate) fn stored(key: FileKey, position: FilePosition) -> Self {
+        let found = Candidate {
+            log: position.log,
+            path: position.path,
+            age: Age::Live,
+            id: FileId {
+                device: position.device,
+                inode: position.inode,
+            },
+            length: position.length,
+            modified: SystemTime::UNIX_EPOCH,
+        };
+        let mut known = Self::new(key, found, position.mark);
+        known.is_finished = position.is_finished;
+        known
+    }
+
+    pub(crate) fn position(&self) -> FilePosition {
+        FilePosition {
+            log: self.found.log.clone(),
+            path: self.found.path.clone(),
+            device: self.found.id.device,
+            inode: self.found.id.inode,
+            length: self.found.length,
+            is_finished: self.is_finished && self.settled.offset == self.read.offset,
+            mark: self.settled,
+        }
+    }
+
+    /// Returns the open file.
+    ///
+    /// # Errors
+    ///
+    /// The operating system refuses, or the path has another file now.
+    pub(crate) fn open(&mut self) -> io::Result<&mut Content> {
+        if self.content.is_none() {
+            let content = Content::open(&self.found.path)?;
+            if content.id != self.found.id {
+                return Err(io::Error::new(
+                    io::ErrorKind::NotFound,
+                    "it is another file now",
+                ));
+            }
+            self.content = Some(content);
+        }
+        self.content
+            .as_mut()
+            .ok_or_else(|| io::Error::other("it is not open"))
+    }
+
+    /// Whether this file is the known one, by its content.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub(crate) fn is_in(&mut self, found: &Candidate) -> io::Result<bool> {
+        let is_as_before = (found.length, found.modified, &found.path)
+            == (self.found.length, self.found.modified, &self.found.path);
+        // Unpacking a large file costs seconds.
+        let is_packed_before = self.is_finished
+            && found.length == self.found.length
+            && without_compression(&found.path.to_string_lossy()) != found.path.to_string_lossy();
+        if found.id == self.found.id && found.age != Age::Live && (is_as_before || is_packed_before)
+        {
+            return Ok(true);
+        }
+        if !self.read.is_known() && found.id != self.found.id {
+            return Ok(false);
+        }
+        match &mut self.content {
+            Some(content) if content.id == found.id => content.has(&self.read),
+            _ => {
+                let mut content = Content::open(&found.path)?;
+                Ok(content.id == found.id && content.has(&self.read)?)
+            }
+        }
+    }
+
+    /// Takes the name and the place of a file with the same content.
+    pub(crate) fn adopt(&mut self, found: Candidate) {
+        let has_changed = (found.length, found.modified, found.id)
+            != (self.found.length, self.found.modified, self.found.id);
+        if has_changed || self.missing > 0 || std::mem::take(&mut self.is_blocked) {
+            self.has_more = true;
+        }
+        self.gone = None;
+        self.found = found;
+        self.missing = 0;
+    }
+
+    /// Extends the checksum of the beginning while the file is short.
+    pub(crate) fn look_at_head(&mut self) -> io::Result<()> {
+        if self.read.head_bytes >= HEAD_BYTES || self.is_finished && self.read.is_known() {
+            return Ok(());
+        }
+        let mut head = Vec::new();
+        self.open()?.read_at(0, HEAD_BYTES, &mut head)?;
+        let before = head.get(..self.read.head_bytes);
+        // Otherwise the file has just become another one.
+        if before.is_some_and(|before| self.read.head_of(before) == self.read.head) {
+            self.read.begin_with(&head);
+            self.settled.begin_with(&head);
+        }
+        Ok(())
+    }
+
+    /// Whether it was not written for this time.
+    pub(crate) fn is_quiet(&self, delay: Duration) -> bool {
+        let age = SystemTime::now().duration_since(self.found.modified);
+        let is_quiet = self
+            .quiet_since
+            .is_some_and(|since| since.elapsed() >= delay);
+        is_quiet || age.is_ok_and(|age| age >= delay)
+    }
+
+    /// Returns how many bytes it had after the last read one, as far as that is known.
+    pub(crate) fn unread(&self) -> u64 {
+        self.found.length.saturating_sub(self.read.offset)
+    }
+}
+
+/// Orders files by log, and the generations of a log from old to new: by their dates if all have
+/// one, otherwise by the time of their last change.
+pub(crate) fn sort(files: &mut [Known]) {
+    files.sort_by(|a, b| a.found.log.cmp(&b.found.log));
+    for log in files.chunk_by_mut(|a, b| a.found.log == b.found.log) {
+        let has_dates = log.iter().all(|it| !matches!(it.found.age, Age::Number(_)));
+        log.sort_by(|a, b| match (&a.found.age, &b.found.age) {
+            (Age::Live, Age::Live) => Ordering::Equal,
+            (Age::Live, _) => Ordering::Greater,
+            (_, Age::Live) => Ordering::Less,
+            (Age::Date(a), Age::Date(b)) if has_dates => a.cmp(b),
+            (Age::Number(x), Age::Number(y)) => {
+                (a.found.modified, Reverse(x)).cmp(&(b.found.modified, Reverse(y)))
+            }
+            _ => a.found.modified.cmp(&b.found.modified),
+        });
+    }
+}
