@@ -49,7 +49,8 @@ fn a_line_gets_the_types_of_its_values() {
     ] {
         let (shown, json) = shown(&line(text)).unwrap();
         assert_eq!(shown, schema, "{text}");
-        assert_eq!(json, text.replace("-0,", "-0.0,"));
+        let text = text.replace("-0,", "-0.0,");
+        assert_eq!(json, text.replace("\\ud800", "\\ufffd"));
     }
 }
 
