@@ -158,7 +158,7 @@ impl KiekerStream {
     }
 
     /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
-    /// last [`KiekerMetadataRecord`](crate::record::KiekerMetadataRecord) says, and before the first
+    /// last [`KiekerMetadataRecord`](crate::record::kieker::KiekerMetadataRecord) says, and before the first
     /// one, nanoseconds.
     ///
     /// Times are the logging timestamp and the fields `timestamp`, `tin` and `tout` of type i64. In
@@ -203,7 +203,7 @@ impl KiekerStream {
     }
 
     /// Returns the strings of messages added since the last call, with their ids. They are what a
-    /// later reader needs. So the unit of times is among them, as the string [`UNIT_ID`].
+    /// later reader needs. So the unit of times is among them, as the string `UNIT_ID`.
     pub fn take_new_strings(&mut self) -> Vec<(i32, Arc<str>)> {
         self.registry.take_new()
     }
