@@ -9,7 +9,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::time::Duration;
 
 use crate::harness::Failure;
@@ -82,9 +82,16 @@ pub fn count(arguments: &[&str]) -> Result<u64, Failure> {
 }
 
 fn count_once(arguments: &[&str]) -> Result<u64, Failure> {
-    let folder = tempfile::tempdir().map_err(Failure::cannot("make a folder"))?;
+    let folder = env::temp_dir().join(format!("baler-instructions-{}", process::id()));
+    fs::create_dir(&folder).map_err(Failure::cannot("make a folder"))?;
+    let counted = count_in(&folder, arguments);
+    fs::remove_dir_all(&folder).map_err(Failure::cannot("remove a folder"))?;
+    counted
+}
+
+fn count_in(folder: &Path, arguments: &[&str]) -> Result<u64, Failure> {
     let mut file = OsString::from("--callgrind-out-file=");
-    file.push(folder.path().join("counted"));
+    file.push(folder.join("counted"));
     let program = env::current_exe().map_err(Failure::cannot("find this program"))?;
     let mut command = Command::new("valgrind");
     command
@@ -97,7 +104,7 @@ fn count_once(arguments: &[&str]) -> Result<u64, Failure> {
         .arg(program)
         .args(arguments);
     Child::start(command)?.end(PATIENCE)?;
-    match read(&folder.path().join("counted-01"))? {
+    match read(&folder.join("counted-01"))? {
         0 => Err(Failure::new(
             "no instruction was counted: the program has no function names",
         )),

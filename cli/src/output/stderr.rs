@@ -105,7 +105,41 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
         .with(output)
         .with(filter)
         .init();
+    let installed = log::set_logger(&ClientLog);
+    installed.expect("this function is called once");
+    log::set_max_level(log::LevelFilter::Trace);
     Ok(())
+}
+
+/// The target of what librdkafka logs.
+const CLIENT: &str = "librdkafka";
+
+/// Passes what librdkafka logs on to `tracing`. Its crate uses `log`.
+struct ClientLog;
+
+impl log::Log for ClientLog {
+    fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
+        match metadata.level() {
+            log::Level::Error => tracing::enabled!(target: CLIENT, tracing::Level::ERROR),
+            log::Level::Warn => tracing::enabled!(target: CLIENT, tracing::Level::WARN),
+            log::Level::Info => tracing::enabled!(target: CLIENT, tracing::Level::INFO),
+            log::Level::Debug => tracing::enabled!(target: CLIENT, tracing::Level::DEBUG),
+            log::Level::Trace => tracing::enabled!(target: CLIENT, tracing::Level::TRACE),
+        }
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let text = record.args();
+        match record.level() {
+            log::Level::Error => tracing::error!(target: CLIENT, "{text}"),
+            log::Level::Warn => tracing::warn!(target: CLIENT, "{text}"),
+            log::Level::Info => tracing::info!(target: CLIENT, "{text}"),
+            log::Level::Debug => tracing::debug!(target: CLIENT, "{text}"),
+            log::Level::Trace => tracing::trace!(target: CLIENT, "{text}"),
+        }
+    }
+
+    fn flush(&self) {}
 }
 
 /// Whether standard error shows colours: it is a terminal, and NO_COLOR (<https://no-color.org>) is
