@@ -25,7 +25,7 @@ mod lexer;
 mod parse;
 mod value;
 
-/// The most fields and types of values that are told apart among those that cannot be judged.
+/// The most pairs of field and type that are counted separately among values that cannot be judged.
 const MAX_KINDS: usize = 20;
 
 /// An expression over the fields of a record. Clones share what they count.

@@ -95,7 +95,7 @@ impl Reading {
         (id, length): (i32, usize),
         mut input: Cursor<'_>,
     ) -> Self {
-        let mut look = Look {
+        let mut look = Lookahead {
             lengths,
             strings,
             catalog,
@@ -127,7 +127,7 @@ impl Reading {
 }
 
 /// A look at items that are not taken.
-struct Look<'a, 'b> {
+struct Lookahead<'a, 'b> {
     lengths: Lengths,
     strings: &'a NumberedStrings,
     catalog: &'a Catalog,
@@ -135,7 +135,7 @@ struct Look<'a, 'b> {
     new: HashMap<i32, &'b str>,
 }
 
-impl<'b> Look<'_, 'b> {
+impl<'b> Lookahead<'_, 'b> {
     fn string(
         &mut self,
         id: i32,
