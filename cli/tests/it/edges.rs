@@ -54,6 +54,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
+    ("baler-irl", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
     // writes, recovers and reads. A second implementation would be a second set of bugs.

@@ -1,0 +1,7 @@
+//! The language from outside.
+
+#![cfg(test)]
+
+mod fixtures;
+mod hostile;
+mod kieker;
