@@ -5,6 +5,8 @@
 )]
 
 mod finding;
+#[deny(clippy::expect_used)]
+mod format;
 // Texts come from outside.
 #[deny(clippy::expect_used)]
 mod lexer;
@@ -19,6 +21,7 @@ mod resolve;
 mod syntax;
 
 pub use finding::{Finding, Severity, Span, line_and_column};
+pub use format::format;
 pub use model::{
     Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type, Value,
 };
@@ -102,12 +105,10 @@ impl Workspace {
 
 /// Reads files, which may refer to each other's definitions.
 pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
-    let bytes: usize = sources.iter().map(|it| it.text.len()).sum();
-    if bytes > MAX_BYTES {
-        let message = format!("the files have {bytes} bytes, more than {MAX_BYTES}");
+    if let Some(error) = too_large(sources.iter().map(|it| it.text.len()).sum()) {
         return Workspace {
             records: Vec::new(),
-            findings: vec![Finding::error("too-large", 0, Span::new(0, 0), message)],
+            findings: vec![error],
         };
     }
     let mut files = Vec::new();
@@ -127,4 +128,9 @@ pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
         *count <= parser::MAX_FINDINGS
     });
     Workspace { records, findings }
+}
+
+fn too_large(bytes: usize) -> Option<Finding> {
+    let message = format!("the files have {bytes} bytes, more than {MAX_BYTES}");
+    (bytes > MAX_BYTES).then(|| Finding::error("too-large", 0, Span::new(0, 0), message))
 }

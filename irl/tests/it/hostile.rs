@@ -62,8 +62,7 @@ fn hostile_files_end_soon() {
     (0..20).for_each(|it| wide.push_str(&format!(" event E{it} : T")));
     assert!(message(&wide).contains("more than 250000 properties"));
     let mut products = String::from("package p template T model M T");
-    (0..600)
-        .for_each(|it| products.push_str(&format!(" event E{it} : T sub S{it} M {{ int a }}")));
+    (0..600).for_each(|it| products.push_str(&format!(" event E{it} : T sub S{it} M {{ int a }}")));
     assert!(message(&products).contains("more than 250000 properties"));
     let mut wildcards = String::from("package p");
     (0..1_000).for_each(|it| wildcards.push_str(&format!(" import a{it}.*")));

@@ -3,5 +3,6 @@
 #![cfg(test)]
 
 mod fixtures;
+mod format;
 mod hostile;
 mod kieker;
