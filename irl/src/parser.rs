@@ -341,7 +341,8 @@ impl<'a> Parser<'a> {
     }
 
     fn type_name(&mut self) -> Parsed<TypeName> {
-        if self.peek().kind != TokenKind::Word {
+        // A keyword is no type, so that a forgotten brace is found where the next declaration begins.
+        if self.peek().kind != TokenKind::Word || is_start(self.peek()) {
             return Err(self.expected("a type"));
         }
         let name = self.qualified_name(false)?.0;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_irl::{Edition, MAX_BYTES, Settings, Source, Workspace, read};
+use baler_irl::{Edition, MAX_BYTES, Settings, Source, Workspace, format, read};
 use proptest::prelude::*;
 
 use crate::fixtures;
@@ -13,13 +13,26 @@ fn legacy(text: &str) -> Workspace {
         lenient: true,
         known: None,
     };
-    read(
-        &[Source {
-            name: "a.irl",
-            text,
-        }],
-        &settings,
-    )
+    let sources = [Source {
+        name: "a.irl",
+        text,
+    }];
+    let workspace = read(&sources, &settings);
+    #[cfg(feature = "diagnostics")]
+    for finding in workspace.findings.iter().take(5) {
+        assert!(baler_irl::render(finding, &sources).contains(finding.rule));
+    }
+    workspace
+}
+
+/// A text with a layout keeps it.
+fn assert_stable(text: &str) {
+    if let Ok(once) = format(text, Edition::Legacy) {
+        assert_eq!(format(&once, Edition::Legacy).as_ref(), Ok(&once), "{text}");
+        let is_blank = |it: char| it.is_whitespace() || it == '\u{feff}';
+        let marks = |text: &str| text.split(is_blank).collect::<String>();
+        assert_eq!(marks(&once), marks(text));
+    }
 }
 
 fn message(text: &str) -> String {
@@ -155,6 +168,8 @@ proptest! {
     #[test]
     fn any_text_is_read(text in prop_oneof![".*", pieces()]) {
         let workspace = legacy(&text);
+        assert_stable(&text);
+        assert_stable(&format!("package p {text}"));
         for finding in workspace.findings {
             prop_assert!(text.get(finding.span.start..finding.span.end).is_some());
         }
@@ -167,6 +182,8 @@ proptest! {
         let cut = (0..=cut % (text.len() + 1)).rev().find(|it| text.is_char_boundary(*it)).unwrap();
         let (head, tail) = text.split_at(cut);
         legacy(head);
-        legacy(&format!("{head}{piece}{tail}"));
+        let mangled = format!("{head}{piece}{tail}");
+        legacy(&mangled);
+        assert_stable(&mangled);
     }
 }
