@@ -27,7 +27,10 @@ impl Allowed {
 /// `[build-dependencies]`.
 const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-derive", Allowed::Only(&[])),
-    ("baler-common", Allowed::Only(&["baler-derive", "baler-irl"])),
+    (
+        "baler-common",
+        Allowed::Only(&["baler-derive", "baler-irl"]),
+    ),
     ("baler-monitoring-macros", Allowed::Only(&[])),
     (
         "baler-monitoring",
