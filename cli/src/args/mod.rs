@@ -3,6 +3,7 @@
 mod analyze;
 mod check;
 mod commands;
+mod irl;
 mod media;
 mod receive;
 mod relay;
@@ -22,6 +23,7 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
+pub(crate) use irl::{IrlArgs, IrlCommand, IrlFiles};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
@@ -117,6 +119,8 @@ pub(crate) enum Command {
         /// What to do
         order: String,
     },
+    /// Check, format and show files of Kieker's record language (.irl)
+    Irl(IrlArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
     /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost

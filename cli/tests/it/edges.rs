@@ -27,7 +27,10 @@ impl Allowed {
 /// `[build-dependencies]`.
 const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-derive", Allowed::Only(&[])),
-    ("baler-common", Allowed::Only(&["baler-derive"])),
+    (
+        "baler-common",
+        Allowed::Only(&["baler-derive", "baler-irl"]),
+    ),
     ("baler-monitoring-macros", Allowed::Only(&[])),
     (
         "baler-monitoring",
@@ -62,6 +65,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
+    ("baler-irl", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
     // writes, recovers and reads. A second implementation would be a second set of bugs.

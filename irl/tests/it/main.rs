@@ -1,0 +1,8 @@
+//! The language from outside.
+
+#![cfg(test)]
+
+mod fixtures;
+mod format;
+mod hostile;
+mod kieker;
