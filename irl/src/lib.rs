@@ -4,6 +4,8 @@
     reason = "what cannot happen must not become a wrong type"
 )]
 
+mod compare;
+mod files;
 mod finding;
 #[deny(clippy::expect_used)]
 mod format;
@@ -20,10 +22,13 @@ mod render;
 mod resolve;
 mod syntax;
 
+pub use compare::{Change, Effect, compare};
+pub use files::{FileError, TextFile, find_files, read_file, read_files};
 pub use finding::{Finding, Severity, Span, line_and_column};
 pub use format::format;
 pub use model::{
-    Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type, Value,
+    About, Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type,
+    Value,
 };
 #[cfg(feature = "diagnostics")]
 pub use render::render;

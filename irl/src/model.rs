@@ -5,6 +5,17 @@ use std::sync::Arc;
 
 use crate::Span;
 
+/// The documentation of a definition.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct About {
+    /// The text of the comment `/** … */` before it, without asterisks.
+    pub doc: Option<Arc<str>>,
+    /// The text of `@author`.
+    pub author: Option<Arc<str>>,
+    /// The text of `@since`. It is no version of any particular scheme.
+    pub since: Option<Arc<str>>,
+}
+
 /// An event with all that it inherits.
 #[derive(Debug, Clone)]
 pub struct Record {
@@ -18,6 +29,8 @@ pub struct Record {
     pub aliases: Vec<Arc<Alias>>,
     /// Constants, the inherited ones first.
     pub constants: Vec<Arc<Constant>>,
+    /// Its documentation; that of the `sub` if a `sub` made it.
+    pub about: About,
     /// The number of the file, counted from 0.
     pub file: usize,
     /// The name in the file.
@@ -53,6 +66,8 @@ pub struct Property {
     pub grouped_by: Option<(Arc<str>, Arc<str>)>,
     /// The default value. It is never sent.
     pub default: Option<Literal>,
+    /// Its documentation.
+    pub doc: Option<Arc<str>>,
     /// The type that declares it.
     pub declared_in: Arc<str>,
     pub(crate) file: usize,
@@ -80,6 +95,8 @@ pub struct Constant {
     pub constant_type: Type,
     /// Its value.
     pub value: Literal,
+    /// Its documentation.
+    pub doc: Option<Arc<str>>,
     pub(crate) file: usize,
     pub(crate) span: Span,
 }
@@ -177,6 +194,8 @@ pub struct EnumType {
     /// Names and values, its own before the inherited ones. The wire has the position, not the
     /// value.
     pub literals: Vec<(Arc<str>, i64)>,
+    /// Its documentation.
+    pub about: About,
 }
 
 /// A value of a foreign type, and which of its references are sent with it (legacy).

@@ -2,12 +2,15 @@
 //!
 //! After an error, a member ends with its line, and a declaration ends where the next one begins.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::syntax::{
     Constant, Declaration, File, Import, Kind, Line, LineKind, Member, Modifiers, Name, Property,
     QualifiedName, TypeName, TypeOf,
 };
-use crate::{Base, Edition, Finding, Literal, MAX_DEPTH, Reference, Severity, Span, Value};
+use crate::{About, Base, Edition, Finding, Literal, MAX_DEPTH, Reference, Severity, Span, Value};
 
 /// The most findings of a file.
 pub(crate) const MAX_FINDINGS: usize = 200;
@@ -27,6 +30,23 @@ pub(crate) fn parse<'a>(
     number: usize,
     edition: Edition,
 ) -> (File<'a>, Vec<Finding>) {
+    let mut docs = HashMap::new();
+    let mut without_comments = Vec::new();
+    let mut doc = None;
+    // Whether a comment here stands behind a token in its line, and so belongs to that line.
+    let mut is_behind = false;
+    for token in tokens(text) {
+        if token.lines > 0 && std::mem::replace(&mut is_behind, false) {
+            doc = None;
+        }
+        if token.kind == TokenKind::Comment {
+            doc = doc_text(token.text).or(doc);
+            continue;
+        }
+        docs.extend(doc.take().map(|doc| (token.start, doc)));
+        is_behind = token.text != "{";
+        without_comments.push(token);
+    }
     let mut parser = Parser {
         end: Token {
             kind: TokenKind::End,
@@ -34,9 +54,8 @@ pub(crate) fn parse<'a>(
             start: text.len(),
             lines: 1,
         },
-        tokens: tokens(text)
-            .filter(|it| it.kind != TokenKind::Comment)
-            .collect(),
+        tokens: without_comments,
+        docs,
         next: 0,
         before: 0,
         number,
@@ -52,6 +71,8 @@ pub(crate) fn parse<'a>(
 
 struct Parser<'a> {
     tokens: Vec<Token<'a>>,
+    /// The texts of `/** … */` by the start of the token behind them.
+    docs: HashMap<usize, Arc<str>>,
     end: Token<'a>,
     next: usize,
     /// The end of the last token that was taken.
@@ -112,9 +133,14 @@ impl<'a> Parser<'a> {
     fn declaration(&mut self) -> Parsed<Declaration<'a>> {
         self.count()?;
         self.line(LineKind::Declaration);
+        let mut about = About {
+            doc: self.doc(),
+            ..About::default()
+        };
         if self.is_sign("@") {
-            self.annotations()?;
+            self.annotations(&mut about)?;
             self.line(LineKind::Head);
+            about.doc = about.doc.or_else(|| self.doc());
         }
         let is_abstract = self.accept("abstract");
         let keyword = self.peek();
@@ -140,6 +166,7 @@ impl<'a> Parser<'a> {
         let mut declaration = Declaration {
             kind,
             name: self.name("a name")?,
+            about,
             extends: None,
             parents: Vec::new(),
             model: None,
@@ -176,12 +203,25 @@ impl<'a> Parser<'a> {
         Ok(declaration)
     }
 
-    fn annotations(&mut self) -> Parsed<()> {
+    /// Returns the documentation of the declaration or member that begins here.
+    fn doc(&mut self) -> Option<Arc<str>> {
+        self.docs.remove(&self.peek().start)
+    }
+
+    fn annotations(&mut self, about: &mut About) -> Parsed<()> {
         let mut all: Vec<&str> = Vec::new();
         while self.accept("@") {
             self.count()?;
             let name = self.name("author or since")?;
-            self.expect(TokenKind::Text, "a string")?;
+            let text = self.expect(TokenKind::Text, "a string")?.text;
+            let place = match name.text {
+                "author" => Some(&mut about.author),
+                "since" => Some(&mut about.since),
+                _ => None,
+            };
+            if let Some(place @ None) = place {
+                *place = Some(unescaped(text).into());
+            }
             let problem = match name.text {
                 "author" | "since" if all.contains(&name.text) => {
                     Some(format!("@{} stands twice", name.text))
@@ -252,6 +292,7 @@ impl<'a> Parser<'a> {
 
     fn member(&mut self) -> Parsed<Member<'a>> {
         self.count()?;
+        let doc = self.doc();
         let first = self.peek();
         if matches!(first.text, "const" | "default") {
             self.advance();
@@ -266,6 +307,7 @@ impl<'a> Parser<'a> {
                 type_name,
                 name,
                 value,
+                doc,
             })));
         }
         let modifiers = self.modifiers();
@@ -283,6 +325,7 @@ impl<'a> Parser<'a> {
             semantics: None,
             default: None,
             payload: None,
+            doc,
         };
         if self.accept(":") {
             property.semantics = Some(self.name("the value that a probe puts there")?);
@@ -652,6 +695,23 @@ fn is_start(token: Token<'_>) -> bool {
             | "template"
             | "use"
     )
+}
+
+/// Returns the text of a comment that begins with `/**`, without the asterisks at its edges.
+fn doc_text(comment: &str) -> Option<Arc<str>> {
+    let inner = comment.strip_prefix("/**")?.strip_suffix("*/")?;
+    // A line of asterisks begins a licence, not documentation.
+    if inner.starts_with('*') {
+        return None;
+    }
+    let lines = inner.lines().map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix('*').unwrap_or(line);
+        line.strip_prefix(' ').unwrap_or(line)
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.into())
 }
 
 /// Returns the text of a string without its quotation marks and backslashes.

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::literals;
-use crate::model::{Alias, Base, Constant, EnumType, Payload, Property, Record, Type, Value};
+use crate::model::{
+    About, Alias, Base, Constant, EnumType, Payload, Property, Record, Type, Value,
+};
 use crate::names::{Definition, Names, Origin, is_event, last_part};
 use crate::syntax::{self, Declaration, File, Kind, Member, Name, TypeName, TypeOf};
 use crate::{Finding, KnownType, MAX_DEPTH, Settings, Span};
@@ -97,6 +99,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
                     properties: closure.properties.clone(),
                     aliases: closure.aliases.clone(),
                     constants: closure.constants.clone(),
+                    about: self.about(id),
                     file,
                     span,
                 });
@@ -105,6 +108,15 @@ impl<'s, 'a> Resolver<'s, 'a> {
         self.check_aliases(&inherited);
         records.sort_by(|left, right| left.name.cmp(&right.name));
         records
+    }
+
+    fn about(&self, id: usize) -> About {
+        let definition = self.names.get(id);
+        match (&definition.origin, &*definition.parents) {
+            (Origin::Declared(declaration), _) => declaration.about.clone(),
+            (Origin::Product, [_, sub]) => self.about(*sub),
+            _ => About::default(),
+        }
     }
 
     /// Defines the types that each `sub` makes of the types of its model.
@@ -306,6 +318,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
                             name: name.text.into(),
                             constant_type,
                             value: constant.value.clone(),
+                            doc: constant.doc.clone(),
                             file,
                             span: name.span,
                         })
@@ -389,6 +402,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
             semantics: property.semantics.map(|it| it.text.into()),
             grouped_by,
             default: property.default.clone(),
+            doc: property.doc.clone(),
             declared_in: Arc::clone(owner),
             file,
             span: property.name.span,
@@ -521,7 +535,12 @@ impl<'s, 'a> Resolver<'s, 'a> {
             self.too_large(file, span);
             return None;
         }
-        let made = Arc::new(EnumType { name, literals });
+        let about = declaration.about.clone();
+        let made = Arc::new(EnumType {
+            name,
+            literals,
+            about,
+        });
         self.enums.insert(id, Arc::clone(&made));
         Some(made)
     }
@@ -638,6 +657,7 @@ fn known_properties(definition: &Definition<'_, '_>, known: &KnownType) -> Vec<A
             semantics: None,
             grouped_by: None,
             default: None,
+            doc: None,
             declared_in: Arc::clone(&definition.name),
             file: definition.file,
             span: definition.span,

@@ -1,6 +1,8 @@
 //! The syntax tree of a file.
 
-use crate::{Literal, Span};
+use std::sync::Arc;
+
+use crate::{About, Literal, Span};
 
 /// A name and its position.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +70,7 @@ pub(crate) enum Kind {
 pub(crate) struct Declaration<'a> {
     pub(crate) kind: Kind,
     pub(crate) name: Name<'a>,
+    pub(crate) about: About,
     pub(crate) extends: Option<QualifiedName>,
     /// The names after the colon, or the types of a model.
     pub(crate) parents: Vec<QualifiedName>,
@@ -89,6 +92,7 @@ pub(crate) struct Constant<'a> {
     pub(crate) type_name: TypeName,
     pub(crate) name: Name<'a>,
     pub(crate) value: Literal,
+    pub(crate) doc: Option<Arc<str>>,
 }
 
 #[derive(Debug)]
@@ -101,6 +105,7 @@ pub(crate) struct Property<'a> {
     pub(crate) default: Option<Literal>,
     /// The named references of a payload (legacy).
     pub(crate) payload: Option<Vec<crate::Reference>>,
+    pub(crate) doc: Option<Arc<str>>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]

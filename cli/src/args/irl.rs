@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::DocumentFormat;
+
 /// Flags of `baler irl`.
 #[derive(Debug, Args)]
 pub(crate) struct IrlArgs {
@@ -18,35 +20,70 @@ pub(crate) enum IrlCommand {
     Check {
         #[command(flatten)]
         files: IrlFiles,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: IrlFormat,
     },
     /// Lay files out: members on lines of their own, one blank line between declarations
     Fmt {
-        /// The files
-        #[arg(value_name = "FILE", required = true)]
+        /// The files, or folders with files *.irl below them
+        #[arg(value_name = "PATH", required = true)]
         files: Vec<PathBuf>,
         /// Change nothing: name the files with another layout; exit code 65 if there is one
         #[arg(long)]
         check: bool,
     },
+    /// Compare two versions: which changes break readers, and why; exit code 65 if one does
+    ///
+    /// A change breaks new readers that read records of old writers, old readers that read records of
+    /// new writers, or both. Changes without an effect are listed behind the others.
+    Compat {
+        /// The file of the old version, or a folder with files *.irl below it
+        #[arg(value_name = "OLD")]
+        old: PathBuf,
+        /// That of the new version
+        #[arg(value_name = "NEW")]
+        new: PathBuf,
+        #[command(flatten)]
+        reading: IrlReading,
+        #[command(flatten)]
+        format: IrlFormat,
+    },
     /// Show the fields of each record type, in the order of their bytes
     Dump {
         #[command(flatten)]
         files: IrlFiles,
-        /// Print one JSON document
-        #[arg(long)]
-        json: bool,
+        #[command(flatten)]
+        format: IrlFormat,
     },
 }
 
 /// The files, and how they are read.
 #[derive(Debug, Args)]
 pub(crate) struct IrlFiles {
-    /// The files; they may refer to each other's definitions
-    #[arg(value_name = "FILE", required = true)]
+    /// The files, or folders with files *.irl below them; they may refer to each other's definitions
+    #[arg(value_name = "PATH", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: IrlReading,
+}
+
+/// How the result is shown.
+#[derive(Debug, Args)]
+pub(crate) struct IrlFormat {
+    /// How the result is shown
+    #[arg(
+        id = "format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        env = "BALER_FORMAT"
+    )]
+    pub(crate) choice: DocumentFormat,
+}
+
+/// How files are read.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct IrlReading {
     /// The edition of the language
     #[arg(long, value_enum, default_value = "current")]
     pub(crate) edition: EditionChoice,

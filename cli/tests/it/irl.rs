@@ -7,21 +7,15 @@ use serde_json::Value;
 
 use crate::support::{baler, command, json, output, read_json, workspace};
 
-/// Kieker's files, and the one with the records of its tool opad.
+/// The folder of Kieker's files, and the file with the records of its tool opad.
 fn kiekers_files() -> Vec<String> {
-    let mut files = Vec::new();
-    let mut open = vec![
-        workspace("connectors/kieker/tests/data/irl"),
-        workspace("irl/tests/fixtures/right/opad.irl"),
+    let files = [
+        "connectors/kieker/tests/data/irl",
+        "irl/tests/fixtures/right/opad.irl",
     ];
-    while let Some(path) = open.pop() {
-        match path.is_dir() {
-            true => open.extend(fs::read_dir(path).unwrap().map(|it| it.unwrap().path())),
-            false => files.push(path.display().to_string()),
-        }
-    }
-    files.sort();
     files
+        .map(|it| workspace(it).display().to_string())
+        .to_vec()
 }
 
 fn irl(command: &[&str], files: &[String]) -> Vec<String> {
@@ -41,7 +35,7 @@ fn file(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> Strin
 
 #[test]
 fn dump_shows_kiekers_types_in_wire_order() {
-    let document = json(&args(&irl(&["dump", "--json"], &kiekers_files())));
+    let document = json(&args(&irl(&["dump", "--format", "json"], &kiekers_files())));
     let expected = read_json(&workspace(
         "connectors/kieker/tests/data/expected-records.json",
     ));
@@ -65,6 +59,13 @@ fn dump_shows_kiekers_types_in_wire_order() {
     }
     assert_eq!(found, 72);
     assert!(records.iter().any(|it| it["abstract"] == true));
+    let of = |name: &str| records.iter().find(|it| it["name"] == name).unwrap();
+    let cpu = of("kieker.common.record.system.CPUUtilizationRecord");
+    assert_eq!(
+        cpu["fields"][1]["doc"],
+        "Name of the host, the resource belongs to."
+    );
+    assert!(cpu["author"].is_string() && cpu["since"].is_string(), "{cpu}");
     let text = output(&args(&irl(&["dump"], &kiekers_files())));
     let record = "kieker.common.record.flow.trace.TraceMetadata\n  long traceId\n  long threadId\n";
     assert!(text.contains(record), "{text}");
@@ -98,7 +99,7 @@ fn check_shows_each_mistake_with_its_line_and_a_hint() {
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
-    let run = baler(&args(&irl(&["check", "--json"], &files))).code(65);
+    let run = baler(&args(&irl(&["check", "--format", "json"], &files))).code(65);
     let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     assert_eq!(
         (&document["errors"], &document["warnings"]),
@@ -107,13 +108,55 @@ fn check_shows_each_mistake_with_its_line_and_a_hint() {
     let legacy = &document["findings"][2];
     assert_eq!((&legacy["line"], &legacy["column"]), (&5.into(), &1.into()));
     assert_eq!(legacy["replacement"], "event");
-    let run = baler(&args(&irl(&["dump", "--json"], &files))).code(65);
+    let run = baler(&args(&irl(&["dump", "--format", "json"], &files))).code(65);
     assert!(run.get_output().stdout.is_empty());
     let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert!(
         text.contains("error[unknown-name]: T is not defined"),
         "{text}"
     );
+}
+
+#[test]
+fn compat_names_each_change_with_its_reason_and_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = file(&folder, "old.irl", "package p event E { int a }");
+    let new = file(&folder, "new.irl", "package p event E {\n\tint a = 1\n\tlong b\n}");
+    let run = baler(&["irl", "compat", &old, &new]).code(65);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    for part in [
+        "breaks new readers of old records, and old readers of new records:\n  p.E: long b was added; ",
+        &format!("\n    {new}:3:7\n"),
+        "safe:\n  p.E: the default value of a changed; it is not sent\n",
+        "1 breaking, 1 safe\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run = baler(&["irl", "compat", &old, &new, "--format", "json"]).code(65);
+    let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(
+        (&document["breaking"], &document["safe"]),
+        (&1.into(), &1.into())
+    );
+    let change = &document["changes"][0];
+    assert_eq!((&change["breaks"], &change["line"]), (&"both".into(), &3.into()));
+    assert_eq!(
+        output(&["irl", "compat", &old, &old]),
+        "0 breaking, 0 safe\n"
+    );
+    let kieker = &kiekers_files()[0];
+    assert_eq!(
+        output(&["irl", "compat", kieker, kieker]),
+        "0 breaking, 0 safe\n"
+    );
+    let wrong = file(&folder, "wrong.irl", "package p event {");
+    let run = baler(&["irl", "compat", &wrong, &new]).code(65);
+    assert!(run.get_output().stdout.is_empty());
+    let empty = tempfile::tempdir().unwrap();
+    let empty = empty.path().display().to_string();
+    let run = baler(&["irl", "compat", &old, &empty]).code(65);
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("there is no file *.irl below"), "{text}");
 }
 
 #[test]
@@ -192,7 +235,7 @@ fn an_output_that_is_full_has_its_code() {
         .write(true)
         .open("/dev/full")
         .unwrap();
-    let args = irl(&["dump", "--json"], &kiekers_files());
+    let args = irl(&["dump", "--format", "json"], &kiekers_files());
     let status = command().args(args).stdout(full).status().unwrap();
     assert_eq!(status.code(), Some(74));
 }

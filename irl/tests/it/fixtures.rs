@@ -207,3 +207,45 @@ fn types_that_are_known_without_files_are_parents() {
     let names: Vec<_> = workspace.records[0].wire().map(|it| &*it.name).collect();
     assert_eq!(names, ["timestamp", "a"]);
 }
+
+#[test]
+fn documentation_belongs_to_the_definition_behind_it() {
+    let text = "/***\n * A licence.\n ***/
+        /** Not this. */ package p
+        /**
+         * An order
+         * of <b>one</b> customer.
+         */
+        @author 'A' @since '1.2b' event E { /** Whole\n\t * cents. */
+            long price // in euros
+            /** Only the last one counts. */ /** How often. */
+            int count int next /** Behind `next`. */
+            /** A limit. */ const int MAX = 3
+        }
+        /** States. */ enum S { OPEN }
+        /** Private. */ @since '2' sub Q M { S state }
+        model M E";
+    let source = Source {
+        name: "a.irl",
+        text,
+    };
+    let workspace = read(&[source], &Settings::default());
+    assert_eq!(workspace.findings, []);
+    let [order, product] = &*workspace.records else {
+        panic!("there are two events");
+    };
+    let text = |it: &Option<std::sync::Arc<str>>| it.as_deref().unwrap_or("-").to_owned();
+    let about = |it: &baler_irl::About| [&it.doc, &it.author, &it.since].map(text);
+    assert_eq!(
+        about(&order.about),
+        ["An order\nof <b>one</b> customer.", "A", "1.2b"]
+    );
+    assert_eq!(about(&product.about), ["Private.", "-", "2"]);
+    let docs: Vec<_> = order.properties.iter().map(|it| text(&it.doc)).collect();
+    assert_eq!(docs, ["Whole\ncents.", "How often.", "-"]);
+    assert_eq!(text(&order.constants[0].doc), "A limit.");
+    let Base::Enum(state) = &product.properties[3].property_type.base else {
+        panic!("state is an enum");
+    };
+    assert_eq!(text(&state.about.doc), "States.");
+}

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+mod compare;
+mod files;
 mod fixtures;
 mod format;
 mod hostile;

@@ -1,34 +1,41 @@
-//! `baler irl`: checks, formats and shows files of Kieker's record language.
+//! `baler irl`: checks, formats, shows and compares files of Kieker's record language.
+
+mod compat;
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-use baler_irl::{Edition, Finding, Severity, Source, Workspace, line_and_column, read, render};
+use baler_irl::{
+    Edition, FileError, Finding, Severity, Source, TextFile, Workspace, find_files,
+    line_and_column, read, read_file, read_files, render,
+};
 use serde_json::{Value, json};
 
-use crate::args::{DocumentFormat, IrlArgs, IrlCommand, IrlFiles};
+use crate::args::{DocumentFormat, IrlArgs, IrlCommand, IrlFiles, IrlReading};
 use crate::exit::{Code, Failure};
 use crate::output;
-
-/// One byte more than all files may have.
-const LIMIT: u64 = baler_irl::MAX_BYTES as u64 + 1;
 
 /// Runs a command of `baler irl`.
 pub(super) fn run(args: &IrlArgs, quiet: bool) -> Result<Code, Failure> {
     match &args.command {
-        IrlCommand::Check { files, json } => check(files, *json),
+        IrlCommand::Check { files, format } => check(files, format.choice),
         IrlCommand::Fmt { files, check } => fmt(files, *check),
-        IrlCommand::Dump { files, json } => dump(files, *json, quiet),
+        IrlCommand::Dump { files, format } => dump(files, format.choice, quiet),
+        IrlCommand::Compat {
+            old,
+            new,
+            reading,
+            format,
+        } => compat::run((old, new), *reading, format.choice, quiet),
     }
 }
 
 /// Shows all findings.
-fn check(files: &IrlFiles, json: bool) -> Result<Code, Failure> {
-    let texts = texts(&files.files)?;
-    let sources = sources(&texts);
-    let workspace = read_all(files, &sources);
+fn check(args: &IrlFiles, format: DocumentFormat) -> Result<Code, Failure> {
+    let files = read_files(&args.files).map_err(unreadable)?;
+    let sources = sources(&files);
+    let workspace = read_all(args.reading, &sources);
     let count = |severity| {
         let findings = workspace.findings.iter();
         findings.filter(|it| it.severity == severity).count()
@@ -42,7 +49,7 @@ fn check(files: &IrlFiles, json: bool) -> Result<Code, Failure> {
         "warnings": warnings,
         "findings": workspace.findings.iter().map(|it| row(it, &sources)).collect::<Vec<_>>(),
     });
-    output::result(format(json), &document, || {
+    output::result(format, &document, || {
         let findings = workspace.findings.iter();
         let text: String = findings.map(|it| render(it, &sources) + "\n\n").collect();
         let counts = [
@@ -66,24 +73,20 @@ fn check(files: &IrlFiles, json: bool) -> Result<Code, Failure> {
 /// Lays the files out. A file with a syntax error stays as it is.
 fn fmt(paths: &[PathBuf], check: bool) -> Result<Code, Failure> {
     let mut code = Code::Done;
-    for path in paths {
-        let (name, text) = (path.display().to_string(), text(path, LIMIT)?);
-        let source = Source {
-            name: &name,
-            text: &text,
-        };
+    for path in find_files(paths).map_err(unreadable)? {
+        let file = read_file(&path).map_err(unreadable)?;
         // Legacy constructs have a layout, too.
-        match baler_irl::format(&text, Edition::Legacy) {
-            Ok(laid_out) if laid_out == text => {}
+        match baler_irl::format(&file.text, Edition::Legacy) {
+            Ok(laid_out) if laid_out == file.text => {}
             Ok(_) if check => {
-                output::print(&format!("{name}\n"))?;
+                output::print(&format!("{}\n", file.name))?;
                 code = Code::Data;
             }
-            Ok(laid_out) => output::whole_file(path, &laid_out)?,
+            Ok(laid_out) => output::whole_file(&path, &laid_out)?,
             Err(findings) => {
                 code = Code::Data;
                 for finding in findings {
-                    output::say(render(&finding, &[source]));
+                    output::say(render(&finding, &[file.source()]));
                 }
             }
         }
@@ -92,31 +95,36 @@ fn fmt(paths: &[PathBuf], check: bool) -> Result<Code, Failure> {
 }
 
 /// Shows the record types, unless there is an error.
-fn dump(files: &IrlFiles, json: bool, quiet: bool) -> Result<Code, Failure> {
-    let texts = texts(&files.files)?;
-    let sources = sources(&texts);
-    let workspace = read_all(files, &sources);
-    for finding in &workspace.findings {
-        if finding.severity == Severity::Error || !quiet {
-            output::say(render(finding, &sources));
-        }
-    }
-    if workspace.error().is_some() {
+fn dump(args: &IrlFiles, format: DocumentFormat, quiet: bool) -> Result<Code, Failure> {
+    let files = read_files(&args.files).map_err(unreadable)?;
+    let sources = sources(&files);
+    let workspace = read_all(args.reading, &sources);
+    if !is_sound(&workspace, &sources, quiet) {
         return Ok(Code::Data);
     }
     // The names are part of the program's interface.
     let records = workspace.records.iter().map(|record| {
-        let fields = record
-            .wire()
-            .map(|it| json!({ "name": &*it.name, "type": it.property_type.to_string() }));
-        json!({
+        let fields = record.wire().map(|it| {
+            let row = json!({ "name": &*it.name, "type": it.property_type.to_string() });
+            with(row, [("doc", &it.doc)])
+        });
+        let row = json!({
             "name": &*record.name,
             "abstract": record.is_abstract,
             "fields": fields.collect::<Vec<_>>(),
-        })
+        });
+        let about = &record.about;
+        with(
+            row,
+            [
+                ("author", &about.author),
+                ("since", &about.since),
+                ("doc", &about.doc),
+            ],
+        )
     });
     let document = json!({ "records": records.collect::<Vec<_>>() });
-    output::result(format(json), &document, || {
+    output::result(format, &document, || {
         let mut text = String::new();
         for record in &workspace.records {
             let kind = if record.is_abstract {
@@ -155,57 +163,43 @@ fn row(finding: &Finding, sources: &[Source<'_>]) -> Value {
     row
 }
 
-fn format(json: bool) -> DocumentFormat {
-    match json {
-        true => DocumentFormat::Json,
-        false => DocumentFormat::Table,
+/// Adds the members that have a text.
+fn with<const N: usize>(mut row: Value, texts: [(&str, &Option<Arc<str>>); N]) -> Value {
+    for (name, text) in texts {
+        if let Some(text) = text {
+            output::insert(&mut row, name, &**text);
+        }
     }
+    row
 }
 
-fn read_all(files: &IrlFiles, sources: &[Source<'_>]) -> Workspace {
+fn read_all(reading: IrlReading, sources: &[Source<'_>]) -> Workspace {
     let settings = baler_irl::Settings {
-        edition: files.edition.into(),
-        lenient: files.lenient,
+        edition: reading.edition.into(),
+        lenient: reading.lenient,
         known: None,
     };
     read(sources, &settings)
 }
 
-fn sources(texts: &[(String, String)]) -> Vec<Source<'_>> {
-    let sources = texts.iter().map(|(name, text)| Source { name, text });
-    sources.collect()
-}
-
-/// Reads the files: names and texts. Reads no more than the language allows.
-fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
-    let mut left = LIMIT;
-    let mut texts = Vec::new();
-    for path in paths {
-        let text = text(path, left)?;
-        left = left.saturating_sub(text.len() as u64);
-        texts.push((path.display().to_string(), text));
-    }
-    Ok(texts)
-}
-
-fn text(path: &Path, left: u64) -> Result<String, Failure> {
-    let failed = |error| Failure::unavailable(path.display(), error);
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(failed)?;
-    file.take(left).read_to_end(&mut bytes).map_err(failed)?;
-    String::from_utf8(bytes).or_else(|error| {
-        let (sound, cut) = (
-            error.utf8_error().valid_up_to(),
-            error.as_bytes().len() as u64 == left,
-        );
-        // The limit may cut a character. The file is too large then, which is said elsewhere.
-        match cut && error.utf8_error().error_len().is_none() {
-            true => Ok(String::from_utf8_lossy(error.as_bytes()).into_owned()),
-            false => {
-                let path = path.display();
-                let message = format!("{path} is not UTF-8 from byte {sound} on");
-                Err(Failure::new(Code::Data, message))
-            }
+/// Shows the findings, and returns whether none is an error.
+fn is_sound(workspace: &Workspace, sources: &[Source<'_>], quiet: bool) -> bool {
+    for finding in &workspace.findings {
+        if finding.severity == Severity::Error || !quiet {
+            output::say(render(finding, sources));
         }
-    })
+    }
+    workspace.error().is_none()
+}
+
+fn sources(files: &[TextFile]) -> Vec<Source<'_>> {
+    files.iter().map(TextFile::source).collect()
+}
+
+fn unreadable(error: FileError) -> Failure {
+    let code = match &error {
+        FileError::Io(..) => Code::Unavailable,
+        _ => Code::Data,
+    };
+    Failure::new(code, error.to_string())
 }
