@@ -28,7 +28,7 @@ pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
     AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, GiveUpArgs, GlobalArgs, ObserveArgs,
-    QuarantineArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
+    QuarantineArgs, SchemasArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
 };
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use verify::{

@@ -40,7 +40,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-amqp",
         Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
     ),
-    ("baler-blocking", Allowed::Only(&["baler-common"])),
+    (
+        "baler-blocking",
+        Allowed::Only(&["baler-common", "baler-irl"]),
+    ),
     (
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),

@@ -13,9 +13,7 @@ fn kiekers_files() -> Vec<String> {
         "connectors/kieker/tests/data/irl",
         "irl/tests/fixtures/right/opad.irl",
     ];
-    files
-        .map(|it| workspace(it).display().to_string())
-        .to_vec()
+    files.map(|it| workspace(it).display().to_string()).to_vec()
 }
 
 fn irl(command: &[&str], files: &[String]) -> Vec<String> {
@@ -65,7 +63,10 @@ fn dump_shows_kiekers_types_in_wire_order() {
         cpu["fields"][1]["doc"],
         "Name of the host, the resource belongs to."
     );
-    assert!(cpu["author"].is_string() && cpu["since"].is_string(), "{cpu}");
+    assert!(
+        cpu["author"].is_string() && cpu["since"].is_string(),
+        "{cpu}"
+    );
     let text = output(&args(&irl(&["dump"], &kiekers_files())));
     let record = "kieker.common.record.flow.trace.TraceMetadata\n  long traceId\n  long threadId\n";
     assert!(text.contains(record), "{text}");
@@ -121,7 +122,11 @@ fn check_shows_each_mistake_with_its_line_and_a_hint() {
 fn compat_names_each_change_with_its_reason_and_its_place() {
     let folder = tempfile::tempdir().unwrap();
     let old = file(&folder, "old.irl", "package p event E { int a }");
-    let new = file(&folder, "new.irl", "package p event E {\n\tint a = 1\n\tlong b\n}");
+    let new = file(
+        &folder,
+        "new.irl",
+        "package p event E {\n\tint a = 1\n\tlong b\n}",
+    );
     let run = baler(&["irl", "compat", &old, &new]).code(65);
     let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
     for part in [
@@ -139,7 +144,10 @@ fn compat_names_each_change_with_its_reason_and_its_place() {
         (&1.into(), &1.into())
     );
     let change = &document["changes"][0];
-    assert_eq!((&change["breaks"], &change["line"]), (&"both".into(), &3.into()));
+    assert_eq!(
+        (&change["breaks"], &change["line"]),
+        (&"both".into(), &3.into())
+    );
     assert_eq!(
         output(&["irl", "compat", &old, &old]),
         "0 breaking, 0 safe\n"

@@ -15,26 +15,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-pub use baler_irl::MAX_BYTES;
 use baler_irl::{
     Base, Edition, Finding, Payload, Property, Record, Settings, Severity, Span, Type,
     line_and_column,
 };
+pub use baler_irl::{MAX_BYTES, Source as IrlSource};
 
 use super::catalog::Catalog;
 use super::schema::{EnumType, Field, FieldType, Schema, SchemaError};
 
 /// Rules about parts that have no bytes.
 const WITHOUT_BYTES: &[&str] = &["alias", "wrong-value"];
-
-/// The text of a file, and its name in errors.
-#[derive(Debug, Clone, Copy)]
-pub struct IrlSource<'a> {
-    /// The name of the file.
-    pub name: &'a str,
-    /// Its text.
-    pub text: &'a str,
-}
 
 /// Adds the events of these files to a catalog. A type of the catalog with the same description
 /// stays; a type with another description is replaced.
@@ -68,11 +59,7 @@ pub fn read(catalog: &mut Catalog, sources: &[IrlSource<'_>]) -> Result<(), IrlE
         lenient: false,
         known: Some(&look_up),
     };
-    let texts = sources.iter().map(|it| baler_irl::Source {
-        name: it.name,
-        text: it.text,
-    });
-    let workspace = baler_irl::read(&texts.collect::<Vec<_>>(), &settings);
+    let workspace = baler_irl::read(sources, &settings);
     let is_wrong =
         |it: &&Finding| it.severity == Severity::Error && !WITHOUT_BYTES.contains(&it.rule);
     if let Some(finding) = workspace.findings.iter().find(is_wrong) {
@@ -200,12 +187,14 @@ impl Known {
 
 /// A file of record types cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{file}:{line}:{column}: {problem}")]
 pub struct IrlError {
     /// The name of the file.
     pub file: Box<str>,
     /// The line, from 1.
     pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
     /// The problem.
     pub problem: IrlProblem,
 }
@@ -213,9 +202,11 @@ pub struct IrlError {
 impl IrlError {
     fn new(sources: &[IrlSource<'_>], file: usize, span: Span, problem: IrlProblem) -> Self {
         let source = sources.get(file);
+        let (line, column) = source.map_or((1, 1), |it| line_and_column(it.text, span.start));
         Self {
             file: source.map_or("", |it| it.name).into(),
-            line: source.map_or(1, |it| line_and_column(it.text, span.start).0),
+            line,
+            column,
             problem,
         }
     }

@@ -93,14 +93,14 @@ fn a_known_type_stays_unless_it_is_another() {
 #[test]
 fn wrong_files_are_refused_with_the_line() {
     for (text, message) in [
-        ("", "a.irl:1: the end where package should be"),
+        ("", "a.irl:1:1: the end where package should be"),
         (
             "package p\nevent E {",
-            "a.irl:2: the end where a type or } should be",
+            "a.irl:2:10: the end where a type or } should be",
         ),
         (
             "package p\n\nevent E { int }",
-            "a.irl:3: } where the name of a property should be",
+            "a.irl:3:15: } where the name of a property should be",
         ),
         ("package p /* x", "a comment without an end where event"),
         (
@@ -109,7 +109,7 @@ fn wrong_files_are_refused_with_the_line() {
         ),
         (
             "package p event E { wrong a }",
-            "a.irl:1: wrong is not defined; define it, or name the file or folder",
+            "a.irl:1:21: wrong is not defined; define it, or name the file or folder",
         ),
         ("package p event E extends Nobody", "Nobody is not defined"),
         ("package p event E extends E", "E inherits from itself"),

@@ -148,7 +148,7 @@ fn without_the_schema_the_class_is_named_on_both_sides() {
     let (delivery_reports, report) = write_all(Box::new(KiekerTcpWriter::new(config)), sent());
     assert_written(&delivery_reports, &report, 1);
     let damaged = Heard::damage(&mut reader);
-    let what = "the record type app.orders.OrderEvent is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types)";
+    let what = "the record type app.orders.OrderEvent is not in the catalog (--schemas PATH, or schema=PATH in the URI, adds types)";
     assert!(damaged.reason.contains(what), "{}", damaged.reason);
 }
 
@@ -187,11 +187,11 @@ fn a_wrong_schema_is_a_final_error_that_says_where() {
     let wrong = folder.path().join("wrong.irl");
     fs::write(&wrong, "package p\n\nevent E { wrong a }").unwrap();
     for (schema, message) in [
-        (wrong, "wrong.irl:3: wrong is not defined"),
+        (wrong, "wrong.irl:3:11: wrong is not defined"),
         (folder.path().join("missing.irl"), "missing.irl"),
         (
             folder.path().to_owned(),
-            "wrong.irl:3: wrong is not defined",
+            "wrong.irl:3:11: wrong is not defined",
         ),
     ] {
         let mut config = KiekerTcpConfig::new("127.0.0.1", 0);
