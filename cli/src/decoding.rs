@@ -47,9 +47,9 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
     limits.body_bytes = limits.body_bytes.min(limits.decoded_bytes);
     let decoder = ChunkDecoder::new(limits).with_dictionaries(dictionaries);
     #[cfg(feature = "kieker")]
-    if let Some(schema) = &args.schema {
+    if let Some(schema) = &args.schemas.path {
         let catalog = baler_connector_kieker::read_schema(schema)
-            .map_err(|error| Failure::configuration(format!("cannot use {}", error.message)))?;
+            .map_err(|error| Failure::configuration(error.message))?;
         return Ok(decoder.with_catalog(catalog));
     }
     Ok(decoder)

@@ -3,6 +3,7 @@
 mod analyze;
 mod check;
 mod commands;
+mod irl;
 mod media;
 mod receive;
 mod relay;
@@ -22,11 +23,12 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
+pub(crate) use irl::{IrlArgs, IrlCommand, IrlFiles, IrlReading};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
     AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, GiveUpArgs, GlobalArgs, ObserveArgs,
-    QuarantineArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
+    QuarantineArgs, SchemasArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
 };
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use verify::{
@@ -117,6 +119,8 @@ pub(crate) enum Command {
         /// What to do
         order: String,
     },
+    /// Check, format and show files of Kieker's record language (.irl)
+    Irl(IrlArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
     /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SpoolArgs, media, values};
+use super::{
+    DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, media, values,
+};
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
@@ -64,6 +66,8 @@ pub(crate) struct RelayArgs {
     /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) schemas: SchemasArgs,
     #[command(flatten)]
     pub(crate) spool: SpoolArgs,
     #[command(flatten)]

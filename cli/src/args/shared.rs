@@ -122,11 +122,21 @@ pub(crate) struct DecodingArgs {
     /// quarantine. A few chunks of each worker can be in work at the same time.
     #[arg(long, value_name = "SIZE", env = "BALER_DECODED_LIMIT", value_parser = size)]
     pub(crate) decoded_limit: Option<NonZeroUsize>,
-    /// Further record types of chunks in Kieker's container, which does not describe them: an .irl
-    /// file, or a folder of such files
+    #[command(flatten)]
+    pub(crate) schemas: SchemasArgs,
+}
+
+/// Record types beside Kieker's own.
+#[derive(Debug, Clone, Default, Args)]
+#[group(skip)]
+pub(crate) struct SchemasArgs {
+    /// Record types beside Kieker's own: an .irl file, or a folder with files *.irl below it
+    ///
+    /// They are for chunks in Kieker's container, streams, logs and messages of Kieker, which do not
+    /// describe their records. A setting `schema` in a URI comes first.
     #[cfg(feature = "kieker")]
-    #[arg(long, value_name = "PATH")]
-    pub(crate) schema: Option<PathBuf>,
+    #[arg(id = "schemas", long = "schemas", value_name = "PATH")]
+    pub(crate) path: Option<PathBuf>,
 }
 
 /// How long a command waits for a medium that moves nothing.

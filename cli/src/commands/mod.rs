@@ -4,6 +4,7 @@ mod analyze;
 mod demo;
 mod generate;
 mod inspect;
+mod irl;
 mod overhead;
 mod receive;
 mod relay;
@@ -42,6 +43,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Man { folder } => man(&folder),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
+        Command::Irl(args) => irl::run(&args, quiet),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
         Command::OverheadOrder { order } => overhead::obey(&order),
         Command::Sweep(args) => sweep::run(&args, quiet, shutdown),

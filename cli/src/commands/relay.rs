@@ -27,9 +27,10 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Relays until the end of the source, the count, the idle timeout or a signal.
 pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let target = endpoint::spooled_writer(&args.to, &args.spool)?;
+    let with_schemas = |uri| endpoint::with_schemas(uri, &args.schemas);
+    let target = endpoint::spooled_writer(&with_schemas(&args.to), &args.spool)?;
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
-    let source = endpoint::open_reader(&args.from, args.follow)?;
+    let source = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
     let mut settings = baler_relay::settings();
     settings.max_chunks = args.max_chunks.get();

@@ -4,6 +4,7 @@ mod plain;
 mod reader;
 mod writer;
 
+use std::borrow::Cow;
 use std::fmt;
 
 use baler_common::transport::Media;
@@ -12,11 +13,41 @@ pub(crate) use plain::{embedded_cluster, plain_writer};
 pub(crate) use reader::{OpenReader, check_reader, open_reader, open_readers, open_tap};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
+use crate::args::SchemasArgs;
 use crate::exit::Failure;
 
 /// Returns the media of this build.
 fn media() -> Media {
     baler::media()
+}
+
+/// Adds the record types of `--schemas` to the URI of a medium that takes them. A setting in the URI
+/// comes first. A text that is no URI stays as it is.
+pub(crate) fn with_schemas<'a>(text: &'a str, schemas: &SchemasArgs) -> Cow<'a, str> {
+    #[cfg(feature = "kieker")]
+    if let (Some(path), Ok(mut uri)) = (&schemas.path, Uri::parse(text)) {
+        let is_kiekers = match uri.scheme() {
+            "kieker+tcp" | "kieker-log" => true,
+            "amqp" | "amqps" => uri.take_text("format").as_deref() == Some("kieker-plain"),
+            _ => false,
+        };
+        if is_kiekers && uri.take_text("schema").is_none() {
+            let mark = if text.contains('?') { '&' } else { '?' };
+            let mut with = format!("{text}{mark}schema=");
+            for byte in path.as_os_str().as_encoded_bytes() {
+                match byte {
+                    b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                        with.push(char::from(*byte));
+                    }
+                    _ => with.push_str(&format!("%{byte:02X}")),
+                }
+            }
+            return Cow::Owned(with);
+        }
+    }
+    #[cfg(not(feature = "kieker"))]
+    let SchemasArgs {} = schemas;
+    Cow::Borrowed(text)
 }
 
 /// Returns a URI without its secrets.

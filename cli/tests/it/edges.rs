@@ -27,7 +27,10 @@ impl Allowed {
 /// `[build-dependencies]`.
 const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-derive", Allowed::Only(&[])),
-    ("baler-common", Allowed::Only(&["baler-derive"])),
+    (
+        "baler-common",
+        Allowed::Only(&["baler-derive", "baler-irl"]),
+    ),
     ("baler-monitoring-macros", Allowed::Only(&[])),
     (
         "baler-monitoring",
@@ -37,7 +40,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-amqp",
         Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
     ),
-    ("baler-blocking", Allowed::Only(&["baler-common"])),
+    (
+        "baler-blocking",
+        Allowed::Only(&["baler-common", "baler-irl"]),
+    ),
     (
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
@@ -62,6 +68,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
+    ("baler-irl", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
     // writes, recovers and reads. A second implementation would be a second set of bugs.

@@ -310,18 +310,18 @@ fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
     let told = receive("without", &[]).code(65).get_output().stderr.clone();
     let told = String::from_utf8(told).unwrap();
     assert!(told.contains("app.OrderEvent"), "{told}");
-    assert!(told.contains("--schema FILE.irl"), "{told}");
+    assert!(told.contains("--schemas PATH"), "{told}");
 
-    let read = receive("with", &["--schema", &schema]).success();
+    let read = receive("with", &["--schemas", &schema]).success();
     let read: Value = serde_json::from_slice(&read.get_output().stdout).unwrap();
     assert_eq!(read["fields"].to_string(), order);
     let folder_of_schemas = folder.path().to_str().unwrap();
-    receive("folder", &["--schema", folder_of_schemas]).success();
+    receive("folder", &["--schemas", folder_of_schemas]).success();
 
     fs::write(&schema, "event OrderEvent {").unwrap();
-    let told = receive("wrong", &["--schema", &schema]).code(78);
+    let told = receive("wrong", &["--schemas", &schema]).code(78);
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("own.irl:1"), "{told}");
+    assert!(told.contains("own.irl:1:1: "), "{told}");
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod filters;
 mod habits;
 mod hostile;
 mod image;
+mod irl;
 mod json_lines;
 #[cfg(feature = "kafka")]
 mod json_logs;

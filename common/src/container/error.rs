@@ -175,7 +175,7 @@ pub enum DecodeErrorKind {
     },
     /// Kieker's container names a record class for which there is no schema.
     #[error(
-        "the record type {name} is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types)"
+        "the record type {name} is not in the catalog (--schemas PATH, or schema=PATH in the URI, adds types)"
     )]
     UnknownRecordType {
         /// The type's name.

@@ -92,7 +92,8 @@ fn read(
     let stage = filters.before(sink);
     // Only --merge needs no --from.
     let from = args.from.as_deref().unwrap_or_default();
-    let open = open_medium(from, args.follow)?;
+    let from = endpoint::with_schemas(from, &args.decoding.schemas);
+    let open = open_medium(&from, args.follow)?;
     let progress = Progress::spinner(quiet);
     let read = read_medium(args, open, stage, (&progress, shutdown, quiet))?;
     progress.clear();

@@ -104,7 +104,8 @@ fn text(from: &str, found: &Listing) -> String {
 fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
     let path = Path::new(&args.what);
     if !path.exists() && endpoint::is_uri(&args.what) {
-        let open = endpoint::open_tap(&args.what, Browse::UntilNow)?;
+        let what = endpoint::with_schemas(&args.what, &args.decoding.schemas);
+        let open = endpoint::open_tap(&what, Browse::UntilNow)?;
         return Ok((open.endpoint.clone(), vec![open]));
     }
     let metadata = fs::metadata(path).map_err(|error| {

@@ -48,7 +48,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         readership,
         ..
     } = endpoint::open_readers(
-        &settings.args.from,
+        &endpoint::with_schemas(&settings.args.from, &settings.args.decoding.schemas),
         settings.args.follow,
         settings.args.workers,
     )?;

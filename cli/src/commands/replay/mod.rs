@@ -36,7 +36,8 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let (condition, fields) = (args.condition.expression()?, args.fields.chosen()?);
     let target = args.to.as_ref();
     let target = target
-        .map(|to| endpoint::spooled_writer(to, &args.spool))
+        .map(|to| endpoint::with_schemas(to, &args.decoding.schemas))
+        .map(|to| endpoint::spooled_writer(&to, &args.spool))
         .transpose()?;
     let memory_parts = memory_parts(fields.as_ref(), NonZeroUsize::MIN);
     let decoder = decoding::decoder(&args.decoding, memory_parts)?;
@@ -153,12 +154,13 @@ fn send_filtered(
 /// Opens the folder of a quarantine, or a medium. Also returns its name.
 fn open(args: &ReplayArgs) -> Result<(String, Box<dyn ChunkReader>), Failure> {
     if endpoint::is_uri(&args.what) {
+        let what = endpoint::with_schemas(&args.what, &args.decoding.schemas);
         if args.remove {
             return Err(Failure::configuration(
                 "--remove is for a folder: what a medium confirmed is acknowledged there in any case",
             ));
         }
-        let open = endpoint::open_reader(&args.what, false)?;
+        let open = endpoint::open_reader(&what, false)?;
         return Ok((open.endpoint, open.reader));
     }
     let reader = QuarantineReader::open(Path::new(&args.what), args.remove)

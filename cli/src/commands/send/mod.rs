@@ -26,13 +26,14 @@ use crate::shutdown::{Shutdown, is_partial};
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let (condition, fields) = (args.condition.expression()?, args.fields.chosen()?);
-    let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
+    let with_schemas = |uri| endpoint::with_schemas(uri, &args.decoding.schemas);
+    let writer = endpoint::spooled_writer(&with_schemas(&args.to), &args.spool)?;
     let poison = PoisonPolicy::new(&args.quarantine, &args.attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(
         &args.decoding,
         memory_parts(fields.as_ref(), NonZeroUsize::MIN),
     )?;
-    let open = endpoint::open_reader(&args.from, false)?;
+    let open = endpoint::open_reader(&with_schemas(&args.from), false)?;
     let progress = Progress::spinner(quiet);
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;

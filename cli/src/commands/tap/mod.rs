@@ -51,7 +51,8 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         } else {
             Browse::FromNow
         };
-        let open = endpoint::open_tap(&args.from, range)?;
+        let from = endpoint::with_schemas(&args.from, &args.decoding.schemas);
+        let open = endpoint::open_tap(&from, range)?;
         (open.reader, open.endpoint)
     };
     let source = Source::new(reader).with_decoder(decoder);

@@ -251,7 +251,7 @@ fn errors_say_where_and_what() {
         (
             &flag,
             chunk(&record(&[1]), &["x"]),
-            "byte 8: the record type x is not in the catalog (--schema FILE.irl, or schema=FILE.irl in the URI, adds types) while reading the id of a record's class",
+            "byte 8: the record type x is not in the catalog (--schemas PATH, or schema=PATH in the URI, adds types) while reading the id of a record's class",
         ),
         (
             &flag,

@@ -1,39 +1,31 @@
 //! Record types from files of Kieker's Instrumentation Record Language (IRL).
 //!
 //! ```text
-//! text of .irl files -> lexer -> parser -> resolve -> schemas in a Catalog
+//! text of .irl files -> baler-irl -> records -> schemas in a Catalog
 //! ```
 //!
-//! Supported are events (`event`, `entity`), templates, enums, `extends`, templates after a colon,
-//! arrays of one dimension, `grouped by`, `transient`, `alias`, constants and defaults. Defaults,
-//! constants, aliases and annotations have no bytes, so only their syntax is checked. Arrays of a
-//! fixed length, of several dimensions, `model` and `sub` are refused.
-//!
-//! Source: the grammar and the generators of `kieker-monitoring/instrumentation-languages`.
+//! Both editions of the language are read. Mistakes in default values, constants and aliases do not
+//! matter, because these have no bytes. Arrays of a fixed length or of several dimensions, and
+//! payloads of the legacy edition, are refused.
 
-mod lexer;
-mod parser;
-mod resolve;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use baler_irl::{
+    Base, Edition, Finding, Payload, Property, Record, Settings, Severity, Span, Type,
+    line_and_column,
+};
+pub use baler_irl::{MAX_BYTES, Source as IrlSource};
+
 use super::catalog::Catalog;
-use super::schema::SchemaError;
+use super::schema::{EnumType, Field, FieldType, Schema, SchemaError};
 
-/// The most bytes of all files of a schema.
-pub const MAX_BYTES: usize = 1 << 20;
-
-/// The deepest nesting of templates and parents.
-const MAX_DEPTH: usize = 64;
-
-/// The text of a file, and its name in errors.
-#[derive(Debug, Clone, Copy)]
-pub struct IrlSource<'a> {
-    /// The name of the file.
-    pub name: &'a str,
-    /// Its text.
-    pub text: &'a str,
-}
+/// Rules about parts that have no bytes.
+const WITHOUT_BYTES: &[&str] = &["alias", "wrong-value"];
 
 /// Adds the events of these files to a catalog. A type of the catalog with the same description
 /// stays; a type with another description is replaced.
@@ -60,37 +52,161 @@ pub struct IrlSource<'a> {
 ///
 /// An [`IrlError`] with the position. The catalog then stays as it was.
 pub fn read(catalog: &mut Catalog, sources: &[IrlSource<'_>]) -> Result<(), IrlError> {
-    let bytes = sources
-        .iter()
-        .fold(0_usize, |sum, it| sum.saturating_add(it.text.len()));
-    if bytes > MAX_BYTES {
-        return Err(IrlError::new("", 0, IrlProblem::TooLarge { bytes }));
+    let known = Known::default();
+    let look_up = |name: &str| catalog.get(name).map(|it| known.properties(it));
+    let settings = Settings {
+        edition: Edition::Legacy,
+        lenient: false,
+        known: Some(&look_up),
+    };
+    let workspace = baler_irl::read(sources, &settings);
+    let is_wrong =
+        |it: &&Finding| it.severity == Severity::Error && !WITHOUT_BYTES.contains(&it.rule);
+    if let Some(finding) = workspace.findings.iter().find(is_wrong) {
+        let message = match &finding.hint {
+            Some(hint) => format!("{}; {hint}", finding.message),
+            None => finding.message.clone(),
+        };
+        let problem = IrlProblem::Language(message.into());
+        return Err(IrlError::new(sources, finding.file, finding.span, problem));
     }
-    let files = sources.iter().map(parser::file);
-    let files = files.collect::<Result<Vec<_>, _>>()?;
-    for schema in resolve::schemas(&files, catalog)? {
+    let mut schemas = Vec::new();
+    for record in workspace.records.iter().filter(|it| !it.is_abstract) {
+        let schema = known
+            .schema(record)
+            .map_err(|problem| IrlError::new(sources, record.file, record.span, problem))?;
+        let is_known = |known: &&Arc<Schema>| same_bytes(known, &schema);
+        if catalog.get(schema.name()).filter(is_known).is_none() {
+            schemas.push(Arc::new(schema));
+        }
+    }
+    for schema in schemas {
         catalog.register(schema);
     }
     Ok(())
 }
 
+/// Whether two schemas have the same fields, regardless of their roles.
+fn same_bytes(known: &Schema, schema: &Schema) -> bool {
+    fn fields(schema: &Schema) -> impl Iterator<Item = (&str, &FieldType)> {
+        schema
+            .fields()
+            .iter()
+            .map(|it| (it.name(), it.field_type()))
+    }
+    known.name() == schema.name() && fields(known).eq(fields(schema))
+}
+
+/// Types of the catalog that the language lacks, by the name that stands for them.
+#[derive(Debug, Default)]
+struct Known {
+    foreign: RefCell<HashMap<String, FieldType>>,
+}
+
+impl Known {
+    /// Returns the fields of a type of the catalog in terms of the language.
+    fn properties(&self, schema: &Arc<Schema>) -> baler_irl::KnownType {
+        let fields = schema.fields().iter();
+        let fields = fields.map(|it| (it.name().to_owned(), self.property_type(it.field_type())));
+        fields.collect()
+    }
+
+    fn property_type(&self, field_type: &FieldType) -> Type {
+        let (inner, dimensions) = match field_type {
+            FieldType::List(inner) => (&**inner, vec![None]),
+            plain => (plain, Vec::new()),
+        };
+        let base = match inner {
+            FieldType::Bool => Base::Boolean,
+            FieldType::Char => Base::Char,
+            FieldType::F32 => Base::Float,
+            FieldType::F64 => Base::Double,
+            FieldType::I8 => Base::Byte,
+            FieldType::I16 => Base::Short,
+            FieldType::I32 => Base::Int,
+            FieldType::I64 => Base::Long,
+            FieldType::String => Base::String,
+            _ => {
+                let mut name = field_type.to_string();
+                let mut foreign = self.foreign.borrow_mut();
+                // Two enums may have one name and other variants.
+                while foreign.get(&name).is_some_and(|it| it != field_type) {
+                    name.push('\'');
+                }
+                foreign.insert(name.clone(), field_type.clone());
+                let payload = Payload {
+                    type_name: name.into(),
+                    references: Vec::new(),
+                };
+                return Type {
+                    base: Base::Payload(Arc::new(payload)),
+                    dimensions: Vec::new(),
+                };
+            }
+        };
+        Type { base, dimensions }
+    }
+
+    fn schema(&self, record: &Record) -> Result<Schema, IrlProblem> {
+        let fields = record.wire().map(|it| self.field(it));
+        let fields = fields.collect::<Result<Vec<_>, _>>()?;
+        Schema::new(&*record.name, fields).map_err(IrlProblem::Schema)
+    }
+
+    fn field(&self, property: &Property) -> Result<Field, IrlProblem> {
+        let unsupported = |what| Err(IrlProblem::Unsupported { what });
+        let item = match &property.property_type.base {
+            Base::Boolean => FieldType::Bool,
+            Base::Byte => FieldType::I8,
+            Base::Char => FieldType::Char,
+            Base::Double => FieldType::F64,
+            Base::Enum(it) => {
+                let literals = it.literals.iter().map(|(name, _)| &**name);
+                let made = EnumType::new(&*it.name, literals.collect::<Vec<_>>());
+                FieldType::Enum(Arc::new(made.map_err(IrlProblem::Schema)?))
+            }
+            Base::Float => FieldType::F32,
+            Base::Int => FieldType::I32,
+            Base::Long => FieldType::I64,
+            Base::Payload(it) => match self.foreign.borrow().get(&*it.type_name) {
+                Some(known) => known.clone(),
+                None => return unsupported("a payload"),
+            },
+            Base::Short => FieldType::I16,
+            Base::String => FieldType::String,
+        };
+        let field_type = match &*property.property_type.dimensions {
+            [] => item,
+            [None] => item.list(),
+            [Some(_)] => return unsupported("an array of a fixed length"),
+            _ => return unsupported("an array of several dimensions"),
+        };
+        Ok(Field::new(&*property.name, field_type))
+    }
+}
+
 /// A file of record types cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}: {problem}")]
+#[error("{file}:{line}:{column}: {problem}")]
 pub struct IrlError {
     /// The name of the file.
     pub file: Box<str>,
     /// The line, from 1.
     pub line: usize,
+    /// The column, from 1.
+    pub column: usize,
     /// The problem.
     pub problem: IrlProblem,
 }
 
 impl IrlError {
-    fn new(file: &str, line: usize, problem: IrlProblem) -> Self {
+    fn new(sources: &[IrlSource<'_>], file: usize, span: Span, problem: IrlProblem) -> Self {
+        let source = sources.get(file);
+        let (line, column) = source.map_or((1, 1), |it| line_and_column(it.text, span.start));
         Self {
-            file: file.into(),
+            file: source.map_or("", |it| it.name).into(),
             line,
+            column,
             problem,
         }
     }
@@ -100,44 +216,12 @@ impl IrlError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IrlProblem {
-    /// A definition inherits from itself, or the inheritance is too deep.
-    #[error("{name} inherits from itself, or through more than {MAX_DEPTH} definitions")]
-    Cycle {
-        /// The definition.
-        name: Box<str>,
-    },
-    /// Another token was expected.
-    #[error("{found} where {expected} should be")]
-    Expected {
-        /// The expected token.
-        expected: &'static str,
-        /// The real token.
-        found: Box<str>,
-    },
+    /// The text is wrong.
+    #[error("{0}")]
+    Language(Box<str>),
     /// The type is not possible.
     #[error("{0}")]
     Schema(SchemaError),
-    /// The files are too large.
-    #[error("the files have {bytes} bytes, more than {MAX_BYTES}")]
-    TooLarge {
-        /// Their size.
-        bytes: usize,
-    },
-    /// Two definitions have the same name.
-    #[error("{name} is defined twice")]
-    Twice {
-        /// The name.
-        name: Box<str>,
-    },
-    /// A definition is missing.
-    #[error(
-        "{name} is not defined; name the folder with the file that defines it, or import it by \
-         its full name"
-    )]
-    Undefined {
-        /// The name.
-        name: Box<str>,
-    },
     /// A part of the language that Kieker's formats cannot represent here.
     #[error("{what} cannot be read here; Kieker's own record types do without")]
     Unsupported {

@@ -1,0 +1,111 @@
+//! Flags of `baler irl`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::DocumentFormat;
+
+/// Flags of `baler irl`.
+#[derive(Debug, Args)]
+pub(crate) struct IrlArgs {
+    #[command(subcommand)]
+    pub(crate) command: IrlCommand,
+}
+
+/// What to do with the files.
+#[derive(Debug, Subcommand)]
+pub(crate) enum IrlCommand {
+    /// Find mistakes: prints each with its line and how to correct it; exit code 65 if one is an error
+    Check {
+        #[command(flatten)]
+        files: IrlFiles,
+        #[command(flatten)]
+        format: IrlFormat,
+    },
+    /// Lay files out: members on lines of their own, one blank line between declarations
+    Fmt {
+        /// The files, or folders with files *.irl below them
+        #[arg(value_name = "PATH", required = true)]
+        files: Vec<PathBuf>,
+        /// Change nothing: name the files with another layout; exit code 65 if there is one
+        #[arg(long)]
+        check: bool,
+    },
+    /// Compare two versions: which changes break readers, and why; exit code 65 if one does
+    ///
+    /// A change breaks new readers that read records of old writers, old readers that read records of
+    /// new writers, or both. Changes without an effect are listed behind the others.
+    Compat {
+        /// The file of the old version, or a folder with files *.irl below it
+        #[arg(value_name = "OLD")]
+        old: PathBuf,
+        /// That of the new version
+        #[arg(value_name = "NEW")]
+        new: PathBuf,
+        #[command(flatten)]
+        reading: IrlReading,
+        #[command(flatten)]
+        format: IrlFormat,
+    },
+    /// Show the fields of each record type, in the order of their bytes
+    Dump {
+        #[command(flatten)]
+        files: IrlFiles,
+        #[command(flatten)]
+        format: IrlFormat,
+    },
+}
+
+/// The files, and how they are read.
+#[derive(Debug, Args)]
+pub(crate) struct IrlFiles {
+    /// The files, or folders with files *.irl below them; they may refer to each other's definitions
+    #[arg(value_name = "PATH", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: IrlReading,
+}
+
+/// How the result is shown.
+#[derive(Debug, Args)]
+pub(crate) struct IrlFormat {
+    /// How the result is shown
+    #[arg(
+        id = "format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        env = "BALER_FORMAT"
+    )]
+    pub(crate) choice: DocumentFormat,
+}
+
+/// How files are read.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct IrlReading {
+    /// The edition of the language
+    #[arg(long, value_enum, default_value = "current")]
+    pub(crate) edition: EditionChoice,
+    /// Take the only definition with a name if its import is missing
+    #[arg(long)]
+    pub(crate) lenient: bool,
+}
+
+/// The edition of the language.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum EditionChoice {
+    /// That of Kieker's own files
+    Current,
+    /// That of 2013, too: `struct`, `pattern`, `tag`, `use`, `default` and payloads are warnings
+    Legacy,
+}
+
+impl From<EditionChoice> for baler_irl::Edition {
+    fn from(choice: EditionChoice) -> Self {
+        match choice {
+            EditionChoice::Current => Self::Current,
+            EditionChoice::Legacy => Self::Legacy,
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `baler irl`: checking, formatting and showing files of the record language.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::support::{baler, command, json, output, read_json, workspace};
+
+/// The folder of Kieker's files, and the file with the records of its tool opad.
+fn kiekers_files() -> Vec<String> {
+    let files = [
+        "connectors/kieker/tests/data/irl",
+        "irl/tests/fixtures/right/opad.irl",
+    ];
+    files.map(|it| workspace(it).display().to_string()).to_vec()
+}
+
+fn irl(command: &[&str], files: &[String]) -> Vec<String> {
+    let command = ["irl"].iter().chain(command).map(|it| (*it).to_owned());
+    command.chain(files.iter().cloned()).collect()
+}
+
+fn args(all: &[String]) -> Vec<&str> {
+    all.iter().map(String::as_str).collect()
+}
+
+fn file(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> String {
+    let path: PathBuf = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path.display().to_string()
+}
+
+#[test]
+fn dump_shows_kiekers_types_in_wire_order() {
+    let document = json(&args(&irl(&["dump", "--format", "json"], &kiekers_files())));
+    let expected = read_json(&workspace(
+        "connectors/kieker/tests/data/expected-records.json",
+    ));
+    let records = document["records"].as_array().unwrap();
+    let mut found = 0;
+    for record in records.iter().filter(|it| it["abstract"] == false) {
+        let name = record["name"].as_str().unwrap();
+        let pairs = |fields: &Value, of: &str| -> Vec<(String, String)> {
+            let fields = fields.as_array().unwrap().iter();
+            let text = |value: &Value| value.as_str().unwrap().replace("String", "string");
+            fields
+                .map(|it| (text(&it[of]), text(&it["name"])))
+                .collect()
+        };
+        assert_eq!(
+            pairs(&record["fields"], "type"),
+            pairs(&expected[name]["fields"], "java"),
+            "{name}"
+        );
+        found += 1;
+    }
+    assert_eq!(found, 72);
+    assert!(records.iter().any(|it| it["abstract"] == true));
+    let of = |name: &str| records.iter().find(|it| it["name"] == name).unwrap();
+    let cpu = of("kieker.common.record.system.CPUUtilizationRecord");
+    assert_eq!(
+        cpu["fields"][1]["doc"],
+        "Name of the host, the resource belongs to."
+    );
+    assert!(
+        cpu["author"].is_string() && cpu["since"].is_string(),
+        "{cpu}"
+    );
+    let text = output(&args(&irl(&["dump"], &kiekers_files())));
+    let record = "kieker.common.record.flow.trace.TraceMetadata\n  long traceId\n  long threadId\n";
+    assert!(text.contains(record), "{text}");
+    assert!(
+        text.contains("AbstractEvent (abstract)\n  long timestamp\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn check_shows_each_mistake_with_its_line_and_a_hint() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = file(
+        &folder,
+        "a.irl",
+        "package a\nevent E : T {\n\tint a = 'x'\n}\nstruct S\n",
+    );
+    let second = file(&folder, "b.irl", "package b\nimport c.D\ntemplate T\n");
+    let files = [first.clone(), second];
+    let run = baler(&args(&irl(&["check"], &files))).code(65);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    for part in [
+        "error[unknown-name]: T is not defined",
+        &format!("{first}:2:11"),
+        "2 | event E : T {",
+        "help: add `import b.T`",
+        "error[wrong-value]: a string does not fit int",
+        "error[legacy]: `struct` belongs to the legacy edition of 2013",
+        "warning[unknown-import]: there is no c.D to import",
+        "2 files, 2 record types, 3 errors, 1 warning\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run = baler(&args(&irl(&["check", "--format", "json"], &files))).code(65);
+    let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(
+        (&document["errors"], &document["warnings"]),
+        (&3.into(), &1.into())
+    );
+    let legacy = &document["findings"][2];
+    assert_eq!((&legacy["line"], &legacy["column"]), (&5.into(), &1.into()));
+    assert_eq!(legacy["replacement"], "event");
+    let run = baler(&args(&irl(&["dump", "--format", "json"], &files))).code(65);
+    assert!(run.get_output().stdout.is_empty());
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        text.contains("error[unknown-name]: T is not defined"),
+        "{text}"
+    );
+}
+
+#[test]
+fn compat_names_each_change_with_its_reason_and_its_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = file(&folder, "old.irl", "package p event E { int a }");
+    let new = file(
+        &folder,
+        "new.irl",
+        "package p event E {\n\tint a = 1\n\tlong b\n}",
+    );
+    let run = baler(&["irl", "compat", &old, &new]).code(65);
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    for part in [
+        "breaks new readers of old records, and old readers of new records:\n  p.E: long b was added; ",
+        &format!("\n    {new}:3:7\n"),
+        "safe:\n  p.E: the default value of a changed; it is not sent\n",
+        "1 breaking, 1 safe\n",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let run = baler(&["irl", "compat", &old, &new, "--format", "json"]).code(65);
+    let document: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(
+        (&document["breaking"], &document["safe"]),
+        (&1.into(), &1.into())
+    );
+    let change = &document["changes"][0];
+    assert_eq!(
+        (&change["breaks"], &change["line"]),
+        (&"both".into(), &3.into())
+    );
+    assert_eq!(
+        output(&["irl", "compat", &old, &old]),
+        "0 breaking, 0 safe\n"
+    );
+    let kieker = &kiekers_files()[0];
+    assert_eq!(
+        output(&["irl", "compat", kieker, kieker]),
+        "0 breaking, 0 safe\n"
+    );
+    let wrong = file(&folder, "wrong.irl", "package p event {");
+    let run = baler(&["irl", "compat", &wrong, &new]).code(65);
+    assert!(run.get_output().stdout.is_empty());
+    let empty = tempfile::tempdir().unwrap();
+    let empty = empty.path().display().to_string();
+    let run = baler(&["irl", "compat", &old, &empty]).code(65);
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(text.contains("there is no file *.irl below"), "{text}");
+}
+
+#[test]
+fn lenient_and_legacy_accept_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = file(
+        &folder,
+        "a.irl",
+        "package a struct E : T { default int N = 1 }",
+    );
+    let second = file(&folder, "b.irl", "package b template T { int x }");
+    let files = [first, second];
+    baler(&args(&irl(&["check", "--lenient"], &files))).code(65);
+    baler(&args(&irl(&["check", "--edition", "legacy"], &files))).code(65);
+    let flags = ["check", "--lenient", "--edition", "legacy"];
+    let text = output(&args(&irl(&flags, &files)));
+    assert!(
+        text.ends_with("2 files, 1 record type, 0 errors, 3 warnings\n"),
+        "{text}"
+    );
+    output(&args(&irl(&["check"], &kiekers_files())));
+}
+
+#[test]
+fn files_that_cannot_be_read_have_the_documented_codes() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = folder.path().join("missing.irl").display().to_string();
+    let binary = file(&folder, "binary.irl", b"package p\xff");
+    let large = file(&folder, "large.irl", "é".repeat(1 << 20));
+    for command in ["check", "dump"] {
+        baler(&["irl", command]).code(2);
+        let run = baler(&["irl", command, &missing]).code(69);
+        let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+        assert!(
+            text.contains("cannot open") && text.contains("missing.irl"),
+            "{text}"
+        );
+        let run = baler(&["irl", command, &binary]).code(65);
+        let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+        assert!(text.contains("is not UTF-8 from byte 9 on"), "{text}");
+        let run = baler(&["irl", command, &large]).code(65);
+        let run = run.get_output();
+        let text = String::from_utf8_lossy(&run.stdout) + String::from_utf8_lossy(&run.stderr);
+        assert!(text.contains("more than 1048576"), "{text}");
+    }
+}
+
+#[test]
+fn fmt_lays_files_out_once_and_keeps_what_it_cannot_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let odd = file(&folder, "odd.irl", "package p\nevent E{int a // one\n}");
+    let good = file(&folder, "good.irl", "package p\n\nevent E\n");
+    let wrong = file(&folder, "wrong.irl", "package p event {");
+    let run = baler(&["irl", "fmt", "--check", &odd, &good]).code(65);
+    assert_eq!(run.get_output().stdout, format!("{odd}\n").as_bytes());
+    assert_eq!(output(&["irl", "fmt", &odd, &good]), "");
+    let text = fs::read_to_string(&odd).unwrap();
+    assert_eq!(text, "package p\n\nevent E {\n\tint a // one\n}\n");
+    assert_eq!(output(&["irl", "fmt", "--check", &odd, &good]), "");
+    let run = baler(&["irl", "fmt", &wrong]).code(65);
+    let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        text.contains("error[syntax]: { where a name should be"),
+        "{text}"
+    );
+    assert_eq!(fs::read_to_string(&wrong).unwrap(), "package p event {");
+    let missing = folder.path().join("missing.irl").display().to_string();
+    baler(&["irl", "fmt", &missing]).code(69);
+    let large = file(&folder, "large.irl", " ".repeat((1 << 20) + 10));
+    baler(&["irl", "fmt", &large]).code(65);
+}
+
+#[test]
+fn an_output_that_is_full_has_its_code() {
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let args = irl(&["dump", "--format", "json"], &kiekers_files());
+    let status = command().args(args).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(74));
+}

@@ -1,0 +1,198 @@
+//! Splits a text into tokens.
+
+use std::iter::Peekable;
+use std::str::CharIndices;
+
+use crate::Span;
+
+/// The kind of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TokenKind {
+    Comment,
+    End,
+    Float,
+    Int,
+    /// Any other character, such as a brace.
+    Sign,
+    /// A string in quotation marks.
+    Text,
+    /// A comment or a string without an end, or a malformed name or number.
+    Wrong(&'static str),
+    /// A name or keyword.
+    Word,
+}
+
+/// A token with its text and position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Token<'a> {
+    pub(crate) kind: TokenKind,
+    pub(crate) text: &'a str,
+    pub(crate) start: usize,
+    /// The number of line breaks since the token before.
+    pub(crate) lines: u32,
+}
+
+impl Token<'_> {
+    pub(crate) fn span(&self) -> Span {
+        Span::new(self.start, self.start.saturating_add(self.text.len()))
+    }
+}
+
+/// Returns all tokens, with comments and without an [`End`](TokenKind::End).
+pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
+    Lexer {
+        text,
+        chars: text.char_indices().peekable(),
+        lines: 0,
+        strings_end_in_line: false,
+    }
+}
+
+#[derive(Debug)]
+struct Lexer<'a> {
+    text: &'a str,
+    chars: Peekable<CharIndices<'a>>,
+    lines: u32,
+    /// A string had no end. Later ones are looked for in their line only, so that the time stays
+    /// linear.
+    strings_end_in_line: bool,
+}
+
+impl<'a> Iterator for Lexer<'a> {
+    type Item = Token<'a>;
+
+    fn next(&mut self) -> Option<Token<'a>> {
+        self.lines = 0;
+        let is_blank = |char: char| char.is_whitespace() || char == '\u{feff}';
+        while let Some((_, char)) = self.chars.next_if(|it| is_blank(it.1)) {
+            self.lines = self.lines.saturating_add(u32::from(char == '\n'));
+        }
+        let (start, first) = self.chars.next()?;
+        let kind = match first {
+            '/' if self.accept('/') => {
+                while self.chars.next_if(|it| it.1 != '\n').is_some() {}
+                TokenKind::Comment
+            }
+            '/' if self.accept('*') => self.comment(),
+            '"' | '\'' => self.string(start, first),
+            '+' | '-' | '.' if self.is_next(|it| it.is_ascii_digit()) => self.number(first),
+            '0'..='9' => self.number(first),
+            '^' if self.is_next(is_word) => self.word('_'),
+            _ if is_word(first) || first.is_alphanumeric() => self.word(first),
+            _ => TokenKind::Sign,
+        };
+        let mut end = self.position();
+        let mut text = self.slice(start, end);
+        if kind == TokenKind::Comment && text.starts_with("//") {
+            text = text.trim_end();
+            end = start.saturating_add(text.len());
+        }
+        if text == "auto" && self.slice(end, self.text.len()).starts_with("-increment") {
+            self.accept('-');
+            self.word('i');
+            end = self.position();
+            text = self.slice(start, end);
+        }
+        Some(Token {
+            kind,
+            text,
+            start,
+            lines: self.lines,
+        })
+    }
+}
+
+impl<'a> Lexer<'a> {
+    fn position(&mut self) -> usize {
+        self.chars.peek().map_or(self.text.len(), |it| it.0)
+    }
+
+    #[expect(clippy::string_slice, reason = "both are positions of characters")]
+    fn slice(&self, start: usize, end: usize) -> &'a str {
+        &self.text[start..end]
+    }
+
+    fn is_next(&mut self, is_it: impl Fn(char) -> bool) -> bool {
+        self.chars.peek().is_some_and(|it| is_it(it.1))
+    }
+
+    fn accept(&mut self, char: char) -> bool {
+        self.chars.next_if(|it| it.1 == char).is_some()
+    }
+
+    fn digits(&mut self) {
+        while self.chars.next_if(|it| it.1.is_ascii_digit()).is_some() {}
+    }
+
+    fn comment(&mut self) -> TokenKind {
+        while let Some((_, char)) = self.chars.next() {
+            if char == '*' && self.accept('/') {
+                return TokenKind::Comment;
+            }
+        }
+        TokenKind::Wrong("a comment without an end")
+    }
+
+    fn string(&mut self, start: usize, quote: char) -> TokenKind {
+        while let Some((_, char)) = self.chars.next() {
+            match char {
+                '\\' => {
+                    self.chars.next();
+                }
+                '\n' if self.strings_end_in_line => break,
+                _ if char == quote => return TokenKind::Text,
+                _ => {}
+            }
+        }
+        if !self.strings_end_in_line {
+            // The rest of the file may be sound.
+            self.strings_end_in_line = true;
+            let rest = self.slice(start, self.text.len());
+            let end = start.saturating_add(rest.find('\n').unwrap_or(rest.len()));
+            self.chars = self.text.char_indices().peekable();
+            while self.chars.next_if(|it| it.0 < end).is_some() {}
+        }
+        TokenKind::Wrong("a string without an end")
+    }
+
+    fn number(&mut self, first: char) -> TokenKind {
+        let mut kind = TokenKind::Int;
+        self.digits();
+        if first == '.' || self.accept('.') {
+            kind = TokenKind::Float;
+            self.digits();
+        }
+        let mut ahead = self.chars.clone();
+        let is_exponent = ahead.next_if(|it| matches!(it.1, 'e' | 'E')).is_some();
+        ahead.next_if(|it| matches!(it.1, '+' | '-'));
+        if is_exponent && ahead.peek().is_some_and(|it| it.1.is_ascii_digit()) {
+            kind = TokenKind::Float;
+            self.chars = ahead;
+            self.digits();
+        }
+        if self.accept('f') {
+            kind = TokenKind::Float;
+        }
+        if self.is_next(|it| is_word(it) || it.is_alphanumeric()) {
+            self.word('_');
+            return TokenKind::Wrong("a malformed number");
+        }
+        kind
+    }
+
+    fn word(&mut self, first: char) -> TokenKind {
+        let mut is_sound = is_word(first);
+        let is_part = |it: char| is_word(it) || it.is_alphanumeric();
+        while let Some((_, char)) = self.chars.next_if(|it| is_part(it.1)) {
+            is_sound &= is_word(char);
+        }
+        match is_sound {
+            true => TokenKind::Word,
+            false => TokenKind::Wrong("a name with a character other than A-Z, a-z, 0-9 and _"),
+        }
+    }
+}
+
+fn is_word(char: char) -> bool {
+    char.is_ascii_alphanumeric() || char == '_'
+}

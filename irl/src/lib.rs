@@ -1,0 +1,141 @@
+#![doc = include_str!("../README.md")]
+#![allow(
+    clippy::expect_used,
+    reason = "what cannot happen must not become a wrong type"
+)]
+
+mod compare;
+mod files;
+mod finding;
+#[deny(clippy::expect_used)]
+mod format;
+// Texts come from outside.
+#[deny(clippy::expect_used)]
+mod lexer;
+mod literals;
+mod model;
+mod names;
+#[deny(clippy::expect_used)]
+mod parser;
+#[cfg(feature = "diagnostics")]
+mod render;
+mod resolve;
+mod syntax;
+
+pub use compare::{Change, Effect, compare};
+pub use files::{FileError, TextFile, find_files, read_file, read_files};
+pub use finding::{Finding, Severity, Span, line_and_column};
+pub use format::format;
+pub use model::{
+    About, Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type,
+    Value,
+};
+#[cfg(feature = "diagnostics")]
+pub use render::render;
+
+/// The most bytes of all files together.
+pub const MAX_BYTES: usize = 1 << 20;
+
+/// The deepest nesting of inheritance, of arrays and of payloads.
+pub const MAX_DEPTH: usize = 64;
+
+/// The name and the text of a file.
+#[derive(Debug, Clone, Copy)]
+pub struct Source<'a> {
+    /// The name in messages.
+    pub name: &'a str,
+    /// The text.
+    pub text: &'a str,
+}
+
+/// The edition of the language.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Edition {
+    /// That of Kieker's own files. Constructs of the legacy edition are errors.
+    #[default]
+    Current,
+    /// That of 2013, with `struct`, `pattern`, `tag`, `use`, `default` and payloads. These are
+    /// warnings.
+    Legacy,
+}
+
+/// The properties of a type that is known without files: names and types, in wire order.
+pub type KnownType = Vec<(String, Type)>;
+
+/// Looks up types by full name.
+pub type Lookup<'a> = dyn Fn(&str) -> Option<KnownType> + 'a;
+
+/// How files are read.
+#[derive(Clone, Copy, Default)]
+pub struct Settings<'a> {
+    /// The edition.
+    pub edition: Edition,
+    /// Whether a name without an import refers to the only definition with this name.
+    pub lenient: bool,
+    /// Looks up types by full name that are not in the files.
+    pub known: Option<&'a Lookup<'a>>,
+}
+
+impl std::fmt::Debug for Settings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("edition", &self.edition)
+            .field("lenient", &self.lenient)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Settings<'_> {
+    fn known(&self, name: &str) -> Option<KnownType> {
+        self.known.and_then(|known| known(name))
+    }
+}
+
+/// The result of [`read`].
+#[derive(Debug, Clone, Default)]
+pub struct Workspace {
+    /// The events, sorted by name. They are complete if there is no error.
+    pub records: Vec<Record>,
+    /// Errors and warnings, in order of the files.
+    pub findings: Vec<Finding>,
+}
+
+impl Workspace {
+    /// Returns the first error.
+    pub fn error(&self) -> Option<&Finding> {
+        let mut findings = self.findings.iter();
+        findings.find(|it| it.severity == Severity::Error)
+    }
+}
+
+/// Reads files, which may refer to each other's definitions.
+pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
+    if let Some(error) = too_large(sources.iter().map(|it| it.text.len()).sum()) {
+        return Workspace {
+            records: Vec::new(),
+            findings: vec![error],
+        };
+    }
+    let mut files = Vec::new();
+    let mut findings = Vec::new();
+    for (number, source) in sources.iter().enumerate() {
+        let (file, found) = parser::parse(source.text, number, settings.edition);
+        files.push(file);
+        findings.extend(found);
+    }
+    let (records, found) = resolve::resolve(&files, settings);
+    findings.extend(found);
+    findings.sort_by_key(|it| (it.file, it.span));
+    let mut counts = std::collections::HashMap::new();
+    findings.retain(|it| {
+        let count = counts.entry((it.file, it.severity)).or_insert(0_usize);
+        *count = count.saturating_add(1);
+        *count <= parser::MAX_FINDINGS
+    });
+    Workspace { records, findings }
+}
+
+fn too_large(bytes: usize) -> Option<Finding> {
+    let message = format!("the files have {bytes} bytes, more than {MAX_BYTES}");
+    (bytes > MAX_BYTES).then(|| Finding::error("too-large", 0, Span::new(0, 0), message))
+}

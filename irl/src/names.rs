@@ -1,0 +1,296 @@
+//! Definitions by name, over all files, and the definition to which a name in a file refers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use crate::syntax::{Declaration, File, Kind, QualifiedName};
+use crate::{Finding, KnownType, Settings, Span};
+
+/// After so many unknown names, further ones are not looked up.
+const MAX_UNKNOWN: usize = 1_000;
+
+/// The most imports of whole packages in a file.
+const MAX_WILDCARDS: usize = 100;
+
+/// A definition of the files, a type that is known without them, or a product of a `sub`.
+#[derive(Debug)]
+pub(crate) struct Definition<'s, 'a> {
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: Kind,
+    pub(crate) file: usize,
+    pub(crate) span: Span,
+    pub(crate) origin: Origin<'s, 'a>,
+    /// Parent first, then templates in order. For an enum: the enums that it inherits.
+    pub(crate) parents: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Origin<'s, 'a> {
+    Declared(&'s Declaration<'a>),
+    Known(KnownType),
+    Product,
+}
+
+/// All definitions, and the imports of each file.
+pub(crate) struct Names<'s, 'a> {
+    settings: &'s Settings<'s>,
+    packages: Vec<String>,
+    scopes: Vec<Scope<'s>>,
+    pub(crate) definitions: Vec<Definition<'s, 'a>>,
+    by_name: HashMap<Arc<str>, usize>,
+    by_last_part: HashMap<String, Vec<usize>>,
+    pub(crate) findings: Vec<Finding>,
+    unknown: usize,
+}
+
+/// The imports of a file.
+#[derive(Debug, Default)]
+struct Scope<'s> {
+    by_last_part: HashMap<&'s str, &'s str>,
+    wildcards: Vec<&'s str>,
+}
+
+impl<'s, 'a> Names<'s, 'a> {
+    pub(crate) fn new(files: &'s [File<'a>], settings: &'s Settings<'s>) -> Self {
+        let package = |file: &File<'_>| file.package.as_ref().map(|it| it.text.clone());
+        let mut names = Self {
+            settings,
+            packages: files
+                .iter()
+                .map(|it| package(it).unwrap_or_default())
+                .collect(),
+            scopes: Vec::new(),
+            definitions: Vec::new(),
+            by_name: HashMap::new(),
+            by_last_part: HashMap::new(),
+            findings: Vec::new(),
+            unknown: 0,
+        };
+        for (number, file) in files.iter().enumerate() {
+            for declaration in &file.declarations {
+                names.define(Definition {
+                    name: names.full_name(number, declaration.name.text),
+                    kind: declaration.kind,
+                    file: number,
+                    span: declaration.name.span,
+                    origin: Origin::Declared(declaration),
+                    parents: Vec::new(),
+                });
+            }
+        }
+        for (number, file) in files.iter().enumerate() {
+            let scope = names.scope(number, file);
+            names.scopes.push(scope);
+        }
+        names
+    }
+
+    /// Returns the name with the package of a file.
+    pub(crate) fn full_name(&self, file: usize, name: &str) -> Arc<str> {
+        match self.packages.get(file).filter(|it| !it.is_empty()) {
+            Some(package) => format!("{package}.{name}").into(),
+            None => name.into(),
+        }
+    }
+
+    pub(crate) fn get(&self, id: usize) -> &Definition<'s, 'a> {
+        self.definitions
+            .get(id)
+            .expect("ids are positions, and nothing is removed")
+    }
+
+    /// Adds a definition. Returns its id, or `None` if its name is taken.
+    pub(crate) fn define(&mut self, definition: Definition<'s, 'a>) -> Option<usize> {
+        if let Some(first) = self.by_name.get(&definition.name).map(|it| self.get(*it)) {
+            let message = format!("{} is defined twice", definition.name);
+            let (file, span) = (definition.file, definition.span);
+            let error = Finding::error("duplicate", file, span, message);
+            let error = error.related(first.file, first.span, "first defined here");
+            self.findings.push(error);
+            return None;
+        }
+        let id = self.definitions.len();
+        self.by_name.insert(Arc::clone(&definition.name), id);
+        if !matches!(definition.origin, Origin::Known(_)) {
+            let last = last_part(&definition.name).to_owned();
+            self.by_last_part.entry(last).or_default().push(id);
+        }
+        self.definitions.push(definition);
+        Some(id)
+    }
+
+    fn scope(&mut self, number: usize, file: &'s File<'a>) -> Scope<'s> {
+        let packages: HashSet<&str> = self.packages.iter().map(|it| &**it).collect();
+        let mut scope = Scope::default();
+        let mut unknown = Vec::new();
+        for import in &file.imports {
+            let (name, span) = (&*import.name.text, import.name.span);
+            if !import.is_wildcard {
+                scope.by_last_part.entry(last_part(name)).or_insert(name);
+                if !self.by_name.contains_key(name) && self.settings.known(name).is_none() {
+                    unknown.push((span, format!("there is no {name} to import")));
+                }
+            } else if scope.wildcards.len() == MAX_WILDCARDS {
+                let message = format!("the file imports more than {MAX_WILDCARDS} whole packages");
+                let error = Finding::error("too-large", number, span, message);
+                self.findings.push(error);
+                break;
+            } else {
+                scope.wildcards.push(name);
+                if !packages.contains(name) && self.settings.known.is_none() {
+                    unknown.push((span, format!("there is no package {name} to import")));
+                }
+            }
+        }
+        for (span, message) in unknown.into_iter().take(crate::parser::MAX_FINDINGS) {
+            let warning = Finding::warning("unknown-import", number, span, message);
+            let hint = "name the file that defines it, too, or remove the import";
+            self.findings.push(warning.hint(hint));
+        }
+        scope
+    }
+
+    /// Returns the definition to which a name in a file refers. Notes an error if there is none.
+    ///
+    /// Order: package of the file, imports of one name, imports of packages, full name.
+    pub(crate) fn resolve(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
+        if self.unknown == MAX_UNKNOWN {
+            return None;
+        }
+        let own = self.full_name(file, name);
+        let scope = self.scopes.get(file)?;
+        let imported = scope.by_last_part.get(name).map(|it| (*it).to_owned());
+        let wildcards = scope.wildcards.iter().map(|it| format!("{it}.{name}"));
+        let mut candidates = vec![own.to_string()];
+        candidates.extend(imported.into_iter().chain(wildcards));
+        candidates.push(name.to_owned());
+        for candidate in candidates {
+            if let Some(id) = self.by_name.get(&*candidate) {
+                return Some(*id);
+            }
+            if let Some(known) = self.settings.known(&candidate) {
+                return self.define(Definition {
+                    name: candidate.into(),
+                    kind: Kind::Event,
+                    file,
+                    span,
+                    origin: Origin::Known(known),
+                    parents: Vec::new(),
+                });
+            }
+        }
+        self.unknown(file, name, span)
+    }
+
+    fn unknown(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
+        let others = self
+            .by_last_part
+            .get(last_part(name))
+            .map_or(&[][..], Vec::as_slice);
+        let message = format!("{name} is not defined");
+        if let ([id], true) = (others, self.settings.lenient) {
+            let message = format!("{message} here; {} is taken", self.get(*id).name);
+            let warning = Finding::warning("unknown-name", file, span, message);
+            let id = *id;
+            self.findings.push(warning);
+            return Some(id);
+        }
+        let hint = match others {
+            [] => "define it, or name the file or folder with the file that defines it".to_owned(),
+            others => {
+                let imports = others.iter().take(3);
+                let imports = imports.map(|it| format!("`import {}`", self.get(*it).name));
+                format!("add {}", imports.collect::<Vec<_>>().join(" or "))
+            }
+        };
+        self.findings
+            .push(Finding::error("unknown-name", file, span, message).hint(hint));
+        None
+    }
+
+    /// Sets the parents of each definition of the files.
+    pub(crate) fn link(&mut self) {
+        for id in 0..self.definitions.len() {
+            let definition = self.get(id);
+            let Origin::Declared(declaration) = definition.origin else {
+                continue;
+            };
+            let (kind, file) = (definition.kind, definition.file);
+            let mut parents = Vec::new();
+            if let Some(name) = &declaration.extends {
+                parents.extend(self.parent(file, name, |it| is_event(it.kind), "an event"));
+            }
+            for name in &declaration.parents {
+                parents.extend(match kind {
+                    Kind::Enum => self.parent(file, name, |it| it.kind == Kind::Enum, "an enum"),
+                    Kind::Model => self.parent(
+                        file,
+                        name,
+                        |it| is_event(it.kind) || is_template(it),
+                        "an event or a template",
+                    ),
+                    _ => self.parent(file, name, is_template, "a template"),
+                });
+            }
+            if let Some(definition) = self.definitions.get_mut(id) {
+                definition.parents = parents;
+            }
+        }
+    }
+
+    fn parent(
+        &mut self,
+        file: usize,
+        name: &QualifiedName,
+        is_possible: impl Fn(&Definition<'s, 'a>) -> bool,
+        wanted: &str,
+    ) -> Option<usize> {
+        let id = self.resolve(file, &name.text, name.span)?;
+        let found = self.get(id);
+        if is_possible(found) {
+            return Some(id);
+        }
+        let message = format!("{} is {}, not {wanted}", found.name, kind_name(found.kind));
+        let mut error = Finding::error("wrong-kind", file, name.span, message);
+        error = match (wanted, found.kind) {
+            ("a template", Kind::Event | Kind::AbstractEvent) => {
+                error.hint(format!("write `extends {}` before the colon", name.text))
+            }
+            ("an event", Kind::Template) => error.hint(format!("write `: {}`", name.text)),
+            _ => error,
+        };
+        if !matches!(found.origin, Origin::Known(_)) {
+            error = error.related(found.file, found.span, "defined here");
+        }
+        self.findings.push(error);
+        None
+    }
+
+    /// Resolves the model of a `sub`.
+    pub(crate) fn model(&mut self, file: usize, name: &QualifiedName) -> Option<usize> {
+        self.parent(file, name, |it| it.kind == Kind::Model, "a model")
+    }
+}
+
+pub(crate) fn is_event(kind: Kind) -> bool {
+    matches!(kind, Kind::Event | Kind::AbstractEvent)
+}
+
+/// Whether a definition can stand after a colon. A type that is known without files may be either.
+fn is_template(definition: &Definition<'_, '_>) -> bool {
+    matches!(definition.kind, Kind::Template | Kind::Sub)
+        || matches!(definition.origin, Origin::Known(_))
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::AbstractEvent | Kind::Event => "an event",
+        Kind::Enum => "an enum",
+        Kind::Model => "a model",
+        Kind::Sub | Kind::Template => "a template",
+    }
+}
+
+pub(crate) fn last_part(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
