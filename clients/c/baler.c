@@ -778,8 +778,8 @@ static void serve(client *client, int64_t close_at) {
         until = earlier(until, client->hello_until);
     else if (now < client->take_at)
         until = earlier(until, client->take_at);
-    else if (client->hello == HELLO_ANSWERED && client->taken > client->read &&
-             client->open_pings == 0)
+    else if (is_sent && !client->is_ended && client->hello == HELLO_ANSWERED &&
+             client->taken > client->read && client->open_pings == 0)
         until = earlier(until, client->ping_at);
     short ready = await(client, client->fd, is_sent ? POLLIN : POLLIN | POLLOUT, until);
     if (ready & (POLLIN | POLLHUP | POLLERR)) receive(client);

@@ -604,7 +604,9 @@ class Client:
         elif now < self._take_at:
             until = min(until, self._take_at)
         elif self._hello and self._put > self._read and self._open_pings == 0:
-            until = min(until, self._ping_at)
+            # With items in the output, no ping can be added.
+            if not self._output and not self._is_ended:
+                until = min(until, self._ping_at)
         events = selectors.EVENT_READ
         if self._output:
             events |= selectors.EVENT_WRITE
