@@ -19,7 +19,7 @@ import baler_client  # noqa: E402
 BEFORE = "kieker.common.record.flow.trace.operation.BeforeOperationEvent"
 EMPTY = "kieker.common.record.misc.EmptyRecord"
 FIELD_BYTES = {BEFORE: 28, EMPTY: 0}
-TIME_LIMIT = 30.0
+TIME_LIMIT = 60.0
 
 
 def wait_for(what, condition):
