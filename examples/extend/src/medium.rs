@@ -44,9 +44,8 @@ impl ChunkWriter for Lz4Writer {
         if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
-        let mut compressed = chunk.clone();
-        compressed.bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
-        let offered = self.writer.offer(compressed);
+        let bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
+        let offered = self.writer.offer(Chunk { bytes, ..chunk.clone() });
         offered.map_err(|rejected| Rejected { chunk, ..rejected })
     }
 
