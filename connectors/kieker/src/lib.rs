@@ -1,12 +1,17 @@
 #![doc = include_str!("../README.md")]
 
+pub mod adaptive;
 mod config;
 mod headers;
 pub mod log;
 mod reader;
 mod writer;
 
+use std::sync::Arc;
+
+use adaptive::Bridge;
 pub use baler_blocking::schema::read_schema;
+use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{Browse, Medium, OpenReader, ReaderFactory, Readership};
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
@@ -29,24 +34,32 @@ pub const MEDIUM: Medium = Medium {
         let config = KiekerTcpWriterConfig::from_uri(uri)?;
         Ok(Box::new(KiekerTcpWriter::new(config)))
     },
-    receiver: |uri, _follow| {
-        let config = KiekerTcpConfig::from_uri(uri)?;
-        Ok(ReaderFactory::new(Readership::OneProcess, move || {
-            let reader = KiekerTcpReader::bind(config.clone())?;
-            let address = reader.local_addr();
-            let warning = format!(
-                "any host that reaches {address} can send records, since Kieker's protocol has neither \
-                 passwords nor encryption; listen on 127.0.0.1 or in a network of its own"
-            );
-            Ok(OpenReader {
-                listens_on: Some(address),
-                warning: (!address.ip().is_loopback()).then(|| warning.into()),
-                ..reader.into()
-            })
-        }))
-    },
+    receiver: |uri, _follow| adaptive_receiver(uri, Arc::default()),
     browser: None,
 };
+
+/// Receives streams of Kieker's records. The patterns of `bridge` switch the probes of senders that
+/// speak the [adaptive protocol](adaptive).
+///
+/// # Errors
+///
+/// The URI is wrong; see [`KiekerTcpConfig::from_uri`].
+pub fn adaptive_receiver(uri: Uri, bridge: Arc<Bridge>) -> Result<ReaderFactory, UriError> {
+    let config = KiekerTcpConfig::from_uri(uri)?;
+    Ok(ReaderFactory::new(Readership::OneProcess, move || {
+        let reader = KiekerTcpReader::bind_with(config.clone(), Arc::clone(&bridge))?;
+        let address = reader.local_addr();
+        let warning = format!(
+            "any host that reaches {address} can send records, since Kieker's protocol has neither \
+             passwords nor encryption; listen on 127.0.0.1 or in a network of its own"
+        );
+        Ok(OpenReader {
+            listens_on: Some(address),
+            warning: (!address.ip().is_loopback()).then(|| warning.into()),
+            ..reader.into()
+        })
+    }))
+}
 
 /// Logs, for programs that open media by URI.
 pub const LOG_MEDIUM: Medium = Medium {

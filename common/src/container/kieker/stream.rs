@@ -157,6 +157,11 @@ impl KiekerStream {
         }
     }
 
+    /// Takes the lengths of strings as bytes from now on.
+    pub fn count_bytes(&mut self) {
+        self.lengths = Lengths::Bytes;
+    }
+
     /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
     /// last [`KiekerMetadataRecord`](crate::record::kieker::KiekerMetadataRecord) says, and before the first
     /// one, nanoseconds.

@@ -1,4 +1,4 @@
-//! Serves one sender: reads bytes and makes chunks.
+//! Serves one sender: reads bytes, makes chunks, and passes commands to the bridge.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,9 +9,11 @@ use baler_common::transport::{ChunkIdentity, Damaged, Origin};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::watch;
 use tokio::time::{self, Instant};
 
+use super::link::{Link, Taken};
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
 use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
@@ -37,8 +39,10 @@ pub(super) async fn serve(
     if state.unique_trace_ids {
         stream = stream.with_trace_key(random());
     }
+    let (records, answers) = records.into_split();
     let mut sender = Sender {
         records,
+        link: Link::new(answers, peer, Arc::clone(&state.bridge)),
         registry,
         stream,
         buffer: BytesMut::new(),
@@ -58,6 +62,7 @@ pub(super) async fn serve(
         _ = stop.changed() => return,
     };
     let Err(reason) = ended else { return };
+    sender.link.finish(&mut sender.records).await;
     let length = sender.buffer.len().min(DAMAGED_BYTES);
     state.push_damaged(Damaged {
         token: None,
@@ -74,7 +79,8 @@ pub(super) async fn serve(
 
 /// A sender, and the state of its connection.
 struct Sender<'a> {
-    records: TcpStream,
+    records: OwnedReadHalf,
+    link: Link,
     registry: Option<TcpStream>,
     stream: KiekerStream,
     buffer: BytesMut,
@@ -146,9 +152,21 @@ impl Sender<'_> {
     /// Takes the complete items out of the buffer.
     async fn cut(&mut self) -> Result<(), Box<str>> {
         loop {
+            if self.link.is_within_batch() && !self.command().await? {
+                break;
+            }
             let (taken, step) = self.stream.cut(&self.buffer);
             self.buffer.advance(taken);
-            match step.map_err(|error| error.to_string())? {
+            let step = match step {
+                Err(_) if self.link.is_command(&self.buffer) && self.registry.is_none() => {
+                    if self.command().await? {
+                        continue;
+                    }
+                    break;
+                }
+                step => step.map_err(|error| error.to_string())?,
+            };
+            match step {
                 // `Later` does not occur: no record is later than the end of time.
                 StreamStep::Full | StreamStep::Later(_) => self.hand_over().await,
                 StreamStep::More(needed) => {
@@ -165,6 +183,30 @@ impl Sender<'_> {
             self.due = Some(Instant::now() + self.max_age);
         }
         Ok(())
+    }
+
+    /// Takes the command at the start of the buffer, with its entries. Returns whether it is
+    /// complete.
+    async fn command(&mut self) -> Result<bool, Box<str>> {
+        loop {
+            match self.link.take(&self.buffer, self.stream.offset())? {
+                Taken::More(needed) => {
+                    self.needed = needed;
+                    return Ok(false);
+                }
+                Taken::Bytes(bytes) => {
+                    self.buffer.advance(bytes);
+                    self.stream.seek(self.stream.offset().saturating_add(bytes));
+                }
+            }
+            if !self.link.is_within_batch() {
+                // Text of a program that knows commands counts in bytes.
+                self.stream.count_bytes();
+                return Ok(true);
+            }
+            // Matching many signatures takes long, and all connections have one thread.
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Takes the strings of the second connection; `read` is the number of bytes that came.
@@ -188,7 +230,7 @@ impl Sender<'_> {
     /// Returns an error if the sender ended within an item.
     fn ended(&self) -> Result<(), Box<str>> {
         let left = self.buffer.len();
-        if left == 0 {
+        if left == 0 && !self.link.is_within_batch() {
             return Ok(());
         }
         let offset = self.stream.offset();
@@ -213,6 +255,7 @@ impl Sender<'_> {
     fn charge(&mut self) -> Result<(), Box<str>> {
         let buffers = self.buffer.len().saturating_add(self.registry_buffer.len());
         let now = self.stream.memory().saturating_add(buffers);
+        let now = now.saturating_add(self.link.memory());
         let before = std::mem::replace(&mut self.charged, now);
         if self.state.charge(before, now) {
             return Ok(());

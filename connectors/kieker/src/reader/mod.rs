@@ -1,6 +1,7 @@
 //! The receiving end.
 
 mod connection;
+mod link;
 mod listener;
 mod state;
 
@@ -22,6 +23,7 @@ use tokio::runtime;
 use tokio::sync::watch;
 
 use crate::SCHEME;
+use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
 use state::{Event, Pending, ReaderState};
 
@@ -56,6 +58,16 @@ impl KiekerTcpReader {
     /// An address is taken, or does not belong to this machine; trying again may help. Or the
     /// schema cannot be read, which is final.
     pub fn bind(config: KiekerTcpConfig) -> Result<Self, TransportError> {
+        Self::bind_with(config, Arc::default())
+    }
+
+    /// As [`bind`](Self::bind). The patterns of `bridge` switch the probes of senders that speak the
+    /// [adaptive protocol](crate::adaptive); without patterns all of them are active.
+    ///
+    /// # Errors
+    ///
+    /// As [`bind`](Self::bind).
+    pub fn bind_with(config: KiekerTcpConfig, bridge: Arc<Bridge>) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.to_string().into();
         let fail = |error| Failure::of_io("listen at", &error).at(&endpoint);
         let catalog = schema::catalog(config.schema.as_deref());
@@ -78,7 +90,7 @@ impl KiekerTcpReader {
         capability.redelivers = false;
         capability.max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
         let (sender, events) = channel();
-        let state = Arc::new(ReaderState::new(&config, catalog, sender));
+        let state = Arc::new(ReaderState::new(&config, catalog, bridge, sender));
         let (stop, stopped) = watch::channel(false);
         let serving = Arc::clone(&state);
         let thread = thread::Builder::new()

@@ -10,6 +10,7 @@ use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Tok
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
 
 /// The most reports of damage or failure that wait for the owner; more are only counted.
@@ -83,6 +84,8 @@ impl Pending {
 pub(super) struct ReaderState {
     /// The types that senders may name.
     pub(super) catalog: Arc<Catalog>,
+    /// Decides which probes of senders record.
+    pub(super) bridge: Arc<Bridge>,
     pub(super) unique_trace_ids: bool,
     pub(super) time_unit: Option<TimeUnit>,
     events: Sender<Event>,
@@ -98,12 +101,14 @@ impl ReaderState {
     pub(super) fn new(
         config: &KiekerTcpConfig,
         catalog: Arc<Catalog>,
+        bridge: Arc<Bridge>,
         events: Sender<Event>,
     ) -> Self {
         let steps = config.memory_bytes.get().div_ceil(STEP_BYTES);
         let budget_steps = u32::try_from(steps).unwrap_or(u32::MAX).min(u32::MAX >> 3);
         Self {
             catalog,
+            bridge,
             unique_trace_ids: config.unique_trace_ids,
             time_unit: config.time_unit,
             events,

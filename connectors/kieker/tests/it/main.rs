@@ -3,6 +3,7 @@
 
 #![cfg(test)]
 
+mod adaptive;
 mod chunks;
 mod hostile;
 mod independent;

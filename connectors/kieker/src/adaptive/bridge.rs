@@ -1,0 +1,152 @@
+//! The end that decides which probes record: patterns, verdicts, and the slots of each program.
+
+mod state;
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use baler_common::pattern::{ListFull, PatternList, Rule};
+use tokio::sync::Notify;
+
+use super::error::WireError;
+use super::wire::{Hello, Stats};
+use state::State;
+pub(crate) use state::{Peer, PeerId};
+
+/// Decides which probes of all connected programs record, by one list of patterns.
+///
+/// A change of the patterns goes to each program as the difference to what it was told. It is
+/// applied when the call returns, and sent soon after; a slow program delays no other.
+#[derive(Debug, Default)]
+pub struct Bridge {
+    state: Mutex<State>,
+    /// Held while patterns change, so that matching them needs no lock of the state.
+    changing: Mutex<()>,
+}
+
+/// The effect of a change of the patterns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Programs with a probe that was switched.
+    pub programs: usize,
+    /// Slots of theirs that were switched.
+    pub slots: usize,
+}
+
+/// A connected program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The number of its connection.
+    pub number: u64,
+    /// The name that it gave.
+    pub agent: String,
+    /// Its address.
+    pub address: SocketAddr,
+    /// The signatures of its probes by slot, and whether each is active.
+    pub signatures: Vec<(Arc<str>, bool)>,
+    /// Slots whose verdict waits to be sent.
+    pub waiting: usize,
+    /// Its last counts.
+    pub stats: Option<Stats>,
+}
+
+impl Bridge {
+    /// Creates a bridge with these patterns.
+    pub fn new(patterns: PatternList) -> Self {
+        let bridge = Self::default();
+        bridge.set_patterns(patterns);
+        bridge
+    }
+
+    /// Replaces all patterns.
+    pub fn set_patterns(&self, patterns: PatternList) -> Change {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.change(patterns)
+    }
+
+    /// Adds a pattern that takes precedence over all others.
+    ///
+    /// # Errors
+    ///
+    /// The list is full; it stays as it was.
+    pub fn push(&self, rule: Rule) -> Result<Change, ListFull> {
+        let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut patterns = PatternList::clone(&self.lock().patterns());
+        patterns.push(rule)?;
+        Ok(self.change(patterns))
+    }
+
+    /// Matches all known signatures before the state is locked, so that connections go on.
+    fn change(&self, patterns: PatternList) -> Change {
+        let signatures = self.lock().signatures();
+        let verdicts = signatures.into_iter().map(|signature| {
+            let is_active = patterns.is_active(&signature);
+            (signature, is_active)
+        });
+        let verdicts = verdicts.collect();
+        self.lock().change(Arc::new(patterns), &verdicts)
+    }
+
+    /// Returns the patterns.
+    pub fn patterns(&self) -> Arc<PatternList> {
+        self.lock().patterns()
+    }
+
+    /// Returns the connected programs, the oldest connection first.
+    pub fn programs(&self) -> Vec<Program> {
+        self.lock().programs()
+    }
+
+    /// Adds a program. `wake` is notified when there is something to send.
+    ///
+    /// # Errors
+    ///
+    /// The versions do not fit.
+    pub(crate) fn connect(
+        &self,
+        hello: Hello,
+        address: SocketAddr,
+        wake: &Arc<Notify>,
+    ) -> Result<PeerId, WireError> {
+        let peer = Peer::new(hello, address, Arc::clone(wake))?;
+        Ok(self.lock().connect(peer))
+    }
+
+    /// Removes a program.
+    pub(crate) fn disconnect(&self, peer: PeerId) {
+        self.lock().disconnect(peer);
+    }
+
+    /// Takes a signature of a program.
+    ///
+    /// # Errors
+    ///
+    /// The slot is not the next one, or a limit is exceeded.
+    pub(crate) fn request(
+        &self,
+        peer: PeerId,
+        slot: u32,
+        signature: &str,
+    ) -> Result<(), WireError> {
+        self.lock().request(peer, slot, signature)
+    }
+
+    /// Changes the state of a program, and wakes its connection.
+    pub(crate) fn with_peer(&self, peer: PeerId, change: impl FnOnce(&mut Peer)) {
+        self.lock().with_peer(peer, change);
+    }
+
+    /// Appends what is to be sent next. Returns whether more may come after it.
+    pub(crate) fn next(&self, peer: PeerId, out: &mut Vec<u8>) -> bool {
+        self.lock().next(peer, out)
+    }
+
+    /// Returns the approximate memory of a program's signatures.
+    pub(crate) fn memory(&self, peer: PeerId) -> usize {
+        self.lock().memory(peer)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,282 @@
+//! The bridge over random histories: every slot ends as the patterns say.
+
+use std::net::Ipv4Addr;
+
+use baler_common::pattern::Dialect;
+use proptest::prelude::*;
+
+use super::*;
+use crate::adaptive::wire::{Command, Decoder, From, Step};
+
+const SIGNATURES: [&str; 6] = [
+    "public void shop.Till.open()",
+    "public void shop.Till.order(u32)",
+    "public void shop.Cart.add(u32)",
+    "public void shop.Cart.clear()",
+    "public void stock.Store.take(u32)",
+    "%CPU",
+];
+
+const PATTERNS: [&str; 6] = [
+    "*",
+    "public void shop..*.*(..)",
+    "public void shop.Till.*(..)",
+    "public void *.*.*(u32)",
+    "public void stock.Store.take(u32)",
+    "%CPU.*",
+];
+
+const ALL: i32 = feature::PUSH | feature::BATCH | feature::SNAPSHOT;
+
+fn hello(features: i32) -> Hello {
+    Hello {
+        major: 2,
+        minor: 0,
+        features,
+        max_slots: 1 << 20,
+        agent: "app".to_owned(),
+    }
+}
+
+fn peer(features: i32) -> Peer {
+    let address = (Ipv4Addr::LOCALHOST, 1).into();
+    Peer::new(hello(features), address, Arc::default()).unwrap()
+}
+
+fn change(state: &mut State, lines: &[String]) {
+    let (patterns, errors) = PatternList::parse(&lines.join("\n"), Dialect::Strict);
+    assert!(errors.is_empty(), "{errors:?}");
+    // Half of the verdicts were computed before the lock, as in `Bridge::change`.
+    let known = state.signatures();
+    let half = known.into_iter().step_by(2);
+    let verdicts = half.map(|it| (Arc::clone(&it), patterns.is_active(&it)));
+    let verdicts = verdicts.collect();
+    state.change(Arc::new(patterns), &verdicts);
+}
+
+/// The messages that come, as commands.
+fn messages(state: &mut State, id: PeerId) -> Vec<Command> {
+    let mut bytes = Vec::new();
+    state.next(id, &mut bytes);
+    let mut decoder = Decoder::new(Version::V2, From::Bridge);
+    let (mut input, mut commands) = (&bytes[..], Vec::new());
+    while !input.is_empty() {
+        let taken = match decoder.step(input).unwrap() {
+            Step::Command(command, taken) => {
+                commands.push(command);
+                taken
+            }
+            Step::Entries(taken) => taken,
+            Step::More(_) => panic!("incomplete"),
+        };
+        input = &input[taken..];
+    }
+    commands
+}
+
+/// A program: its slots, as it was told, and its connection.
+#[derive(Debug)]
+struct Simulated {
+    features: i32,
+    signatures: Vec<usize>,
+    told: Vec<Option<bool>>,
+    requests: usize,
+    answers: usize,
+    connection: Option<PeerId>,
+}
+
+impl Simulated {
+    fn connect(&mut self, state: &mut State) {
+        if let Some(id) = self.connection.take() {
+            state.disconnect(id);
+        }
+        let id = state.connect(peer(self.features));
+        self.connection = Some(id);
+        // All slots again; until the answers come, the last verdicts stay.
+        for (slot, signature) in (0..).zip(&self.signatures) {
+            state.request(id, slot, SIGNATURES[*signature]).unwrap();
+        }
+        (self.requests, self.answers) = (self.signatures.len(), 0);
+    }
+
+    fn add(&mut self, state: &mut State, signature: usize) {
+        let slot = u32::try_from(self.signatures.len()).unwrap();
+        self.signatures.push(signature);
+        self.told.push(None);
+        if let Some(id) = self.connection {
+            state.request(id, slot, SIGNATURES[signature]).unwrap();
+            self.requests += 1;
+        }
+    }
+
+    /// Takes what comes next; returns whether something came.
+    fn take(&mut self, state: &mut State) -> bool {
+        let Some(id) = self.connection else {
+            return false;
+        };
+        let before = state.peers[&id].pending.len();
+        assert!(before <= self.signatures.len());
+        let untold = state.peers[&id].slots.iter();
+        let untold = untold.filter(|it| it.told.is_none()).count();
+        let commands = messages(state, id);
+        let left = state.peers[&id].slots.iter();
+        self.answers += untold - left.filter(|it| it.told.is_none()).count();
+        for command in &commands {
+            if let Command::Update { slot, is_active } = command {
+                self.told[usize::try_from(*slot).unwrap()] = Some(*is_active);
+            }
+        }
+        !commands.is_empty()
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Event {
+    Add(usize, usize),
+    Change(Vec<(bool, usize)>),
+    Connect(usize),
+    Disconnect(usize),
+    Take(usize),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let program = 0..3_usize;
+    prop_oneof![
+        4 => (program.clone(), 0..SIGNATURES.len()).prop_map(|(it, of)| Event::Add(it, of)),
+        3 => prop::collection::vec((any::<bool>(), 0..PATTERNS.len()), 0..5).prop_map(Event::Change),
+        1 => program.clone().prop_map(Event::Connect),
+        1 => program.clone().prop_map(Event::Disconnect),
+        4 => program.prop_map(Event::Take),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_slot_ends_as_the_patterns_say(history in prop::collection::vec(event(), 0..80)) {
+        let mut state = State::default();
+        let mut programs = [ALL, feature::PUSH | feature::BATCH, feature::PUSH].map(|features| {
+            Simulated {
+                features,
+                signatures: Vec::new(),
+                told: Vec::new(),
+                requests: 0,
+                answers: 0,
+                connection: None,
+            }
+        });
+        for event in history {
+            match event {
+                Event::Add(program, signature) => programs[program].add(&mut state, signature),
+                Event::Change(rules) => {
+                    let line = |(on, it): (bool, usize)| {
+                        format!("{} {}", if on { '+' } else { '-' }, PATTERNS[it])
+                    };
+                    let lines: Vec<_> = rules.into_iter().map(line).collect();
+                    change(&mut state, &lines);
+                }
+                Event::Connect(program) => programs[program].connect(&mut state),
+                Event::Disconnect(program) => {
+                    if let Some(id) = programs[program].connection.take() {
+                        state.disconnect(id);
+                    }
+                }
+                Event::Take(program) => {
+                    programs[program].take(&mut state);
+                }
+            }
+        }
+        let patterns = state.patterns();
+        for program in &mut programs {
+            while program.take(&mut state) {}
+            if program.connection.is_none() {
+                continue;
+            }
+            for (signature, told) in program.signatures.iter().zip(&program.told) {
+                prop_assert_eq!(*told, Some(patterns.is_active(SIGNATURES[*signature])));
+            }
+            prop_assert_eq!(program.requests, program.answers);
+        }
+        for program in &mut programs {
+            if let Some(id) = program.connection.take() {
+                state.disconnect(id);
+            }
+        }
+        prop_assert_eq!(state.known(), 0);
+    }
+}
+
+/// A program with these features and this number of slots, which have been answered.
+fn answered(state: &mut State, features: i32, slots: usize) -> PeerId {
+    let id = state.connect(peer(features));
+    for (slot, signature) in (0..).zip(&SIGNATURES[..slots]) {
+        state.request(id, slot, signature).unwrap();
+    }
+    messages(state, id);
+    id
+}
+
+#[test]
+fn only_the_difference_is_pushed_and_a_change_back_is_nothing() {
+    let mut state = State::default();
+    let id = answered(&mut state, ALL, 6);
+    change(&mut state, &["- public void shop.Till.open()".to_owned()]);
+    let off = Command::Update {
+        slot: 0,
+        is_active: false,
+    };
+    assert_eq!(messages(&mut state, id), [off]);
+    change(&mut state, &["- *".to_owned()]);
+    change(&mut state, &["- public void shop.Till.open()".to_owned()]);
+    assert_eq!(messages(&mut state, id), []);
+}
+
+#[test]
+fn a_change_of_most_slots_is_a_snapshot_if_both_ends_know_it() {
+    let mut state = State::default();
+    let with = answered(&mut state, ALL, 6);
+    let without = answered(&mut state, feature::PUSH, 6);
+    change(&mut state, &["- *".to_owned()]);
+    let commands = messages(&mut state, with);
+    assert_eq!(commands[0], Command::Snapshot(1));
+    assert_eq!(commands.len(), 7);
+    assert_eq!(messages(&mut state, without).len(), 6);
+}
+
+#[test]
+fn a_program_without_push_is_told_only_what_it_asks() {
+    let mut state = State::default();
+    let id = answered(&mut state, 0, 1);
+    change(&mut state, &["- *".to_owned()]);
+    assert_eq!(messages(&mut state, id), []);
+    state.request(id, 0, SIGNATURES[0]).unwrap();
+    assert_eq!(messages(&mut state, id).len(), 1);
+}
+
+#[test]
+fn slots_are_dense_bounded_and_keep_their_signature() {
+    let mut state = State::default();
+    let mut few = hello(ALL);
+    few.max_slots = 2;
+    let address = (Ipv4Addr::LOCALHOST, 1).into();
+    let id = state.connect(Peer::new(few, address, Arc::default()).unwrap());
+    let mut code = |slot, text: &str| state.request(id, slot, text).map_err(|it| it.code);
+    assert_eq!(code(1, "a"), Err(ErrorCode::NotAllowed));
+    assert_eq!(code(0, "a"), Ok(()));
+    assert_eq!(code(0, "b"), Err(ErrorCode::NotAllowed));
+    assert_eq!(code(0, "a"), Ok(()));
+    assert_eq!(code(1, "a"), Ok(()));
+    assert_eq!(code(2, "c"), Err(ErrorCode::Limit));
+    let long = "x".repeat(wire::MAX_TEXT_BYTES);
+    let id = state.connect(peer(ALL));
+    let refused = (0..2_000).find_map(|slot| state.request(id, slot, &long).err());
+    assert_eq!(refused.unwrap().code, ErrorCode::Limit);
+}
+
+#[test]
+fn an_older_version_is_refused() {
+    let mut old = hello(ALL);
+    old.major = 1;
+    let address = (Ipv4Addr::LOCALHOST, 1).into();
+    let refused = Peer::new(old, address, Arc::default());
+    assert_eq!(refused.unwrap_err().code, ErrorCode::Version);
+}
