@@ -1,10 +1,11 @@
 //! Flags of `baler irl`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::DocumentFormat;
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, values};
 
 /// Flags of `baler irl`.
 #[derive(Debug, Args)]
@@ -48,6 +49,12 @@ pub(crate) enum IrlCommand {
         #[command(flatten)]
         format: IrlFormat,
     },
+    /// Write the record types that chunks have, such as those of Rust applications, as .irl files
+    ///
+    /// Kieker's own types are left out. So is each type that the language cannot represent: one with
+    /// unsigned numbers, bytes, optional values or records in records. It is named with the reason,
+    /// and the exit code is 65.
+    FromRust(FromRustArgs),
     /// Show the fields of each record type, in the order of their bytes
     Dump {
         #[command(flatten)]
@@ -55,6 +62,31 @@ pub(crate) enum IrlCommand {
         #[command(flatten)]
         format: IrlFormat,
     },
+}
+
+/// Flags of `baler irl from-rust`.
+#[derive(Debug, Args)]
+pub(crate) struct FromRustArgs {
+    /// A chunk, a segment, a folder of them, or a URI
+    #[arg(value_name = "PATH|URI")]
+    pub(crate) what: String,
+    /// Write a file for each package into this folder, and print their names [default: standard
+    /// output, if there is one package]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) to: Option<PathBuf>,
+    /// The package of types whose names have none
+    #[arg(long, value_name = "NAME", default_value = "records")]
+    pub(crate) package: String,
+    /// Look at no more than this many chunks
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(crate) count: usize,
+    /// Stop when nothing has arrived from a live endpoint for this long, counted from its end
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
+    pub(crate) idle_timeout: Duration,
+    #[command(flatten)]
+    pub(crate) give_up: GiveUpArgs,
+    #[command(flatten)]
+    pub(crate) decoding: DecodingArgs,
 }
 
 /// The files, and how they are read.

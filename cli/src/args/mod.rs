@@ -23,7 +23,7 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
-pub(crate) use irl::{IrlArgs, IrlCommand, IrlFiles, IrlReading};
+pub(crate) use irl::{FromRustArgs, IrlArgs, IrlCommand, IrlFiles, IrlReading};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{

@@ -43,7 +43,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Man { folder } => man(&folder),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
-        Command::Irl(args) => irl::run(&args, quiet),
+        Command::Irl(args) => irl::run(&args, quiet, shutdown),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
         Command::OverheadOrder { order } => overhead::obey(&order),
         Command::Sweep(args) => sweep::run(&args, quiet, shutdown),

@@ -168,6 +168,38 @@ fn compat_names_each_change_with_its_reason_and_its_place() {
 }
 
 #[test]
+fn from_rust_writes_the_types_of_chunks() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines = file(
+        &folder,
+        "orders.jsonl",
+        "{\"type\":\"shop::Order\",\"id\":1,\"item\":\"tea\"}\n",
+    );
+    let chunks = folder.path().join("chunks").display().to_string();
+    let (from, to) = (format!("jsonl:{lines}"), format!("file:{chunks}"));
+    output(&["send", "--quiet", "--from", &from, "--to", &to]);
+    let run = baler(&["irl", "from-rust", &chunks]).success();
+    let text = String::from_utf8(run.get_output().stdout.clone()).unwrap();
+    assert!(
+        text.starts_with("package shop\n\nevent Order {\n"),
+        "{text}"
+    );
+    assert!(text.contains("\tlong id\n\tstring item\n"), "{text}");
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("shop::Order is shop.Order in the files"),
+        "{told}"
+    );
+    let types = folder.path().join("types").display().to_string();
+    let written = output(&["irl", "from-rust", "--quiet", &chunks, "--to", &types]);
+    assert_eq!(written, format!("{types}/shop.irl\n"));
+    assert_eq!(fs::read_to_string(written.trim()).unwrap(), text);
+    output(&["irl", "check", &types]);
+    output(&["irl", "fmt", "--check", &types]);
+    baler(&["irl", "from-rust", &chunks, "--to", &types]).code(78);
+}
+
+#[test]
 fn lenient_and_legacy_accept_more() {
     let folder = tempfile::tempdir().unwrap();
     let first = file(

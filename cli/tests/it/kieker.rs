@@ -325,6 +325,39 @@ fn chunks_with_types_of_ones_own_are_read_with_their_schema() {
 }
 
 #[test]
+fn logs_with_types_of_ones_own_are_read_with_schemas() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (log, types) = (path("log"), path("own types"));
+    fs::create_dir_all(folder.path().join("own types/shop")).unwrap();
+    let event = "package app event OrderEvent { long id string item }";
+    fs::write(folder.path().join("own types/shop/own.irl"), event).unwrap();
+    fs::create_dir(&log).unwrap();
+    fs::write(folder.path().join("log/kieker.map"), "$0=app.OrderEvent\n").unwrap();
+    fs::write(folder.path().join("log/kieker-1.dat"), "$0;5;1;tea\n").unwrap();
+    let from = format!("kieker-log:{log}");
+    for command in ["relay", "send"] {
+        let to = file_uri(Path::new(&path(command)));
+        let copy = [command, "--from", &from, "--to", &to, "--schemas", &types];
+        baler(&copy).success();
+        let read = baler(&["receive", "--format", "json", "--from", &to]).success();
+        let read: Value = serde_json::from_slice(&read.get_output().stdout).unwrap();
+        assert_eq!(
+            read["fields"].to_string(),
+            r#"{"id":1,"item":"tea"}"#,
+            "{command}"
+        );
+    }
+    let missing = path("missing");
+    let told = baler(&["receive", "--from", &from, "--schemas", &missing]).code(78);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("cannot open") && told.contains("missing"),
+        "{told}"
+    );
+}
+
+#[test]
 fn strings_that_a_text_log_cannot_hold_are_counted_and_said() {
     let folder = tempfile::tempdir().unwrap();
     let class = "kieker.common.record.remotecontrol.ActivationEvent";

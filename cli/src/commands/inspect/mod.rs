@@ -16,7 +16,7 @@ use baler_common::transport::{Browse, ChunkReader, Origin, Readership, Received,
 use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
 use serde_json::{Value, json};
 
-use crate::args::InspectArgs;
+use crate::args::{InspectArgs, SchemasArgs};
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
@@ -41,7 +41,7 @@ struct Listing {
 
 /// Looks at chunks until the end, `--count` or the idle timeout.
 pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
-    let (from, readers) = open(args)?;
+    let (from, readers) = open(&args.what, &args.decoding.schemas)?;
     let mut found = Listing::default();
     for open in readers {
         output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
@@ -101,26 +101,29 @@ fn text(from: &str, found: &Listing) -> String {
 
 /// Opens a URI, a file or a folder. A folder without segments is a folder of chunk files. Also
 /// returns the name without secrets.
-fn open(args: &InspectArgs) -> Result<(String, Vec<OpenReader>), Failure> {
-    let path = Path::new(&args.what);
-    if !path.exists() && endpoint::is_uri(&args.what) {
-        let what = endpoint::with_schemas(&args.what, &args.decoding.schemas);
-        let open = endpoint::open_tap(&what, Browse::UntilNow)?;
+pub(super) fn open(
+    what: &str,
+    schemas: &SchemasArgs,
+) -> Result<(String, Vec<OpenReader>), Failure> {
+    let path = Path::new(what);
+    if !path.exists() && endpoint::is_uri(what) {
+        let uri = endpoint::with_schemas(what, schemas);
+        let open = endpoint::open_tap(&uri, Browse::UntilNow)?;
         return Ok((open.endpoint.clone(), vec![open]));
     }
     let metadata = fs::metadata(path).map_err(|error| {
         let message = format!("{error}; a URI would start with a scheme such as file: or tcp:");
-        Failure::unavailable(&args.what, message)
+        Failure::unavailable(what, message)
     })?;
     let mut files = match metadata.is_dir() {
-        true => chunk_files(path).map_err(|error| Failure::unavailable(&args.what, error))?,
+        true => chunk_files(path).map_err(|error| Failure::unavailable(what, error))?,
         false => Vec::new(),
     };
     if files.is_empty() {
         files.push(path.to_owned());
     }
     let readers: Result<Vec<_>, Failure> = files.iter().map(|path| open_file(path)).collect();
-    Ok((args.what.clone(), readers?))
+    Ok((what.to_owned(), readers?))
 }
 
 fn open_file(path: &Path) -> Result<OpenReader, Failure> {

@@ -1,6 +1,7 @@
-//! `baler irl`: checks, formats, shows and compares files of Kieker's record language.
+//! `baler irl`: checks, formats, shows, compares and writes files of Kieker's record language.
 
 mod compat;
+mod from_rust;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,9 +16,10 @@ use serde_json::{Value, json};
 use crate::args::{DocumentFormat, IrlArgs, IrlCommand, IrlFiles, IrlReading};
 use crate::exit::{Code, Failure};
 use crate::output;
+use crate::shutdown::Shutdown;
 
 /// Runs a command of `baler irl`.
-pub(super) fn run(args: &IrlArgs, quiet: bool) -> Result<Code, Failure> {
+pub(super) fn run(args: &IrlArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     match &args.command {
         IrlCommand::Check { files, format } => check(files, format.choice),
         IrlCommand::Fmt { files, check } => fmt(files, *check),
@@ -28,6 +30,7 @@ pub(super) fn run(args: &IrlArgs, quiet: bool) -> Result<Code, Failure> {
             reading,
             format,
         } => compat::run((old, new), *reading, format.choice, quiet),
+        IrlCommand::FromRust(args) => from_rust::run(args, quiet, shutdown),
     }
 }
 

@@ -1,7 +1,8 @@
-//! Record types from files of Kieker's Instrumentation Record Language (IRL).
+//! Record types from and to files of Kieker's Instrumentation Record Language (IRL).
 //!
 //! ```text
 //! text of .irl files -> baler-irl -> records -> schemas in a Catalog
+//! schemas -> `write` -> text of .irl files
 //! ```
 //!
 //! Both editions of the language are read. Mistakes in default values, constants and aliases do not
@@ -10,6 +11,7 @@
 
 #[cfg(test)]
 mod tests;
+mod write;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -20,6 +22,7 @@ use baler_irl::{
     line_and_column,
 };
 pub use baler_irl::{MAX_BYTES, Source as IrlSource};
+pub use write::{WrittenTypes, write};
 
 use super::catalog::Catalog;
 use super::schema::{EnumType, Field, FieldType, Schema, SchemaError};

@@ -185,3 +185,92 @@ fn hostile_files_end_soon() {
         "{error}"
     );
 }
+
+#[test]
+fn written_types_are_read_again() {
+    let own = "package app.orders
+        enum State { OPEN, PAID }
+        event Order { boolean a byte b char c double d float e int f long g short h string i
+            int[] j State k State[] ^event string interface }
+        event Empty";
+    let before = read_all(&[own]).unwrap();
+    let names = ["app.orders.Order", "app.orders.Empty"];
+    let schemas = names.map(|it| before.get(it).unwrap());
+    let written = write(schemas, "none");
+    let text = &written.files["app.orders"];
+    assert_eq!((written.files.len(), written.left_out.len()), (1, 0));
+    assert_eq!(written.renamed, []);
+    assert!(
+        text.contains("\nenum State {\n\tOPEN,\n\tPAID\n}\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n\tState[] ^event\n"), "{text}");
+    assert_eq!(&baler_irl::format(text, Edition::Current).unwrap(), text);
+    let after = read_all(&[text]).unwrap();
+    for schema in schemas {
+        assert_eq!(after.get(schema.name()), Some(schema));
+    }
+}
+
+#[test]
+fn types_that_the_language_lacks_are_left_out_with_the_reason() {
+    let schema = |name: &str, fields: &[(&str, FieldType)]| {
+        let fields = fields.iter().map(|it| Field::new(it.0, it.1.clone()));
+        Arc::new(Schema::new(name, fields.collect::<Vec<_>>()).unwrap())
+    };
+    let of = |name: &str, variant: &str| {
+        FieldType::Enum(Arc::new(EnumType::new(name, [variant]).unwrap()))
+    };
+    let plain = schema("Plain", &[("a", FieldType::I32)]);
+    let schemas = [
+        plain.clone(),
+        plain.clone(),
+        schema("records::Plain", &[]),
+        schema("a::Unsigned", &[("b", FieldType::U8.list())]),
+        schema("a::Bytes", &[("b", FieldType::Bytes)]),
+        schema("a::Optional", &[("b", FieldType::I8.optional())]),
+        schema("a::Nested", &[("b", FieldType::Record(plain))]),
+        schema("a::Field", &[("http.id", FieldType::I8)]),
+        schema("a::Name<u8>", &[]),
+        schema("a::First", &[("b", of("x::E", "A"))]),
+        schema("a::Second", &[("b", of("E", "A")), ("c", of("F", "b c"))]),
+        schema("a::Third", &[("b", of("E", "B"))]),
+        schema("a::E", &[]),
+        schema("a::Own", &[("b", of("Own", "A"))]),
+    ];
+    let written = write(&schemas, "records");
+    let left_out: Vec<_> = written
+        .left_out
+        .iter()
+        .map(|(name, reason)| format!("{name}: {reason}"))
+        .collect();
+    assert_eq!(
+        left_out,
+        [
+            "records::Plain: another type has its name",
+            "a::Unsigned: its field b: the language has no unsigned numbers",
+            "a::Bytes: its field b: the language has no bytes",
+            "a::Optional: its field b: the language has no optional values",
+            "a::Nested: its field b: the language has no records in records",
+            "a::Field: its field http.id: this is no name of the language",
+            "a::Name<u8>: \"Name<u8>\" in the name a::Name<u8> is no name of the language",
+            "a::Second: its field c: the variant b c is no name of the language",
+            "a::Third: another type has the name of its enum a.E",
+            "a::E: another type has its name",
+            "a::Own: another type has the name of its enum a.Own",
+        ]
+    );
+    let renamed = [("Plain", "records.Plain"), ("a::First", "a.First")];
+    assert_eq!(
+        written.renamed,
+        renamed.map(|it| (it.0.to_owned(), it.1.to_owned()))
+    );
+    let files: Vec<_> = written.files.values().collect();
+    assert_eq!(
+        files,
+        [
+            "package a\n\nenum E {\n\tA\n}\n\nevent First {\n\tE b\n}\n",
+            "package records\n\nevent Plain {\n\tint a\n}\n",
+        ]
+    );
+}

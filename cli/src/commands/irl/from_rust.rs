@@ -1,0 +1,154 @@
+//! `baler irl from-rust`: writes the record types that chunks have as `.irl` files.
+//!
+//! chunks -> schemas -> `record::irl::write` -> one file for each package
+
+use std::fs;
+use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use baler_common::record::irl::{WrittenTypes, write};
+use baler_common::record::{Catalog, Schema};
+use baler_common::transport::{Received, Verdict};
+
+use crate::args::FromRustArgs;
+use crate::commands::inspect;
+use crate::decoding;
+use crate::exit::{Code, Failure};
+use crate::output;
+use crate::patience::Patience;
+use crate::shutdown::Shutdown;
+
+/// The types that were found.
+#[derive(Debug, Default)]
+struct Found {
+    schemas: Vec<Arc<Schema>>,
+    chunks: usize,
+    /// Chunks that do not decode.
+    broken: usize,
+}
+
+/// Writes the types of all chunks up to the end, `--count` or the idle timeout.
+pub(super) fn run(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
+    let (found, is_whole) = find(args, quiet, shutdown)?;
+    let written = write(&found.schemas, &args.package);
+    match &args.to {
+        Some(folder) => write_files(folder, &written)?,
+        None => print(&written)?,
+    }
+    if !quiet {
+        for (name, new) in &written.renamed {
+            output::say(format_args!("{name} is {new} in the files"));
+        }
+    }
+    for (name, reason) in &written.left_out {
+        output::say(format_args!("{name} is left out: {reason}"));
+    }
+    if found.broken > 0 {
+        let broken = output::counted(found.broken as u64, "chunk");
+        output::say(format_args!("{broken} did not decode"));
+    }
+    Ok(if !written.left_out.is_empty() || found.broken > 0 {
+        Code::Data
+    } else if !is_whole {
+        Code::Incomplete
+    } else {
+        Code::Done
+    })
+}
+
+fn print(written: &WrittenTypes) -> Result<(), Failure> {
+    if written.files.len() > 1 {
+        let packages = written.files.keys().map(String::as_str);
+        let packages = packages.collect::<Vec<_>>().join(", ");
+        let message = format!("a file has one package, and there are {packages}: use --to FOLDER");
+        return Err(Failure::configuration(message));
+    }
+    written.files.values().try_for_each(|it| output::print(it))
+}
+
+/// Writes a file for each package. A file that exists may have documentation, and stays.
+fn write_files(folder: &Path, written: &WrittenTypes) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|error| Failure::output(folder.display(), &error))?;
+    let files = written.files.iter();
+    let files = files.map(|(package, text)| (folder.join(format!("{package}.irl")), text));
+    let files: Vec<_> = files.collect();
+    if let Some((path, _)) = files.iter().find(|it| it.0.exists()) {
+        let message = format!("{} exists already: name another folder", path.display());
+        return Err(Failure::configuration(message));
+    }
+    for (path, text) in files {
+        output::whole_file(&path, text)?;
+        output::print(&format!("{}\n", path.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the types, sorted by name and without Kieker's own, and whether no signal came.
+fn find(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Result<(Found, bool), Failure> {
+    let (_, readers) = inspect::open(&args.what, &args.decoding.schemas)?;
+    let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
+    let mut found = Found::default();
+    let mut is_whole = true;
+    for open in readers {
+        output::listening(open.listens_on, None, quiet)?;
+        let give_up = args.give_up.limit(Some(args.idle_timeout));
+        let mut patience = Patience::new(&open.endpoint, give_up, quiet);
+        let mut reader = open.reader;
+        reader.set_demand(args.count);
+        let read = patience.receive_all(
+            reader.as_mut(),
+            args.idle_timeout,
+            shutdown,
+            |reader, received| {
+                let token = match received {
+                    Received::Chunk(it) => {
+                        match decoder.decode(&it.bytes) {
+                            Ok(chunk) => {
+                                found.add(chunk.batch.tables().iter().map(|it| it.schema()));
+                            }
+                            Err(_) => found.broken += 1,
+                        }
+                        Some(it.token)
+                    }
+                    Received::Damaged(it) => {
+                        found.broken += 1;
+                        it.token
+                    }
+                    _ => return Ok(ControlFlow::Continue(())),
+                };
+                if let Some(token) = token.filter(|_| open.only_looks) {
+                    reader.settle(token, Verdict::Ack)?;
+                }
+                found.chunks += 1;
+                Ok(match found.chunks >= args.count {
+                    true => ControlFlow::Break(()),
+                    false => ControlFlow::Continue(()),
+                })
+            },
+        );
+        // Closing gives unsettled chunks back.
+        let closed = reader.close(shutdown.deadline());
+        is_whole &= read?;
+        if let Some(error) = closed.error {
+            return Err(error.into());
+        }
+        if found.chunks >= args.count || !is_whole {
+            break;
+        }
+    }
+    found.schemas.sort_by(|one, two| one.name().cmp(two.name()));
+    Ok((found, is_whole))
+}
+
+impl Found {
+    fn add<'a>(&mut self, schemas: impl Iterator<Item = &'a Arc<Schema>>) {
+        for schema in schemas {
+            let is_kiekers = Catalog::shared_kieker().get(schema.name()) == Some(schema);
+            if !is_kiekers && !self.schemas.contains(schema) {
+                self.schemas.push(Arc::clone(schema));
+            }
+        }
+    }
+}
