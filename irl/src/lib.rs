@@ -7,6 +7,8 @@
 mod finding;
 #[deny(clippy::expect_used)]
 mod format;
+#[cfg(feature = "generate")]
+mod generate;
 // Texts come from outside.
 #[deny(clippy::expect_used)]
 mod lexer;
@@ -22,6 +24,8 @@ mod syntax;
 
 pub use finding::{Finding, Severity, Span, line_and_column};
 pub use format::format;
+#[cfg(feature = "generate")]
+pub use generate::{GeneratedFile, LANGUAGES, generate};
 pub use model::{
     Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type, Value,
 };

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 /// Flags of `baler irl`.
@@ -38,6 +39,17 @@ pub(crate) enum IrlCommand {
         /// Print one JSON document
         #[arg(long)]
         json: bool,
+    },
+    /// Write source code: the record types, with functions that encode and decode their fields
+    Generate {
+        #[command(flatten)]
+        files: IrlFiles,
+        /// The language of the source code
+        #[arg(long, value_parser = PossibleValuesParser::new(baler_irl::LANGUAGES))]
+        language: String,
+        /// The folder of the source code; files in it with the same names are replaced
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 

@@ -1,5 +1,7 @@
 //! `baler irl`: checks, formats and shows files of Kieker's record language.
 
+mod generate;
+
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
@@ -21,6 +23,11 @@ pub(super) fn run(args: &IrlArgs, quiet: bool) -> Result<Code, Failure> {
         IrlCommand::Check { files, json } => check(files, *json),
         IrlCommand::Fmt { files, check } => fmt(files, *check),
         IrlCommand::Dump { files, json } => dump(files, *json, quiet),
+        IrlCommand::Generate {
+            files,
+            language,
+            out,
+        } => generate::run(files, language, out, quiet),
     }
 }
 

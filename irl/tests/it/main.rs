@@ -6,3 +6,5 @@ mod fixtures;
 mod format;
 mod hostile;
 mod kieker;
+#[cfg(feature = "generate")]
+mod languages;
