@@ -9,6 +9,9 @@ mod files;
 mod finding;
 #[deny(clippy::expect_used)]
 mod format;
+#[cfg(feature = "generate")]
+#[allow(clippy::indexing_slicing, reason = "every type was entered before")]
+mod generate;
 // Texts come from outside.
 #[deny(clippy::expect_used)]
 mod lexer;
@@ -26,6 +29,8 @@ pub use compare::{Change, Effect, compare};
 pub use files::{FileError, TextFile, find_files, read_file, read_files};
 pub use finding::{Finding, Severity, Span, line_and_column};
 pub use format::format;
+#[cfg(feature = "generate")]
+pub use generate::{GeneratedFile, LANGUAGES, generate};
 pub use model::{
     About, Alias, Base, Constant, EnumType, Literal, Payload, Property, Record, Reference, Type,
     Value,

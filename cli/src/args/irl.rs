@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::{DecodingArgs, DocumentFormat, GiveUpArgs, values};
@@ -61,6 +62,17 @@ pub(crate) enum IrlCommand {
         files: IrlFiles,
         #[command(flatten)]
         format: IrlFormat,
+    },
+    /// Write source code: the record types, with functions that encode and decode their fields
+    Generate {
+        #[command(flatten)]
+        files: IrlFiles,
+        /// The language of the source code
+        #[arg(long, value_parser = PossibleValuesParser::new(baler_irl::LANGUAGES))]
+        language: String,
+        /// The folder of the source code; files in it with the same names are replaced
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
     },
 }
 

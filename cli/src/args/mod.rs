@@ -119,7 +119,7 @@ pub(crate) enum Command {
         /// What to do
         order: String,
     },
-    /// Check, format and show files of Kieker's record language (.irl)
+    /// Check, format and show files of Kieker's record language (.irl), and generate source code
     Irl(IrlArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),

@@ -17,6 +17,7 @@ mod habits;
 mod hostile;
 mod image;
 mod irl;
+mod irl_generate;
 mod json_lines;
 #[cfg(feature = "kafka")]
 mod json_logs;

@@ -8,3 +8,9 @@ mod fixtures;
 mod format;
 mod hostile;
 mod kieker;
+#[cfg(feature = "generate")]
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "the golden bytes are those of Java's casts"
+)]
+mod languages;

@@ -3,6 +3,8 @@
 mod compat;
 mod from_rust;
 
+mod generate;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -31,6 +33,11 @@ pub(super) fn run(args: &IrlArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             format,
         } => compat::run((old, new), *reading, format.choice, quiet),
         IrlCommand::FromRust(args) => from_rust::run(args, quiet, shutdown),
+        IrlCommand::Generate {
+            files,
+            language,
+            out,
+        } => generate::run(files, language, out, quiet),
     }
 }
 

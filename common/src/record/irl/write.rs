@@ -1,5 +1,6 @@
 //! Writes schemas as files of the language.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -116,9 +117,9 @@ pub fn write<'a>(
         let file = written.files.entry(event.name.package);
         let text = file.or_insert_with(|| format!("package {package}\n"));
         for of in event.enums {
-            if !enums.contains_key(&of.name) {
+            if let Entry::Vacant(entry) = enums.entry(of.name.clone()) {
                 text.push_str(&of.text());
-                enums.insert(of.name, of.of);
+                entry.insert(of.of);
             }
         }
         text.push_str(&event.text);

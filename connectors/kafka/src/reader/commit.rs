@@ -145,8 +145,8 @@ pub(super) struct Lane {
     pub(super) skipped: Option<Skipped>,
 }
 
-/// Offsets between two fetched ones, or before the first one. Transactions and compaction leave such
-/// gaps, too.
+/// Offsets between two fetched ones, or between the group's position and the first one. Transactions
+/// and compaction leave such gaps, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Skipped {
     /// `None` for the position that the group has committed.
@@ -176,7 +176,7 @@ impl Lane {
         let is_below = self.next.is_some_and(|next| offset < next);
         if is_below {
             *self = Self::default();
-        } else if self.next.unwrap_or(0) < offset {
+        } else if self.next.is_none_or(|next| next < offset) {
             // The first offset of several gaps counts.
             let from = self.skipped.map_or(self.next, |skipped| skipped.from);
             self.skipped = Some(Skipped { from, to: offset });

@@ -284,6 +284,18 @@ impl ReaderState {
         });
     }
 
+    /// Reports that the group's position was beyond the end of a partition, so that reading began at
+    /// `to`.
+    pub(super) fn beyond_the_end(&self, partition: i32, position: i64, to: i64) {
+        self.update(|state| {
+            state.removal(format!(
+                "partition {partition}: the group's position {position} is beyond the end: the topic \
+                 was made anew, or a broker has lost its end; reading goes on at offset {to}; what \
+                 was not read before that is lost"
+            ));
+        });
+    }
+
     /// Takes a message without a value. `store` is the one of `settle`.
     pub(super) fn damaged(
         &self,

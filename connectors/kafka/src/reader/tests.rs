@@ -43,6 +43,13 @@ fn skipped_offsets_wait_for_an_answer_and_lower_ones_begin_anew() {
     assert_eq!(lane.arrive(5), Arrival::New);
     let skipped = |from, to| Some(Skipped { from, to });
     assert_eq!(lane.skipped.take(), skipped(None, 5));
+    let mut other = Lane::default();
+    other.arrive(0);
+    assert_eq!(
+        other.skipped.take(),
+        skipped(None, 0),
+        "the group's position may be beyond the end"
+    );
     lane.arrive(6);
     assert_eq!(lane.skipped, None);
     lane.arrive(9);

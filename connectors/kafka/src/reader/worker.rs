@@ -287,17 +287,21 @@ fn ask_for_removals(client: &Client, shared: &ReaderState) -> bool {
             Some(from) => Some(from),
             None => committed_offset(client, topic, partition).flatten(),
         };
-        let Some(from) = from.filter(|from| *from < to) else {
+        // The group's own commits may be at or above the first offset by now.
+        let Some(from) = from.filter(|from| *from != to) else {
             continue;
         };
         match client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) {
-            Ok((first, _)) if first > from => shared.removed(partition, from, first.min(to)),
+            Ok((first, _)) if first > from && from < to => {
+                shared.removed(partition, from, first.min(to));
+            }
+            Ok((_, end)) if from > end => shared.beyond_the_end(partition, from, to),
             Ok(_) => {}
             Err(error) => shared.fail(Failure::retry(
                 "read from",
                 format!(
-                    "partition {partition}: the offsets from {from} to before {to} were skipped, and \
-                     the brokers do not say why: {error}"
+                    "partition {partition}: reading went from offset {from} to {to}, and the brokers \
+                     do not say why: {error}"
                 ),
             )),
         }

@@ -10,7 +10,10 @@ use baler_connector_testkit::{
     ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, read_label, within_patience,
 };
 
-use crate::support::{Kafka, PARTITIONS, config};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
+use rdkafka::{ClientConfig, Offset, TopicPartitionList};
+
+use crate::support::{Kafka, PARTITIONS, TOPIC, config};
 
 /// Chunks of eight lanes, which are spread over the partitions.
 fn chunks(source: &mut ChunkSource, number: u32) -> Vec<baler_common::transport::Chunk> {
@@ -39,6 +42,36 @@ fn read_to_the_end(readers: &mut [Box<dyn ChunkReader>]) -> usize {
         }
         assert!(Instant::now() < by, "{received} chunks, and no end");
     }
+}
+
+/// So it is after a topic was made anew while nobody read it.
+#[test]
+fn a_position_beyond_the_end_is_a_removal() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    pump.push(chunks(&mut ChunkSource::new(1), 40));
+    within_patience("it is confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let mut positions = TopicPartitionList::new();
+    for partition in 0..i32::from(PARTITIONS) {
+        let offset = Offset::Offset(500);
+        positions
+            .add_partition_offset(TOPIC, partition, offset)
+            .unwrap();
+    }
+    let client: BaseConsumer = ClientConfig::new()
+        .set("bootstrap.servers", kafka.cluster.bootstrap_servers())
+        .set("group.id", "late")
+        .create()
+        .unwrap();
+    client.commit(&positions, CommitMode::Sync).unwrap();
+    drop(client);
+    let mut readers = [kafka.reader_with(kafka.config_with(&[("group.id", "late")]))];
+    readers[0].set_demand(1_000);
+    assert_eq!(read_to_the_end(&mut readers), 40);
+    assert_eq!(readers[0].stats().removals, u64::from(PARTITIONS));
 }
 
 #[test]

@@ -174,10 +174,15 @@ fn wrong_commands_are_answered_by_an_error_and_the_end() {
         |out: &mut Vec<u8>| (0..101).for_each(|it| push_request(Version::V2, it, CLEAR, out));
     let unknown = |out: &mut Vec<u8>| out.extend((-60_i32).to_be_bytes());
     let gap = |out: &mut Vec<u8>| push_request(Version::V2, 1, CLEAR, out);
-    let pushes: [(&dyn Fn(&mut Vec<u8>), i32); 3] = [(&long, 3), (&unknown, 5), (&gap, 6)];
-    for (push, expected) in pushes {
+    let bytes = |push: &dyn Fn(&mut Vec<u8>)| {
+        let mut out = Vec::new();
+        push(&mut out);
+        out
+    };
+    let wrong = [(bytes(&long), 3), (bytes(&unknown), 5), (bytes(&gap), 6)];
+    for (bytes, expected) in wrong {
         let mut client = Client::hello(&reader);
-        client.send(push);
+        client.send(|out| out.extend(&bytes));
         let code = loop {
             match client.next() {
                 Command::Error { code, .. } => break code,

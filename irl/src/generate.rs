@@ -1,0 +1,599 @@
+//! Source code of record types in other languages.
+//!
+//! A language is one file in `templates`. Its head names the words that cannot be identifiers, the
+//! spelling of names and the escapes of strings. Its body writes all files. Everything that
+//! languages have in common is computed here: identifiers, values, and the shape of arrays.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt::Write as _;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Value as Data;
+use minijinja::{Environment, UndefinedBehavior, context};
+
+use crate::model::{Base, Constant, EnumType, Literal, Property, Record, Type, Value};
+
+/// The languages: their names and templates.
+const TEMPLATES: [(&str, &str); 6] = [
+    ("c", include_str!("../templates/c.jinja")),
+    ("go", include_str!("../templates/go.jinja")),
+    ("java", include_str!("../templates/java.jinja")),
+    ("perl", include_str!("../templates/perl.jinja")),
+    ("python", include_str!("../templates/python.jinja")),
+    ("rust", include_str!("../templates/rust.jinja")),
+];
+
+/// The names of the languages for [`generate`].
+pub const LANGUAGES: [&str; 6] = {
+    let mut names = [""; 6];
+    let mut at = 0;
+    while at < names.len() {
+        names[at] = TEMPLATES[at].0;
+        at += 1;
+    }
+    names
+};
+
+/// The text of `KIEKER_VERSION`.
+const KIEKER_VERSION: &str = "2.0.3";
+
+/// Begins the line of a rendered template that names the next file.
+const FILE_MARK: &str = ">>> ";
+
+/// A file of source code.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GeneratedFile {
+    /// The path below the target folder, with `/`.
+    pub path: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Writes the types of records that are not abstract, and the enums that they use, in a language.
+///
+/// The records must come from a [`Workspace`](crate::Workspace) without errors.
+///
+/// # Errors
+///
+/// A message, if the language is none of [`LANGUAGES`] or a record has no form in it.
+pub fn generate(records: &[Record], language: &str) -> Result<Vec<GeneratedFile>, String> {
+    let template = TEMPLATES.iter().find(|it| it.0 == language);
+    let (_, template) = template.ok_or_else(|| format!("no language is called {language}"))?;
+    let (head, body) = template
+        .split_once("\n---\n")
+        .expect("a template has a head");
+    let head = Head::parse(head);
+    let packages = Writer::new(&head, records).packages()?;
+    render(body, packages)
+        .map_err(|error| format!("the template of {language} is wrong: {error:#}"))
+}
+
+fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_syntax(
+        SyntaxConfig::builder()
+            .trim_blocks(true)
+            .lstrip_blocks(true)
+            .keep_trailing_newline(true)
+            .build()?,
+    );
+    let text = environment.render_str(body, context! { packages })?;
+    let mut files: Vec<GeneratedFile> = Vec::new();
+    for line in text.lines() {
+        if let Some(path) = line.strip_prefix(FILE_MARK) {
+            files.push(GeneratedFile {
+                path: path.to_owned(),
+                text: String::new(),
+            });
+        } else if let Some(file) = files.last_mut() {
+            file.text.push_str(line);
+            file.text.push('\n');
+        }
+    }
+    Ok(files)
+}
+
+/// The head of a template.
+struct Head<'a>(HashMap<&'a str, Vec<&'a str>>);
+
+impl<'a> Head<'a> {
+    /// Reads lines `key: word word`. A key can have several lines.
+    fn parse(text: &'a str) -> Self {
+        let mut entries: HashMap<_, Vec<_>> = HashMap::new();
+        for (key, words) in text.lines().filter_map(|it| it.split_once(':')) {
+            let entry = entries.entry(key).or_default();
+            entry.extend(words.split_whitespace());
+        }
+        Self(entries)
+    }
+
+    fn words(&self, key: &str) -> &[&'a str] {
+        self.0.get(key).map_or(&[], |it| it.as_slice())
+    }
+
+    fn word(&self, key: &str) -> &'a str {
+        self.words(key)
+            .first()
+            .expect("the head of a template has the key")
+    }
+
+    /// Returns a set of names without the words that this key reserves.
+    fn names(&self, key: &str) -> Names {
+        let words = self.words("reserved").iter().chain(self.words(key));
+        Names(words.map(|it| (*it).to_owned()).collect())
+    }
+
+    /// Writes a name in the spelling of the language.
+    fn spelled(&self, key: &str, name: &str) -> String {
+        match self.word(key) {
+            "snake" => snake(name),
+            "upper" if name.starts_with(|it: char| it.is_ascii_alphabetic()) => {
+                let (first, rest) = name.split_at(1);
+                first.to_ascii_uppercase() + rest
+            }
+            "upper" => format!("X{name}"),
+            _ => name.to_owned(),
+        }
+    }
+
+    /// Writes a string literal. All but plain ASCII is escaped with numbers.
+    fn quoted(&self, text: &str) -> String {
+        let style = self.word("text");
+        let mut out = String::from('"');
+        let mut push = |code: u32| {
+            let is_plain = |it: &char| match it {
+                '"' | '\\' => false,
+                // Trigraphs of C.
+                '?' => style != "octal",
+                // Variables of Perl.
+                '$' | '@' => style != "perl",
+                _ => matches!(it, ' '..='~'),
+            };
+            let plain = char::from_u32(code).filter(is_plain);
+            match (plain, style) {
+                (Some(plain), _) => {
+                    out.push(plain);
+                    Ok(())
+                }
+                (_, "rust") => write!(out, "\\u{{{code:x}}}"),
+                (_, "perl") => write!(out, "\\x{{{code:x}}}"),
+                (_, "octal") => write!(out, "\\{code:03o}"),
+                _ if code < 0x80 => write!(out, "\\{code:03o}"),
+                (_, "utf16") => write!(out, "\\u{code:04x}"),
+                _ => write!(out, "\\U{code:08x}"),
+            }
+            .expect("a string takes everything");
+        };
+        match style {
+            "octal" => text.bytes().for_each(|it| push(it.into())),
+            "utf16" => text.encode_utf16().for_each(|it| push(it.into())),
+            _ => text.chars().for_each(|it| push(it.into())),
+        }
+        out + "\""
+    }
+}
+
+/// Writes `traceId` as `trace_id` and `CPUTime` as `cpu_time`.
+fn snake(name: &str) -> String {
+    let chars: Vec<char> = name.chars().collect();
+    let mut out = String::new();
+    for (at, it) in chars.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| chars.get(at));
+        let after = chars.get(at.saturating_add(1));
+        let begins_word = match before {
+            Some(before) if before.is_ascii_uppercase() => {
+                after.is_some_and(char::is_ascii_lowercase)
+            }
+            Some(before) => *before != '_',
+            None => false,
+        };
+        if it.is_ascii_uppercase() && begins_word {
+            out.push('_');
+        }
+        out.push(it.to_ascii_lowercase());
+    }
+    out
+}
+
+/// The names of a scope that are taken.
+struct Names(HashSet<String>);
+
+impl Names {
+    /// Returns the name, with underscores behind it if it is taken.
+    fn claim(&mut self, mut name: String) -> String {
+        while !self.0.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    }
+}
+
+/// An enum and its identifiers.
+struct NamedEnum<'a> {
+    of: &'a EnumType,
+    id: String,
+    flat: String,
+    literals: Vec<String>,
+    /// Its package, which has the same identifiers for all its types.
+    package: NamedPackage,
+}
+
+#[derive(Clone)]
+struct NamedPackage {
+    segments: Vec<String>,
+    /// All segments as one name.
+    module: String,
+}
+
+struct Writer<'a> {
+    head: &'a Head<'a>,
+    /// Records that are not abstract, by package.
+    records: BTreeMap<&'a str, Vec<&'a Record>>,
+    packages: BTreeMap<&'a str, NamedPackage>,
+    /// The identifiers of types: alone, and with the package.
+    types: HashMap<&'a str, (String, String)>,
+    enums: BTreeMap<&'a str, NamedEnum<'a>>,
+}
+
+impl<'a> Writer<'a> {
+    fn new(head: &'a Head<'a>, all: &'a [Record]) -> Self {
+        let mut records: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut enum_types: BTreeMap<&str, &EnumType> = BTreeMap::new();
+        for record in all.iter().filter(|it| !it.is_abstract) {
+            records
+                .entry(package_of(&record.name))
+                .or_default()
+                .push(record);
+            let properties = record.properties.iter().map(|it| &it.property_type);
+            let constants = record.constants.iter().map(|it| &it.constant_type);
+            for it in properties.chain(constants) {
+                if let Base::Enum(it) = &it.base {
+                    enum_types.insert(&it.name, it);
+                }
+            }
+        }
+        let mut packages: BTreeMap<&str, NamedPackage> = BTreeMap::new();
+        let mut types = HashMap::new();
+        let mut scopes: HashMap<&str, Names> = HashMap::new();
+        let (mut modules, mut flats) = (head.names("packages"), head.names("types"));
+        let names = records.values().flatten().map(|it| &*it.name);
+        for name in names.chain(enum_types.keys().copied()) {
+            let package = package_of(name);
+            packages.entry(package).or_insert_with(|| {
+                let claim = |it: &str| head.names("packages").claim(it.to_owned());
+                NamedPackage {
+                    segments: package.split('.').map(claim).collect(),
+                    module: modules.claim(package.replace('.', "_")),
+                }
+            });
+            let scope = scopes.entry(package).or_insert_with(|| head.names("types"));
+            let id = scope.claim(head.spelled("spelling_of_types", simple(name)));
+            types.insert(name, (id, flats.claim(name.replace('.', "_"))));
+        }
+        let mut enums = BTreeMap::new();
+        for (name, of) in enum_types {
+            let mut scope = head.names("literals");
+            let literals = of
+                .literals
+                .iter()
+                .map(|it| scope.claim(it.0.to_string()))
+                .collect();
+            let (id, flat) = types[name].clone();
+            let package = packages[package_of(name)].clone();
+            let it = NamedEnum {
+                of,
+                id,
+                flat,
+                literals,
+                package,
+            };
+            enums.insert(name, it);
+        }
+        Self {
+            head,
+            records,
+            packages,
+            types,
+            enums,
+        }
+    }
+
+    fn packages(&self) -> Result<Data, String> {
+        let mut packages = Vec::new();
+        for (name, package) in &self.packages {
+            let mut records = Vec::new();
+            for record in self.records.get(name).into_iter().flatten() {
+                records.push(
+                    self.record(record)
+                        .map_err(|it| format!("{}: {it}", record.name))?,
+                );
+            }
+            let own = self.enums.iter().filter(|it| package_of(it.0) == *name);
+            let enums = own.map(|(name, it)| {
+                let literals = it.of.literals.iter().zip(&it.literals);
+                let literals = literals.map(|((name, value), id)| {
+                    context! { name => &**name, id => &**id, value => *value }
+                });
+                context! { name => *name, id => &*it.id, flat => &*it.flat,
+                count => it.literals.len(), literals => literals.collect::<Data>() }
+            });
+            let records_here = self.records.get(name).into_iter().flatten();
+            let mut uses: Vec<_> = records_here.flat_map(|it| self.enums_of(it)).collect();
+            uses.retain(|it| package_of(&it.of.name) != *name);
+            uses.sort_by_key(|it| &it.package.module);
+            uses.dedup_by_key(|it| &it.package.module);
+            let uses = uses.iter().map(|it| package_data(&it.package));
+            packages.push(context! { name => *name, uses => uses.collect::<Data>(),
+                enums => enums.collect::<Data>(), records => list(records),
+            ..package_data(package) });
+        }
+        Ok(list(packages))
+    }
+
+    fn enums_of<'b>(&'b self, record: &'b Record) -> impl Iterator<Item = &'b NamedEnum<'a>> {
+        let properties = record.properties.iter().map(|it| &it.property_type);
+        let constants = record.constants.iter().map(|it| &it.constant_type);
+        properties
+            .chain(constants)
+            .filter_map(|it| self.enum_of(&it.base))
+    }
+
+    fn enum_of(&self, base: &Base) -> Option<&NamedEnum<'a>> {
+        match base {
+            Base::Enum(it) => Some(&self.enums[&*it.name]),
+            _ => None,
+        }
+    }
+
+    fn record(&self, record: &Record) -> Result<Data, String> {
+        let mut names = self.head.names("members");
+        // A member with the first name of a package would hide the package.
+        for it in self.enums_of(record) {
+            names.0.extend(it.package.segments.first().cloned());
+        }
+        let constants: HashMap<&str, &Constant> = record
+            .constants
+            .iter()
+            .map(|it| (&*it.name, &**it))
+            .collect();
+        let mut fields = Vec::new();
+        for property in &record.properties {
+            let id = names.claim(self.head.spelled("spelling_of_fields", &property.name));
+            let doc = field_doc(record, property);
+            let default = property.default.as_ref();
+            let item = self.item(&property.property_type, default, &constants);
+            let item = item.map_err(|it| format!("{}: {it}", property.name))?;
+            let spelled = self
+                .head
+                .spelled("spelling_of_fields", &format!("{}Lengths", property.name));
+            let dynamic = property.property_type.dimensions.contains(&None);
+            let lengths = dynamic.then(|| names.claim(spelled));
+            fields.push(context! { name => &*property.name, id, lengths, doc,
+            transient => property.is_transient, ..item });
+        }
+        let mut written = Vec::new();
+        for constant in &record.constants {
+            let id = names.claim(constant.name.to_string());
+            let value = Some(&constant.value);
+            let item = self.item(&constant.constant_type, value, &constants);
+            let item = item.map_err(|it| format!("{}: {it}", constant.name))?;
+            written.push(context! { name => &*constant.name, id, ..item });
+        }
+        let (id, flat) = &self.types[&*record.name];
+        let mut headers: Vec<_> = self.enums_of(record).map(|it| &*it.flat).collect();
+        headers.sort_unstable();
+        headers.dedup();
+        let has_lengths = record
+            .wire()
+            .any(|it| it.property_type.dimensions.contains(&None));
+        Ok(context! {
+            name => &*record.name, id => &**id, flat => &**flat, has_lengths,
+            doc => list(vec![safe_comment(&format!("The record type {}.", record.name))]),
+            headers => headers.into_iter().collect::<Data>(),
+            fields => list(fields), constants => list(written),
+        })
+    }
+
+    /// Returns type and value of a property or constant.
+    fn item(
+        &self,
+        of: &Type,
+        literal: Option<&Literal>,
+        constants: &HashMap<&str, &Constant>,
+    ) -> Result<Data, String> {
+        let (base, width) = match &of.base {
+            Base::Boolean => ("boolean", 1),
+            Base::Byte => ("byte", 1),
+            Base::Char => ("char", 2),
+            Base::Double => ("double", 8),
+            Base::Enum(_) => ("enum", 4),
+            Base::Float => ("float", 4),
+            Base::Int => ("int", 4),
+            Base::Long => ("long", 8),
+            Base::Payload(_) => return Err("a payload has no form in a program".to_owned()),
+            Base::Short => ("short", 2),
+            Base::String => ("string", 4),
+        };
+        let mut fixed = 1_u32;
+        for length in of.dimensions.iter().flatten() {
+            fixed = fixed
+                .checked_mul(*length)
+                .filter(|it| (1..1 << 31).contains(it))
+                .ok_or_else(|| format!("{of} has no items, or too many"))?;
+        }
+        let dynamic = of.dimensions.iter().filter(|it| it.is_none()).count();
+        let zero = match &of.base {
+            Base::Boolean => "false".to_owned(),
+            Base::Double | Base::Float => "0.0".to_owned(),
+            Base::Enum(it) => {
+                let first = self.enums[&*it.name].literals.first();
+                first.expect("an enum has literals").clone()
+            }
+            Base::String => self.head.quoted(""),
+            _ => "0".to_owned(),
+        };
+        let mut items = Vec::new();
+        let mut lengths = vec![None; of.dimensions.len()];
+        if let Some(literal) = literal {
+            self.flatten(literal, &of.base, constants, (&mut items, &mut lengths), 0)?;
+            let lengths = lengths.iter().map(|it| it.unwrap_or(0));
+            if lengths.product::<usize>() != items.len() {
+                return Err("the items of the value have different lengths".to_owned());
+            }
+        }
+        let lengths = lengths.iter().zip(&of.dimensions);
+        let lengths = lengths.filter(|it| it.1.is_none());
+        let lengths: Data = lengths.map(|it| it.0.unwrap_or(0)).collect();
+        let of_enum = self.enum_of(&of.base).map(|it| {
+            context! { id => &*it.id, flat => &*it.flat, count => it.literals.len(),
+            ..package_data(&it.package) }
+        });
+        Ok(context! {
+            base, width, fixed, dynamic,
+            is_array => !of.dimensions.is_empty(),
+            has_value => literal.is_some(),
+            // The value of a single item, the zero if it has none.
+            value => items.first().unwrap_or(&zero).clone(),
+            zero,
+            // The items of an array, in the order of the wire.
+            items => items.into_iter().collect::<Data>(),
+            default_lengths => lengths,
+            enum => of_enum,
+        })
+    }
+
+    /// Collects the single values of a literal, and the lengths of its dimensions.
+    fn flatten(
+        &self,
+        literal: &Literal,
+        base: &Base,
+        constants: &HashMap<&str, &Constant>,
+        out: (&mut Vec<String>, &mut [Option<usize>]),
+        depth: usize,
+    ) -> Result<(), String> {
+        // A constant can name a constant.
+        if depth > crate::MAX_DEPTH {
+            return Err("its value refers to itself".to_owned());
+        }
+        let depth = depth.saturating_add(1);
+        let (items, lengths) = out;
+        match &literal.value {
+            Value::Array(all) => {
+                let (length, rest) = lengths
+                    .split_first_mut()
+                    .ok_or("its value has too many dimensions")?;
+                if *length.get_or_insert(all.len()) != all.len() {
+                    return Err("the items of the value have different lengths".to_owned());
+                }
+                for item in all {
+                    self.flatten(item, base, constants, (items, rest), depth)?;
+                }
+            }
+            Value::Name(name) => match constants.get(&**name) {
+                Some(constant) => {
+                    self.flatten(&constant.value, base, constants, (items, lengths), depth)?;
+                }
+                None => items.push(self.literal_of_enum(base, name)?),
+            },
+            single => items.push(self.single(single, base)?),
+        }
+        Ok(())
+    }
+
+    fn literal_of_enum(&self, base: &Base, name: &str) -> Result<String, String> {
+        let found = self.enum_of(base).and_then(|it| {
+            let literals = it.of.literals.iter().zip(&it.literals);
+            literals
+                .filter(|found| &*found.0.0 == name)
+                .map(|found| found.1.clone())
+                .next()
+        });
+        found.ok_or_else(|| format!("{name} is unknown"))
+    }
+
+    fn single(&self, value: &Value, base: &Base) -> Result<String, String> {
+        let number = match value {
+            Value::Float(it) => format!("{it:?}"),
+            Value::Int(it) => it.to_string(),
+            Value::Bool(it) => return Ok(it.to_string()),
+            Value::KiekerVersion => return Ok(self.head.quoted(KIEKER_VERSION)),
+            Value::Text(it) if *base == Base::Char => {
+                let unit = it.encode_utf16().next();
+                return Ok(unit.ok_or("a char is empty")?.to_string());
+            }
+            Value::Text(it) => return Ok(self.head.quoted(it)),
+            Value::Array(_) | Value::Name(_) => return Err("it has no single value".to_owned()),
+        };
+        // The shortest text of the number in its own precision.
+        let (text, is_finite) = match base {
+            Base::Float => {
+                let it: f32 = number
+                    .parse()
+                    .map_err(|_| format!("{number} is no float"))?;
+                // As f64 the shortest text of the largest float is more than it.
+                let text = match it.abs() == f32::MAX {
+                    true => format!("{:?}", f64::from(it)),
+                    false => format!("{it:?}"),
+                };
+                (text, it.is_finite())
+            }
+            Base::Double => {
+                let it: f64 = number
+                    .parse()
+                    .map_err(|_| format!("{number} is no double"))?;
+                (format!("{it:?}"), it.is_finite())
+            }
+            _ => (number, true),
+        };
+        match is_finite {
+            true => Ok(text),
+            false => Err(format!("the value is out of the range of {base}")),
+        }
+    }
+}
+
+fn list(items: Vec<Data>) -> Data {
+    items.into_iter().collect()
+}
+
+fn package_data(package: &NamedPackage) -> Data {
+    let segments: Data = package.segments.iter().map(|it| &**it).collect();
+    context! { segments, module => &*package.module }
+}
+
+fn field_doc(record: &Record, property: &Property) -> Data {
+    let mut lines = vec![format!("`{} {}`", property.property_type, property.name)];
+    if property.is_transient {
+        lines.push("Not sent.".to_owned());
+    }
+    for alias in record
+        .aliases
+        .iter()
+        .filter(|it| it.target == property.name)
+    {
+        lines.push(format!("Other name: {}.", alias.name));
+    }
+    lines.iter().map(|it| safe_comment(it)).collect()
+}
+
+/// Takes away what could end a comment, or has a meaning in one.
+fn safe_comment(text: &str) -> Data {
+    let plain = |it: &char| {
+        !it.is_control() && !matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let text: String = text.chars().filter(plain).collect();
+    Data::from(
+        text.replace("*/", "* /")
+            .replace("/*", "/ *")
+            .replace('\\', "/"),
+    )
+}
+
+fn package_of(name: &str) -> &str {
+    name.rsplit_once('.').map_or("", |it| it.0)
+}
+
+fn simple(name: &str) -> &str {
+    name.rsplit_once('.').map_or(name, |it| it.1)
+}
