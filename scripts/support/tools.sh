@@ -26,8 +26,11 @@ fuzz_manifests() {
 declare -A debian=(
     [chromium]="chromium fonts-dejavu-core"
     [debootstrap]="debootstrap"
+    [go]="golang-go"
     [iproute]="iproute2"
+    [javac]="default-jdk-headless"
     [openssl]="libssl-dev pkg-config"
+    [perl]="perl"
     [python]="python3 python3-pip"
     [rabbitmq]="rabbitmq-server"
     [valgrind]="valgrind libc6-dbg"
