@@ -110,6 +110,9 @@ impl FieldsArgs {
 
 /// How chunks are decoded.
 #[derive(Debug, Clone, Default, Args)]
+// clap leaves a group empty whose struct has a flattened field.
+#[group(args = ["dictionaries", "decoded_limit"])]
+#[cfg_attr(feature = "kieker", group(arg = "schemas"))]
 pub(crate) struct DecodingArgs {
     /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
     /// several times

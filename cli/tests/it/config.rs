@@ -339,14 +339,13 @@ fn an_option_has_nothing_to_do_with_a_setting_of_the_same_name() {
 }
 
 /// Names that are an option of a command and a setting of a medium, with a value of the option.
-const PAIRS: [(&str, &str); 9] = [
+const PAIRS: [(&str, &str); 8] = [
     ("compression", "none"),
     ("format", "json"),
     ("max-bytes", "1MiB"),
     ("max-chunk-bytes", "1MiB"),
     ("memory", "8MiB"),
     ("overflow", "block"),
-    ("schema", "."),
     ("token-file", "."),
     // The only pair with one meaning.
     ("follow", ""),
