@@ -3,8 +3,7 @@
 
 use std::{num::NonZeroUsize, sync::Arc, time::Instant};
 
-use baler::transport::uri::{Uri, UriError};
-use baler::transport::*;
+use baler::transport::{uri::*, *};
 
 /// The medium, for programs that open media by URI.
 pub const LZ4_FILE: Medium = Medium {
@@ -44,8 +43,9 @@ impl ChunkWriter for Lz4Writer {
         if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
             return Err(Rejected::too_large(chunk, &self.capability));
         }
-        let bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
-        let offered = self.writer.offer(Chunk { bytes, ..chunk.clone() });
+        let mut compressed = chunk.clone();
+        compressed.bytes = lz4_flex::compress_prepend_size(&chunk.bytes).into();
+        let offered = self.writer.offer(compressed);
         offered.map_err(|rejected| Rejected { chunk, ..rejected })
     }
 
@@ -86,9 +86,9 @@ impl ChunkReader for Lz4Reader {
     }
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.0.receive(by)?;
-        let Received::Chunk(mut delivery) = received else {
-            return Ok(received);
+        let mut delivery = match self.0.receive(by)? {
+            Received::Chunk(delivery) => delivery,
+            other => return Ok(other),
         };
         if let Some(bytes) = decompress(&delivery.bytes, self.capability().max_chunk_bytes.get()) {
             delivery.bytes = bytes.into();
@@ -123,6 +123,6 @@ impl ChunkReader for Lz4Reader {
 
 /// Returns the chunk, if it has at most this many bytes.
 fn decompress(bytes: &[u8], limit: usize) -> Option<Vec<u8>> {
-    let (size, _) = lz4_flex::block::uncompressed_size(bytes).ok()?;
-    (size <= limit).then(|| lz4_flex::decompress_size_prepended(bytes).ok())?
+    let fits = lz4_flex::block::uncompressed_size(bytes).is_ok_and(|(size, _)| size <= limit);
+    fits.then(|| lz4_flex::decompress_size_prepended(bytes).ok())?
 }

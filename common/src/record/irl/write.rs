@@ -36,7 +36,7 @@ const KEYWORDS: [&str; 26] = [
     "true",
 ];
 
-/// The result of [`write`].
+/// The result of [`write()`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenTypes {
     /// The text of a file for each package, by the package's name.
