@@ -266,10 +266,10 @@ class Receiver:
         address = wait_for("the receiver", lambda: port.exists() and port.read_text().strip())
         self.uri = f"kieker+tcp://{address}"
 
-    def records(self, codes=(0,)):
-        """Waits for an end with one of these codes. Returns the records."""
+    def records(self):
+        """Waits for the end. Returns the records."""
         output, errors = self.process.communicate(timeout=TIME_LIMIT)
-        assert self.process.returncode in codes, errors
+        assert self.process.returncode == 0, errors
         return [json.loads(line) for line in output.splitlines()]
 
     def end(self):

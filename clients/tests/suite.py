@@ -322,9 +322,15 @@ class Suite:
         self.assertGreater(stats["updates"], 100)
 
     def test_baler_receives_every_record(self):
+        self.send_to_baler(plain=1)
+
+    def test_baler_says_which_records_it_has_read(self):
+        self.assertEqual(self.send_to_baler(plain=0)["read"], 5000)
+
+    def send_to_baler(self, plain):
         receiver = Receiver(5000)
         self.addCleanup(receiver.end)
-        client = self.start(receiver.uri, plain=1)
+        client = self.start(receiver.uri, plain=plain)
         for number in range(5000):
             client.send(f"op{number % 9}-ä", number)
         stats = client.close()
@@ -333,6 +339,7 @@ class Suite:
         self.assertEqual(got, [(number, f"op{number % 9}-ä") for number in range(5000)])
         self.assertEqual(stats["sent"], 5000)
         self.assert_adds_up(stats)
+        return stats
 
     # ---- helpers ----
 

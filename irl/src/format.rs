@@ -4,7 +4,7 @@
 //! the author broke the line in a list.
 
 use crate::lexer::{Token, TokenKind, tokens};
-use crate::syntax::{Line, LineKind};
+use crate::syntax::{LineKind, LineStart};
 use crate::{Edition, Finding, Severity, parser};
 
 /// Lays a file out: members on lines of their own behind a tabulator, one blank line between
@@ -42,7 +42,7 @@ pub fn format(text: &str, edition: Edition) -> Result<String, Vec<Finding>> {
 
 struct Layout<'a> {
     out: String,
-    lines: std::iter::Peekable<std::vec::IntoIter<Line>>,
+    lines: std::iter::Peekable<std::vec::IntoIter<LineStart>>,
     before: Option<Token<'a>>,
     /// The part of the file to which the last token belongs, until a blank line ended it.
     section: Option<LineKind>,

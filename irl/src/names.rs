@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::syntax::{Declaration, File, Kind, QualifiedName};
 use crate::{Finding, KnownType, Settings, Span};
 
-/// After so many unknown names, further ones are not looked up.
+/// The most unknown names that are reported. Names after them are not looked up.
 const MAX_UNKNOWN: usize = 1_000;
 
 /// The most imports of whole packages in a file.

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::lexer::{Token, TokenKind, tokens};
 use crate::syntax::{
-    Constant, Declaration, File, Import, Kind, Line, LineKind, Member, Modifiers, Name, Property,
-    QualifiedName, TypeName, TypeOf,
+    Constant, Declaration, File, Import, Kind, LineKind, LineStart, Member, Modifiers, Name,
+    Property, QualifiedName, TypeName, TypeOf,
 };
 use crate::{About, Base, Edition, Finding, Literal, MAX_DEPTH, Reference, Severity, Span, Value};
 
@@ -80,7 +80,7 @@ struct Parser<'a> {
     number: usize,
     edition: Edition,
     parts: usize,
-    lines: Vec<Line>,
+    lines: Vec<LineStart>,
     findings: Vec<Finding>,
 }
 
@@ -568,7 +568,7 @@ impl<'a> Parser<'a> {
     /// Notes where the formatter begins a line.
     fn line(&mut self, kind: LineKind) {
         let start = self.peek().start;
-        self.lines.push(Line { start, kind });
+        self.lines.push(LineStart { start, kind });
     }
 
     /// Skips the rest of a member that began at this token.

@@ -27,12 +27,12 @@ pub(crate) struct File<'a> {
     pub(crate) uses: Vec<Name<'a>>,
     pub(crate) declarations: Vec<Declaration<'a>>,
     /// Where the lines begin in the layout of the formatter: imports, annotations, members.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<LineStart>,
 }
 
 /// A token that the formatter puts at the beginning of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Line {
+pub(crate) struct LineStart {
     pub(crate) start: usize,
     pub(crate) kind: LineKind,
 }

@@ -22,7 +22,7 @@ use crate::shutdown::Shutdown;
 
 /// The types that were found.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundTypes {
     schemas: Vec<Arc<Schema>>,
     chunks: usize,
     /// Chunks that do not decode.
@@ -36,6 +36,9 @@ pub(super) fn run(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     match &args.to {
         Some(folder) => write_files(folder, &written)?,
         None => print(&written)?,
+    }
+    if found.schemas.is_empty() {
+        output::say("no record type beside Kieker's own was found");
     }
     if !quiet {
         for (name, new) in &written.renamed {
@@ -86,10 +89,14 @@ fn write_files(folder: &Path, written: &WrittenTypes) -> Result<(), Failure> {
 }
 
 /// Returns the types, sorted by name and without Kieker's own, and whether no signal came.
-fn find(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Result<(Found, bool), Failure> {
+fn find(
+    args: &FromRustArgs,
+    quiet: bool,
+    shutdown: &Shutdown,
+) -> Result<(FoundTypes, bool), Failure> {
     let (_, readers) = inspect::open(&args.what, &args.decoding.schemas)?;
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
-    let mut found = Found::default();
+    let mut found = FoundTypes::default();
     let mut is_whole = true;
     for open in readers {
         output::listening(open.listens_on, None, quiet)?;
@@ -142,7 +149,7 @@ fn find(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Result<(Found,
     Ok((found, is_whole))
 }
 
-impl Found {
+impl FoundTypes {
     fn add<'a>(&mut self, schemas: impl Iterator<Item = &'a Arc<Schema>>) {
         for schema in schemas {
             let is_kiekers = Catalog::shared_kieker().get(schema.name()) == Some(schema);

@@ -2,7 +2,6 @@
 
 mod compat;
 mod from_rust;
-
 mod generate;
 
 use std::fmt::Write as _;

@@ -213,6 +213,15 @@ fn written_types_are_read_again() {
 }
 
 #[test]
+fn a_package_that_is_no_name_writes_no_file() {
+    let plain = Arc::new(Schema::new("Plain", Vec::<Field>::new()).unwrap());
+    let written = write(&[plain], "../x");
+    assert!(written.files.is_empty());
+    let reason = "\"\" in the name ../x.Plain is no name of the language";
+    assert_eq!(written.left_out, [("Plain".to_owned(), reason.to_owned())]);
+}
+
+#[test]
 fn types_that_the_language_lacks_are_left_out_with_the_reason() {
     let schema = |name: &str, fields: &[(&str, FieldType)]| {
         let fields = fields.iter().map(|it| Field::new(it.0, it.1.clone()));

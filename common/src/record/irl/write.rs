@@ -1,5 +1,6 @@
 //! Writes schemas as files of the language.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -72,7 +73,9 @@ pub struct WrittenTypes {
 /// The language has signed numbers, `f32`, `f64`, `bool`, `char`, strings, enums without data, and
 /// lists of them. It has no unsigned numbers, no bytes, no optional values, no records in records,
 /// and no names with other characters than letters, digits and `_`. A type with one of these is left
-/// out, because a part of it would have other bytes. An enum gets the package of the record type. Roles and aliases of fields are not written.
+/// out, because a part of it would have other bytes.
+///
+/// An enum gets the package of the record type. Roles and aliases of fields are not written.
 pub fn write<'a>(
     schemas: impl IntoIterator<Item = &'a Arc<Schema>>,
     package: &str,
@@ -137,6 +140,10 @@ struct Name {
 impl Name {
     /// Returns the name for that of a record type or enum. A path of Rust is possible.
     fn of(name: &str, package: &str) -> Result<Self, String> {
+        let mut name = Cow::Borrowed(name);
+        if !name.contains("::") && !name.contains('.') {
+            name = format!("{package}.{name}").into();
+        }
         let full = name.replace("::", ".");
         if let Some(wrong) = full.split('.').find(|it| !is_word(it)) {
             return Err(format!(

@@ -15,8 +15,8 @@ pub(crate) use state::{Peer, PeerId};
 
 /// Decides which probes of all connected programs record, by one list of patterns.
 ///
-/// A change of the patterns goes to each program as the difference to what it was told. It is
-/// applied when the call returns, and sent soon after; a slow program delays no other.
+/// A change of the patterns goes to each program as the difference from the verdicts that it has. It
+/// is applied when the call returns, and sent soon after. A slow program delays no other.
 #[derive(Debug, Default)]
 pub struct Bridge {
     state: Mutex<State>,

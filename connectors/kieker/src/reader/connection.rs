@@ -13,7 +13,7 @@ use tokio::net::tcp::OwnedReadHalf;
 use tokio::sync::watch;
 use tokio::time::{self, Instant};
 
-use super::link::{Link, Taken};
+use super::link::{AdaptiveLink, Taken};
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
 use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
@@ -42,7 +42,7 @@ pub(super) async fn serve(
     let (records, answers) = records.into_split();
     let mut sender = Sender {
         records,
-        link: Link::new(answers, peer, Arc::clone(&state.bridge)),
+        link: AdaptiveLink::new(answers, peer, Arc::clone(&state.bridge)),
         registry,
         stream,
         buffer: BytesMut::new(),
@@ -80,7 +80,7 @@ pub(super) async fn serve(
 /// A sender, and the state of its connection.
 struct Sender<'a> {
     records: OwnedReadHalf,
-    link: Link,
+    link: AdaptiveLink,
     registry: Option<TcpStream>,
     stream: KiekerStream,
     buffer: BytesMut,

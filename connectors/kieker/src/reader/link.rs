@@ -20,7 +20,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The commands of one sender.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(super) struct AdaptiveLink {
     bridge: Arc<Bridge>,
     address: SocketAddr,
     decoder: Decoder,
@@ -38,7 +38,7 @@ struct Connected {
     sending: JoinHandle<()>,
 }
 
-/// What a [`Link`] took.
+/// What a [`AdaptiveLink`] took.
 pub(super) enum Taken {
     /// This number of bytes.
     Bytes(usize),
@@ -46,7 +46,7 @@ pub(super) enum Taken {
     More(usize),
 }
 
-impl Link {
+impl AdaptiveLink {
     pub(super) fn new(answers: OwnedWriteHalf, address: SocketAddr, bridge: Arc<Bridge>) -> Self {
         Self {
             bridge,
@@ -126,12 +126,11 @@ impl Link {
     }
 
     fn connect(&mut self, hello: wire::Hello) -> Result<(), WireError> {
-        let wake = Arc::new(Notify::new());
-        let connected = self.bridge.connect(hello, self.address, &wake);
         let Some(mut half) = self.idle.take() else {
             return Err(not_allowed("a second Hello"));
         };
-        let peer = match connected {
+        let wake = Arc::new(Notify::new());
+        let peer = match self.bridge.connect(hello, self.address, &wake) {
             Ok(peer) => peer,
             Err(error) => {
                 let mut answer = Vec::new();
@@ -185,7 +184,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for AdaptiveLink {
     fn drop(&mut self) {
         if let Some(program) = &self.program {
             program.sending.abort();

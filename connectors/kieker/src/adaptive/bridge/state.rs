@@ -1,6 +1,6 @@
 //! The state of a bridge, without I/O.
 //!
-//! A slot is *pending* while the program was told another verdict than the present one, or none.
+//! A slot is *pending* while the last verdict that was sent differs from the present one, or is none.
 //! Several changes of a slot are one entry, so that a slow program costs at most its slots.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -61,7 +61,7 @@ pub(crate) struct Peer {
     address: SocketAddr,
     wake: Arc<Notify>,
     slots: Vec<Slot>,
-    /// The slots to tell about.
+    /// The slots whose verdict is to be sent.
     pending: BTreeSet<u32>,
     memory: usize,
     /// Whether the answer to the Hello was sent.
@@ -77,7 +77,7 @@ pub(crate) struct Peer {
 struct Slot {
     signature: Arc<Signature>,
     /// The last verdict that was sent; `None` while a request waits for its answer.
-    told: Option<bool>,
+    sent: Option<bool>,
 }
 
 impl Peer {
@@ -119,15 +119,14 @@ impl Peer {
         self.hello.features & feature != 0
     }
 
-    /// Notes whether this slot is to be told about. Returns whether its verdict is another one than
-    /// the program knows.
+    /// Notes whether the verdict on this slot is to be sent. Returns whether it differs from the last
+    /// one that was sent.
     fn review(&mut self, slot: u32) -> bool {
-        let place = usize::try_from(slot).ok();
-        let Some(it) = place.and_then(|place| self.slots.get(place)) else {
+        let Some(it) = self.slots.get(index(slot)) else {
             return false;
         };
-        let differs = it.told != Some(it.signature.is_active());
-        if differs && (it.told.is_none() || self.hello.features & feature::PUSH != 0) {
+        let differs = it.sent != Some(it.signature.is_active());
+        if differs && (it.sent.is_none() || self.has(feature::PUSH)) {
             self.pending.insert(slot);
         } else {
             self.pending.remove(&slot);
@@ -135,12 +134,11 @@ impl Peer {
         differs
     }
 
-    /// Marks a slot as told, and returns its entry.
-    fn tell(&mut self, slot: u32) -> Option<(u32, bool)> {
-        let place = usize::try_from(slot).ok()?;
-        let it = self.slots.get_mut(place)?;
+    /// Marks the verdict on a slot as sent, and returns its entry.
+    fn entry(&mut self, slot: u32) -> Option<(u32, bool)> {
+        let it = self.slots.get_mut(index(slot))?;
         let is_active = it.signature.is_active();
-        it.told = Some(is_active);
+        it.sent = Some(is_active);
         Some((slot, is_active))
     }
 
@@ -161,9 +159,8 @@ impl Peer {
             wire::push_pong(nonce, out);
         }
         let is_answered = |slot: &u32| {
-            let place = usize::try_from(*slot).ok();
-            let slot = place.and_then(|place| self.slots.get(place));
-            slot.is_some_and(|slot| slot.told.is_some())
+            let slot = self.slots.get(index(*slot));
+            slot.is_some_and(|slot| slot.sent.is_some())
         };
         let most_changed = self.pending.len().saturating_mul(2) > self.slots.len();
         // A snapshot is no answer to a request.
@@ -175,7 +172,7 @@ impl Peer {
             self.pending.clear();
             let slots = (0..MAX_SLOTS).zip(&mut self.slots).map(|(slot, it)| {
                 let is_active = it.signature.is_active();
-                it.told = Some(is_active);
+                it.sent = Some(is_active);
                 (slot, is_active)
             });
             let verdicts: Vec<_> = slots.collect();
@@ -187,7 +184,7 @@ impl Peer {
             let Some(slot) = self.pending.pop_first() else {
                 break;
             };
-            verdicts.extend(self.tell(slot));
+            verdicts.extend(self.entry(slot));
         }
         if verdicts.len() > 1 && self.has(feature::BATCH) {
             wire::push_batch(Version::V2, verdicts.into_iter(), out);
@@ -283,15 +280,14 @@ impl State {
         if slot >= peer.hello.max_slots.cast_unsigned() {
             return Err(refused(ErrorCode::Limit, Some(slot), "a slot"));
         }
-        let place = usize::try_from(slot).unwrap_or(usize::MAX);
         let next = peer.slots.len();
-        match peer.slots.get_mut(place) {
-            Some(known) if *known.signature.text == *text => known.told = None,
+        match peer.slots.get_mut(index(slot)) {
+            Some(known) if *known.signature.text == *text => known.sent = None,
             Some(_) => {
                 let reading = "another signature for a slot";
                 return Err(refused(ErrorCode::NotAllowed, Some(slot), reading));
             }
-            None if place != next => {
+            None if index(slot) != next => {
                 let reading = "a slot that is not the next one";
                 return Err(refused(ErrorCode::NotAllowed, Some(slot), reading));
             }
@@ -312,8 +308,8 @@ impl State {
                     self.signatures.insert(text, Arc::clone(&signature));
                     signature
                 };
-                let told = None;
-                peer.slots.push(Slot { signature, told });
+                let sent = None;
+                peer.slots.push(Slot { signature, sent });
             }
         }
         peer.review(slot);
@@ -342,6 +338,11 @@ impl State {
     fn known(&self) -> usize {
         self.signatures.len()
     }
+}
+
+/// The place of a slot. Slots are below [`MAX_SLOTS`].
+const fn index(slot: u32) -> usize {
+    slot as usize
 }
 
 fn refused(code: ErrorCode, slot: Option<u32>, reading: &'static str) -> WireError {

@@ -117,10 +117,10 @@ impl Simulated {
         let before = state.peers[&id].pending.len();
         assert!(before <= self.signatures.len());
         let untold = state.peers[&id].slots.iter();
-        let untold = untold.filter(|it| it.told.is_none()).count();
+        let untold = untold.filter(|it| it.sent.is_none()).count();
         let commands = messages(state, id);
         let left = state.peers[&id].slots.iter();
-        self.answers += untold - left.filter(|it| it.told.is_none()).count();
+        self.answers += untold - left.filter(|it| it.sent.is_none()).count();
         for command in &commands {
             if let Command::Update { slot, is_active } = command {
                 self.told[usize::try_from(*slot).unwrap()] = Some(*is_active);
