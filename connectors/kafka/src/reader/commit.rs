@@ -133,9 +133,10 @@ fn passes(code: RDKafkaErrorCode) -> bool {
 pub(super) struct Lane {
     /// Every fetched offset from the watermark on, and whether it is settled.
     pending: BTreeMap<i64, bool>,
-    /// The offset after the last one that was fetched.
+    /// The offset after the last one that was fetched. Before the first one, the position that the
+    /// group has committed, if the brokers said it.
     next: Option<i64>,
-    /// The group's position before the first fetch, as the client last said.
+    /// Where reading begins if the group has committed nothing, as the client last said.
     start: Option<i64>,
     /// The offset after the last one of the partition, as the brokers last said.
     end: Option<i64>,
@@ -149,8 +150,7 @@ pub(super) struct Lane {
 /// and compaction leave such gaps, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Skipped {
-    /// `None` for the position that the group has committed.
-    pub(super) from: Option<i64>,
+    pub(super) from: i64,
     /// The offset after the last one.
     pub(super) to: i64,
 }
@@ -158,47 +158,55 @@ pub(super) struct Skipped {
 /// How a fetched offset fits to the ones before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// It is below them, although the reader did not go back: the topic was made anew, or a broker
-    /// has lost its end.
-    Below,
+    /// It is below them, or below the group's position, although the reader did not go back: the topic
+    /// was made anew, or a broker has lost its end.
+    Below {
+        /// The offset that was to be next.
+        expected: i64,
+    },
     /// It was fetched before and is not settled.
     Known,
     New,
 }
 
 impl Lane {
+    /// Begins with the position that the group has committed, if it has one.
+    pub(super) fn at(position: Option<i64>) -> Self {
+        Self {
+            next: position,
+            ..Self::default()
+        }
+    }
+
     /// Notes a fetched offset.
     pub(super) fn arrive(&mut self, offset: i64) -> Arrival {
         self.is_at_end = false;
         if self.pending.contains_key(&offset) {
             return Arrival::Known;
         }
-        let is_below = self.next.is_some_and(|next| offset < next);
-        if is_below {
-            *self = Self::default();
-        } else if self.next.is_none_or(|next| next < offset) {
-            // The first offset of several gaps counts.
-            let from = self.skipped.map_or(self.next, |skipped| skipped.from);
-            self.skipped = Some(Skipped { from, to: offset });
-        }
+        let arrival = match self.next {
+            Some(expected) if offset < expected => {
+                *self = Self::default();
+                Arrival::Below { expected }
+            }
+            Some(expected) if expected < offset => {
+                // The first offset of several gaps counts.
+                let from = self.skipped.map_or(expected, |skipped| skipped.from);
+                self.skipped = Some(Skipped { from, to: offset });
+                Arrival::New
+            }
+            _ => Arrival::New,
+        };
         self.pending.insert(offset, false);
         self.next = offset.checked_add(1);
-        match is_below {
-            true => Arrival::Below,
-            false => Arrival::New,
-        }
+        arrival
     }
 
-    /// Notes the ends of the partition. `start` is the group's position before the first fetch. The
-    /// last one counts: the first one may come from an earlier assignment.
+    /// Notes the ends of the partition. `start` is where reading begins without a commit. The last one
+    /// counts: the first one may come from an earlier assignment.
     pub(super) fn update_watermarks(&mut self, start: Option<i64>, end: i64) {
         self.start = start.or(self.start);
         self.end = self.end.max(Some(end));
-    }
-
-    /// Whether nothing was fetched and the group's position is unknown.
-    pub(super) fn lacks_start(&self) -> bool {
-        self.next.or(self.start).is_none()
     }
 
     /// How many offsets of the partition are not settled, as far as the brokers say.

@@ -284,18 +284,6 @@ impl ReaderState {
         });
     }
 
-    /// Reports that the group's position was beyond the end of a partition, so that reading began at
-    /// `to`.
-    pub(super) fn beyond_the_end(&self, partition: i32, position: i64, to: i64) {
-        self.update(|state| {
-            state.removal(format!(
-                "partition {partition}: the group's position {position} is beyond the end: the topic \
-                 was made anew, or a broker has lost its end; reading goes on at offset {to}; what \
-                 was not read before that is lost"
-            ));
-        });
-    }
-
     /// Takes a message without a value. `store` is the one of `settle`.
     pub(super) fn damaged(
         &self,
@@ -343,20 +331,20 @@ impl ReaderState {
         });
     }
 
-    /// Takes new partitions. A member gets none if there are more members than partitions.
-    pub(super) fn assigned(&self, partitions: &[i32]) {
+    /// Takes new partitions, with the group's position in each. A member gets none if there are more members than partitions.
+    pub(super) fn assigned(&self, partitions: &[(i32, Option<i64>)]) {
         self.update(|state| {
             state.has_joined = true;
             if partitions.is_empty() {
                 return;
             }
-            for partition in partitions {
-                state.lanes.insert(*partition, Lane::default());
+            for (partition, position) in partitions {
+                state.lanes.insert(*partition, Lane::at(*position));
             }
             if std::mem::replace(&mut state.was_assigned, true) {
                 state.stats.rebalances += 1;
             }
-            let lanes = names(partitions);
+            let lanes = partitions.iter().map(|it| name(it.0)).collect();
             state.news.push_back(Received::Assigned { lanes });
         });
     }
@@ -370,7 +358,7 @@ impl ReaderState {
         state.has_joined = false;
         state.stats.rebalances += 1;
         state.waiting.retain(|arrived| !leaves(arrived));
-        let lanes = names(partitions);
+        let lanes = partitions.iter().copied().map(name).collect();
         state.news.push_back(Received::Revoked { lanes, by });
         self.news.notify_one();
         state.revoking = true;
@@ -410,9 +398,9 @@ impl State {
     /// Notes a fetched offset. Returns whether it is new.
     fn arrive(&mut self, partition: i32, offset: i64) -> bool {
         let arrival = self.lanes.entry(partition).or_default().arrive(offset);
-        if arrival == Arrival::Below {
+        if let Arrival::Below { expected } = arrival {
             self.removal(format!(
-                "partition {partition} goes on at offset {offset}, below offsets that were read: the \
+                "partition {partition} goes on at offset {offset}, and {expected} was to be next: the \
                  topic was made anew, or a broker has lost its end; what was not read before that is \
                  lost"
             ));
@@ -507,10 +495,6 @@ impl State {
 
 fn name(partition: i32) -> LaneName {
     partition.to_string().into()
-}
-
-fn names(partitions: &[i32]) -> Vec<LaneName> {
-    partitions.iter().copied().map(name).collect()
 }
 
 fn origin(endpoint: &str, partition: i32, offset: i64) -> Origin {

@@ -41,22 +41,20 @@ fn lag_counts_from_the_first_offset_that_is_not_settled() {
 fn skipped_offsets_wait_for_an_answer_and_lower_ones_begin_anew() {
     let mut lane = Lane::default();
     assert_eq!(lane.arrive(5), Arrival::New);
+    assert_eq!(lane.skipped, None, "the group had no position");
     let skipped = |from, to| Some(Skipped { from, to });
-    assert_eq!(lane.skipped.take(), skipped(None, 5));
-    let mut other = Lane::default();
-    other.arrive(0);
-    assert_eq!(
-        other.skipped.take(),
-        skipped(None, 0),
-        "the group's position may be beyond the end"
-    );
+    let mut late = Lane::at(Some(3));
+    late.arrive(5);
+    assert_eq!(late.skipped, skipped(3, 5));
+    let mut beyond = Lane::at(Some(500));
+    assert_eq!(beyond.arrive(0), Arrival::Below { expected: 500 });
     lane.arrive(6);
     assert_eq!(lane.skipped, None);
     lane.arrive(9);
     lane.arrive(20);
-    assert_eq!(lane.skipped.take(), skipped(Some(7), 20));
+    assert_eq!(lane.skipped.take(), skipped(7, 20));
     lane.settled(5);
-    assert_eq!(lane.arrive(0), Arrival::Below);
+    assert_eq!(lane.arrive(0), Arrival::Below { expected: 21 });
     assert_eq!(lane.arrive(1), Arrival::New);
     assert_eq!(lane.settled(20), None, "a late settlement of the old topic");
     assert_eq!(lane.settled(0), Some(0));
@@ -141,7 +139,8 @@ impl Group {
         state.owned = true;
         state.position = state.committed;
         state.stored = state.committed;
-        self.reader.assigned(&[number(partition)]);
+        let position = Some(state.committed).filter(|it| *it > 0);
+        self.reader.assigned(&[(number(partition), position)]);
     }
 
     fn fetch(&mut self, partition: usize) {

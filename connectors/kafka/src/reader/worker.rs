@@ -12,7 +12,7 @@ use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::{Lane, Skipped, commit_stored, wait_for_commits};
+use super::commit::{Skipped, commit_stored, wait_for_commits};
 use super::state::{Arrived, Next, ReaderState};
 use crate::client;
 use crate::client::TokenSource;
@@ -135,7 +135,7 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                self.shared.assigned(&partitions(list));
+                self.shared.assigned(&self.positions(client, list));
                 if self.shared.lock().paused && list.count() > 0 {
                     report(&self.shared, client.pause(list));
                 }
@@ -159,6 +159,30 @@ impl ConsumerContext for Callbacks {
 }
 
 impl Callbacks {
+    /// The partitions of an assignment, and the position that the group has committed for each: `None`
+    /// if it has committed nothing. Asked for before the first chunk is settled, because this reader's
+    /// own commits change it.
+    fn positions(&self, client: &Client, list: &TopicPartitionList) -> Vec<(i32, Option<i64>)> {
+        let committed = client.committed_offsets(list.clone(), WATERMARK_TIMEOUT);
+        let committed = committed.unwrap_or_else(|error| {
+            let message = format!(
+                "the brokers do not say the group's position in {:?}: {error}; chunks that were \
+                 removed before it are not noticed",
+                partitions(list)
+            );
+            self.shared.fail(Failure::retry("read from", message));
+            list.clone()
+        });
+        let position = |offset| match offset {
+            Offset::Offset(offset) => Some(offset),
+            _ => None,
+        };
+        let elements = committed.elements().into_iter();
+        elements
+            .map(|it| (it.partition(), position(it.offset())))
+            .collect()
+    }
+
     /// Commits the settled offsets of partitions that leave. See `commit_stored` for `meanwhile`.
     fn commit(&self, partitions: &[i32], by: Instant, meanwhile: impl Fn()) {
         // Without a broker this would only wait. The client itself commits later.
@@ -261,17 +285,17 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
     let (before, from) = partitions.split_at(partitions.partition_point(|it| *it < first));
     for partition in from.iter().chain(before).copied() {
         // The broker is away or slow. The next round begins with the partition after this one.
-        let Ok(range) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
+        let Ok((start, end)) = client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) else {
             return partition.saturating_add(1);
         };
-        let lacks_start = {
-            let state = shared.lock();
-            let lane = state.lanes.get(&partition);
-            lane.is_some_and(Lane::lacks_start)
-        };
-        let start = lacks_start.then(|| committed(client, topic, partition, range));
         if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
-            lane.update_watermarks(start.flatten(), range.1);
+            // The settings decide where a group without a position begins.
+            let start = if client.context().from_the_end {
+                end
+            } else {
+                start
+            };
+            lane.update_watermarks(Some(start), end);
         }
     }
     first
@@ -283,19 +307,10 @@ fn ask_for_removals(client: &Client, shared: &ReaderState) -> bool {
     let skipped = shared.take_skipped();
     let topic = &client.context().topic;
     for (partition, Skipped { from, to }) in skipped.iter().copied() {
-        let from = match from {
-            Some(from) => Some(from),
-            None => committed_offset(client, topic, partition).flatten(),
-        };
-        // The group's own commits may be at or above the first offset by now.
-        let Some(from) = from.filter(|from| *from != to) else {
-            continue;
-        };
         match client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) {
-            Ok((first, _)) if first > from && from < to => {
+            Ok((first, _)) if first > from => {
                 shared.removed(partition, from, first.min(to));
             }
-            Ok((_, end)) if from > end => shared.beyond_the_end(partition, from, to),
             Ok(_) => {}
             Err(error) => shared.fail(Failure::retry(
                 "read from",
@@ -307,35 +322,6 @@ fn ask_for_removals(client: &Client, shared: &ReaderState) -> bool {
         }
     }
     !skipped.is_empty()
-}
-
-/// The group's position in a partition that was paused before its first fetch: the statistics do not
-/// have it.
-fn committed(
-    client: &Client,
-    topic: &str,
-    partition: i32,
-    (first, end): (i64, i64),
-) -> Option<i64> {
-    let answer = committed_offset(client, topic, partition);
-    // Without a commit the settings decide where the reader begins.
-    let begins = if client.context().from_the_end {
-        end
-    } else {
-        first
-    };
-    answer.map(|offset| offset.unwrap_or(begins))
-}
-
-/// What the group has committed for a partition, if the brokers answer: perhaps nothing.
-fn committed_offset(client: &Client, topic: &str, partition: i32) -> Option<Option<i64>> {
-    let mut list = TopicPartitionList::new();
-    list.add_partition(topic, partition);
-    let answer = client.committed_offsets(list, WATERMARK_TIMEOUT).ok()?;
-    match answer.find_partition(topic, partition)?.offset() {
-        Offset::Offset(offset) => Some(Some(offset)),
-        _ => Some(None),
-    }
 }
 
 fn set_paused(client: &Client, shared: &ReaderState, paused: bool) {
