@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! pattern  = { modifier } returned class "." method "(" params ")" [ "throws" params ]
+//!          | { modifier } [ returned ] type          (strict alone: any parameters)
 //! returned = type | "new"
 //! type     = [ ".." ] name { ( "." | ".." ) name }
 //! name     = identifier with "*" for parts of it, { "[]" }
@@ -49,7 +50,11 @@ pub(super) fn is_space(c: char) -> bool {
 /// In [`Dialect::Kieker`] the expression also covers the modifiers.
 pub(super) fn parse(text: &str, dialect: Dialect) -> Result<(Vec<&str>, String), Misfit<'_>> {
     let is_strict = dialect != Dialect::Kieker;
-    let (head, list, tail) = split_at_parentheses(text)?;
+    let names_alone = is_strict && !text.contains(['(', ')']);
+    let (head, list, tail) = match names_alone {
+        true => (text, "", ""),
+        false => split_at_parentheses(text)?,
+    };
     let mut words: Vec<_> = head.split(is_space).filter(|it| !it.is_empty()).collect();
     let Some(name) = words.pop() else {
         return Err(Misfit::new(head, "the name of an operation"));
@@ -89,6 +94,10 @@ pub(super) fn parse(text: &str, dialect: Dialect) -> Result<(Vec<&str>, String),
         Some("*" | "..*") if is_strict => format!("(?:{ANY_TYPE}{space})?"),
         Some(returned) => format!("{}{space}", parse_type(returned, dialect)?),
     };
+    if names_alone {
+        expression += &parse_path(name, dialect)?;
+        return Ok((words, expression + r"(?:\s*\(.*)?"));
+    }
     expression += &parse_path(class, dialect)?;
     expression += r"\.";
     expression += &match method {

@@ -59,6 +59,7 @@ pub enum Dialect {
     /// | `*` at the start of a name | spans dots, and nothing | spans no dot; alone it is one name |
     /// | `*` or `..*` as the result or a parameter | no array, a parameter `*` no package | any type |
     /// | the result | must be there | may be left out, then there may be any or none |
+    /// | the parameters | must be there | may be left out, then there may be any: `com.shop..*` |
     /// | blanks in the signature | one at most around each parameter | any |
     /// | `throws A, B` | an error for the blank | two exceptions |
     /// | `(int,)` | taken for `(int)` | an error |

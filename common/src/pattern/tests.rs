@@ -166,6 +166,33 @@ fn strict_dialect_means_what_it_says() {
             "public tuple shop.Cart.split(u8[], Fn)",
             true,
         ),
+        // Without parameters any will do.
+        (
+            "com.shop..*",
+            "public void com.shop.Till.order(int, a.B) throws C",
+            true,
+        ),
+        ("com.shop..*", "com.shop.Till.order", true),
+        (
+            "com.shop..*",
+            "public void com.shopping.Till.order()",
+            false,
+        ),
+        (
+            "com.shop..*",
+            "public void org.com.shop.Till.order()",
+            false,
+        ),
+        (
+            "static com.shop.*.order",
+            "static int com.shop.Till.order()",
+            true,
+        ),
+        (
+            "static com.shop.*.order",
+            "int com.shop.Till.order()",
+            false,
+        ),
         ("*", "whatever\nit is", true),
         ("%CPU::[0-2]", "%CPU::1", true),
         ("%MEM.*", "%MEM_SWAP", true),
@@ -184,7 +211,7 @@ fn strict_dialect_refuses_what_kieker_overlooks() {
     let cases = [
         ("", 0, "a pattern"),
         ("   ", 0, "a pattern"),
-        ("a.C.d", 0, "`(`"),
+        ("a.C.", 4, "the name of a type"),
         ("void a.C.d(", 11, "`)`"),
         ("void a.C.d)(", 10, "in front of"),
         ("void a.C.d()()", 12, "no second pair"),
