@@ -57,6 +57,10 @@ impl ChunkWriter for Lz4Writer {
         self.writer.set_notify(notify);
     }
 
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        self.writer.set_probes(probes);
+    }
+
     fn set_awaited(&mut self, awaited: bool) {
         self.writer.set_awaited(awaited);
     }
