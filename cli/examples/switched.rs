@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     while !input.is_finished() {
         order();
         check();
-        thread::sleep(Duration::from_millis(10));
+        thread::park_timeout(Duration::from_millis(10));
     }
     println!("{}", controller.shutdown(Duration::from_secs(5)));
     Ok(())

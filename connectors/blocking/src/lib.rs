@@ -460,12 +460,9 @@ impl WriterThread {
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
         self.notify.notify();
-        loop {
-            let wait = output.tend()?;
-            match self.next_chunks(wait) {
-                Some(chunks) if chunks.is_empty() => {}
-                Some(chunks) => output.write(&chunks, Answers(self))?,
-                None => break,
+        while let Some(chunks) = self.next_chunks(output.tend()?) {
+            if !chunks.is_empty() {
+                output.write(&chunks, Answers(self))?;
             }
         }
         if self.lock().stop == StopRequest::Abandon {

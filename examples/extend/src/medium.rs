@@ -57,9 +57,7 @@ impl ChunkWriter for Lz4Writer {
         self.writer.set_notify(notify);
     }
 
-    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
-        self.writer.set_probes(probes);
-    }
+    // `set_probes` is not passed on: nobody switches probes at the other end of a folder.
 
     fn set_awaited(&mut self, awaited: bool) {
         self.writer.set_awaited(awaited);

@@ -232,7 +232,7 @@ fn deactivated(uri: &str, deactivate: fn(&Controller) -> bool) -> Result<(), Fai
         if by < Instant::now() {
             return Err(Failure::new("the probe stays active"));
         }
-        thread::sleep(Duration::from_millis(10));
+        thread::park_timeout(Duration::from_millis(10));
     }
     let mut round = || {
         for id in 0..EMITTED {
