@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use baler::{Controller, enter};
 
-use crate::support::{Order, PATIENCE, order};
+use crate::support::{Order, PATIENCE, one_at_a_time, order};
 
 fn type_of<T: 'static>(_: T) -> TypeId {
     TypeId::of::<T>()
@@ -53,6 +53,7 @@ impl Shop {
 
 #[test]
 fn probes_name_this_crate_alone() {
+    let _alone = one_at_a_time();
     let controller = Controller::with("null:", |it| it.metadata_record(false)).unwrap();
     controller.install();
     assert_eq!(function(1) + timed(1), 5);

@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+#[cfg(feature = "kieker")]
+mod adaptive;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
 mod brokers;
 mod config;

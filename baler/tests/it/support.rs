@@ -1,5 +1,6 @@
 //! A record type, a folder to send it to, and waiting with a deadline.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler::{Controller, Record};
@@ -26,6 +27,12 @@ pub(crate) fn order(id: u64) -> Order {
         id,
         item: format!("item {}", id % 7),
     }
+}
+
+/// Held while a test installs controllers: `cargo test` runs many tests in one process.
+pub(crate) fn one_at_a_time() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A folder as a medium whose reader remembers what it settled.

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, DeliveryReport, Notify,
+    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, DeliveryReport, Notify, Probes,
     ReaderCapability, ReaderCloseReport, ReaderStats, Received, Rejected, Settled, Token,
     TransportError, Verdict, WriterStats,
 };
@@ -228,6 +228,10 @@ impl ChunkWriter for TappedWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.writer.set_notify(notify);
+    }
+
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        self.writer.set_probes(probes);
     }
 
     fn set_awaited(&mut self, awaited: bool) {

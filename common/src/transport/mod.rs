@@ -39,5 +39,5 @@ pub use waiting::Waiting;
 pub use window::{Window, WindowLimits};
 pub use writer::{
     Capability, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, NotifyCell, Order,
-    Outcome, RejectReason, Rejected, SpoolStats, WriterStats,
+    Outcome, Probes, RejectReason, Rejected, SpoolStats, WriterStats,
 };

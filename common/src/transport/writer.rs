@@ -59,6 +59,12 @@ pub trait ChunkWriter: Send {
     /// Sets the receiver of notifications about changes; replaces the previous one.
     fn set_notify(&mut self, notify: Arc<dyn Notify>);
 
+    /// Passes the probes of the program, before the first [`reopen`](Self::reopen). The other end of
+    /// some media switches them; by default the writer does not use them.
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        drop(probes);
+    }
+
     /// Sets whether the owner waits for confirmations. By default it does.
     ///
     /// If it does not wait, a writer need not notify of chunks that the medium took. It need not
@@ -205,6 +211,22 @@ pub struct CloseReport {
 pub trait Notify: Send + Sync {
     /// Something changed.
     fn notify(&self);
+}
+
+/// The probes of a program, for a writer whose other end switches them.
+///
+/// The slot of a probe is its number, from 0 on, in the order in which the probes became known. It
+/// never changes.
+pub trait Probes: fmt::Debug + Send + Sync {
+    /// Returns the name of the program, for operators.
+    fn application(&self) -> &str;
+
+    /// Returns the signatures from this slot on. Cheap if there are none.
+    fn signatures(&self, from: usize) -> Vec<&'static str>;
+
+    /// Sets for known slots whether their probes may record; the last value of a slot counts. After
+    /// it has returned, no new call of a probe that may not is recorded.
+    fn switch(&self, verdicts: &[(usize, bool)]);
 }
 
 /// Holds the [`Notify`] that `set_notify` of a [`ChunkWriter`](super::ChunkWriter) sets. The

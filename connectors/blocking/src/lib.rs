@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Failure, Notify, NotifyCell,
-    Outcome, Rejected, RetryClass, TransportError, Window, WriterStats,
+    Outcome, Probes, Rejected, RetryClass, TransportError, Window, WriterStats,
 };
 
 pub use lock::FileLock;
@@ -41,17 +41,25 @@ pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
         WriterStats::default()
     }
 
-    /// Opens the medium, until `by` at most if it can bound that.
+    /// Opens the medium.
     ///
     /// # Errors
     ///
     /// It cannot be opened.
-    fn open(
-        &self,
-        counts: &Arc<Mutex<Self::Counts>>,
-        abandon: &Abandon,
-        by: Instant,
-    ) -> Result<Self::Output, TransportError>;
+    fn open(&self, opening: Opening<'_, Self::Counts>) -> Result<Self::Output, TransportError>;
+}
+
+/// What a medium may need when it is opened.
+#[derive(Debug)]
+pub struct Opening<'a, C> {
+    /// The counts over all openings of the writer.
+    pub counts: &'a Arc<Mutex<C>>,
+    /// Ends calls of the output that wait.
+    pub abandon: &'a Abandon,
+    /// The probes of the program, if the writer's owner has some.
+    pub probes: Option<&'a Arc<dyn Probes>>,
+    /// The end of the time for opening, if the medium can bound that.
+    pub by: Instant,
 }
 
 /// An open connection or folder. Its calls block.
@@ -63,6 +71,16 @@ pub trait BlockingOutput {
     ///
     /// The medium is broken. Chunks without an outcome are in doubt.
     fn write(&mut self, chunks: &[Chunk], answers: Answers<'_>) -> Result<(), TransportError>;
+
+    /// Does other work than writing, before the thread waits for chunks. Returns how long it may
+    /// wait before the next call; by default there is no other work.
+    ///
+    /// # Errors
+    ///
+    /// The medium is broken.
+    fn tend(&mut self) -> Result<Duration, TransportError> {
+        Ok(Duration::MAX)
+    }
 
     /// Ends the output after the last chunk. Not called when the output is given up.
     ///
@@ -156,6 +174,7 @@ pub struct ThreadWriter<M: BlockingMedium> {
     counts: Arc<Mutex<M::Counts>>,
     thread: Option<Arc<WriterThread>>,
     notify: Arc<NotifyCell>,
+    probes: Option<Arc<dyn Probes>>,
 }
 
 impl<M: BlockingMedium> ThreadWriter<M> {
@@ -167,6 +186,7 @@ impl<M: BlockingMedium> ThreadWriter<M> {
             counts: Arc::default(),
             thread: None,
             notify: Arc::default(),
+            probes: None,
         }
     }
 
@@ -249,6 +269,10 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
         self.notify.set(notify);
     }
 
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        self.probes = Some(probes);
+    }
+
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         // Wait for a thread that is still opening since an earlier call; do not start a second one.
         let earlier = self.thread.take_if(|thread| !thread.is_opening());
@@ -262,8 +286,9 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
         let thread = match &self.thread {
             Some(thread) => Arc::clone(thread),
             None => {
-                let (counts, notify) = (Arc::clone(&self.counts), Arc::clone(&self.notify));
-                WriterThread::start(self.medium.clone(), counts, notify, by)?
+                let counts = Arc::clone(&self.counts);
+                let started = WriterThread::new(Arc::clone(&self.notify), self.probes.clone());
+                started.start(self.medium.clone(), counts, by)?
             }
         };
         self.thread = Some(Arc::clone(&thread));
@@ -325,6 +350,7 @@ struct WriterThread {
     /// Notified when the phase changed.
     changed: Condvar,
     notify: Arc<NotifyCell>,
+    probes: Option<Arc<dyn Probes>>,
     abandon: Abandon,
 }
 
@@ -360,20 +386,25 @@ enum StopRequest {
 }
 
 impl WriterThread {
-    /// Starts the thread, which opens the medium first.
-    fn start<M: BlockingMedium>(
-        medium: M,
-        counts: Arc<Mutex<M::Counts>>,
-        notify: Arc<NotifyCell>,
-        by: Instant,
-    ) -> Result<Arc<Self>, TransportError> {
-        let started = Arc::new(Self {
+    fn new(notify: Arc<NotifyCell>, probes: Option<Arc<dyn Probes>>) -> Self {
+        Self {
             state: Mutex::default(),
             work: Condvar::new(),
             changed: Condvar::new(),
             notify,
+            probes,
             abandon: Abandon::default(),
-        });
+        }
+    }
+
+    /// Starts the thread, which opens the medium first.
+    fn start<M: BlockingMedium>(
+        self,
+        medium: M,
+        counts: Arc<Mutex<M::Counts>>,
+        by: Instant,
+    ) -> Result<Arc<Self>, TransportError> {
+        let started = Arc::new(self);
         let this = Arc::clone(&started);
         let endpoint = medium.endpoint();
         let run = move || {
@@ -420,12 +451,19 @@ impl WriterThread {
         counts: &Arc<Mutex<M::Counts>>,
         by: Instant,
     ) -> Result<(), TransportError> {
-        let mut output = medium.open(counts, &self.abandon, by)?;
+        let mut output = medium.open(Opening {
+            counts,
+            abandon: &self.abandon,
+            probes: self.probes.as_ref(),
+            by,
+        })?;
         self.lock().phase = Phase::Open;
         self.changed.notify_all();
         self.notify.notify();
-        while let Some(chunks) = self.next_chunks() {
-            output.write(&chunks, Answers(self))?;
+        while let Some(chunks) = self.next_chunks(output.tend()?) {
+            if !chunks.is_empty() {
+                output.write(&chunks, Answers(self))?;
+            }
         }
         if self.lock().stop == StopRequest::Abandon {
             return Ok(());
@@ -433,13 +471,17 @@ impl WriterThread {
         output.finish()
     }
 
-    /// Waits for chunks to write. Returns nothing when the thread must end.
-    fn next_chunks(&self) -> Option<Vec<Chunk>> {
+    /// Waits for chunks to write, for this time at most. Returns `None` when the thread must end.
+    fn next_chunks(&self, wait: Duration) -> Option<Vec<Chunk>> {
         let waits =
             |state: &mut ThreadState| state.stop == StopRequest::No && state.queue.is_empty();
-        let waited = self.work.wait_while(self.lock(), waits);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner);
-        let ends = state.stop == StopRequest::Abandon || state.queue.is_empty();
+        let waited = self.work.wait_timeout_while(self.lock(), wait, waits);
+        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let ends = match state.stop {
+            StopRequest::Abandon => true,
+            StopRequest::Flush => state.queue.is_empty(),
+            StopRequest::No => false,
+        };
         (!ends).then(|| state.queue.drain(..).collect())
     }
 

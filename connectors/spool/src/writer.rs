@@ -6,8 +6,8 @@ use std::thread;
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Rejected, RetryClass,
-    TransportError, WriterStats,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Probes, Rejected,
+    RetryClass, TransportError, WriterStats,
 };
 
 use super::config::SpoolConfig;
@@ -110,6 +110,13 @@ impl ChunkWriter for Spool {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.state.owner.set(notify);
+    }
+
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        // Before the first opening, the writer of the medium is still here.
+        if let Some((inner, _)) = &mut self.state.lock().opened {
+            inner.set_probes(probes);
+        }
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {

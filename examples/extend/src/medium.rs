@@ -57,6 +57,8 @@ impl ChunkWriter for Lz4Writer {
         self.writer.set_notify(notify);
     }
 
+    // `set_probes` is not passed on: nobody switches probes at the other end of a folder.
+
     fn set_awaited(&mut self, awaited: bool) {
         self.writer.set_awaited(awaited);
     }

@@ -144,11 +144,13 @@ impl Upkeep {
     }
 }
 
-/// The current patterns of a controller.
+/// The current patterns of a controller, and the verdicts of the other end of its writer.
 #[derive(Debug)]
 pub(crate) struct Switch {
     dialect: Dialect,
     list: Mutex<Arc<PatternList>>,
+    /// By position of the call site.
+    verdicts: Mutex<Arc<Vec<bool>>>,
 }
 
 impl Switch {
@@ -156,6 +158,7 @@ impl Switch {
         Self {
             dialect,
             list: Mutex::new(Arc::new(list)),
+            verdicts: Mutex::default(),
         }
     }
 
@@ -187,7 +190,31 @@ impl Switch {
         Arc::clone(&self.lock())
     }
 
+    /// Replaces the verdicts on these positions.
+    pub(super) fn judge(&self, judged: &[(usize, bool)]) {
+        let mut current = self.lock_verdicts();
+        let mut verdicts = Vec::clone(&current);
+        for &(index, is_active) in judged {
+            if verdicts.len() <= index {
+                verdicts.resize(index.saturating_add(1), true);
+            }
+            if let Some(verdict) = verdicts.get_mut(index) {
+                *verdict = is_active;
+            }
+        }
+        *current = Arc::new(verdicts);
+    }
+
+    /// The verdicts; a site beyond their end may record.
+    pub(crate) fn verdicts(&self) -> Arc<Vec<bool>> {
+        Arc::clone(&self.lock_verdicts())
+    }
+
     fn lock(&self) -> MutexGuard<'_, Arc<PatternList>> {
         self.list.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lock_verdicts(&self) -> MutexGuard<'_, Arc<Vec<bool>>> {
+        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

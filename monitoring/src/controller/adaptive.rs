@@ -14,6 +14,9 @@ use super::{Controller, ControllerBuilder};
 /// pattern counts. A signature that no pattern matches is active. The patterns of the process-wide
 /// controller apply.
 ///
+/// Some media let the other end of the writer switch probes as well, such as `kieker+tcp:` with
+/// `adaptive=true`. A probe then records if the patterns and the other end both allow it.
+///
 /// A call that began while its probe was active is recorded when it ends. A call that begins while
 /// the patterns change may still use the old ones, once. [`emit`](Self::emit) is not affected,
 /// because a record has no signature. In the child of a [fork](Self#fork) a parent's controller has
@@ -65,8 +68,8 @@ impl Controller {
         PatternList::clone(&self.switch().list())
     }
 
-    /// Whether a probe with this signature would record now (Kieker's `isProbeActivated`). Tries
-    /// each pattern, so use it for code that makes its own records, but not for every record.
+    /// Whether the patterns let a probe with this signature record now (Kieker's `isProbeActivated`).
+    /// Tries each pattern, so use it for code that makes its own records, but not for every record.
     pub fn is_probe_active(&self, signature: &str) -> bool {
         if !self.is_enabled() {
             return false;

@@ -15,7 +15,7 @@ use baler_common::transport::{
 
 use super::Controller;
 use super::settings::{Settings, StartError};
-use crate::adaptive;
+use crate::adaptive::{self, Sites};
 use crate::clock::Clock;
 use crate::collector::{CollectorConfig, ControllerState, Event, Hooks, Quarantined, Waker, spawn};
 use crate::queue::{Overflow, QueueSet};
@@ -295,9 +295,9 @@ impl ControllerBuilder {
             Interned::leaked(&hostname),
             waker,
         ));
-        let metadata = settings.metadata_record.then_some(KiekerMetadataRecord {
+        let metadata = settings.metadata_record.then(|| KiekerMetadataRecord {
             version: concat!("baler ", env!("CARGO_PKG_VERSION")).into(),
-            controller_name: self.application.into(),
+            controller_name: (*self.application).into(),
             hostname: (*hostname).into(),
             experiment_id: self.experiment_id,
             debug_mode: false,
@@ -306,6 +306,11 @@ impl ControllerBuilder {
             number_of_records: 0,
         });
         let (switch, upkeep) = self.adaptive.start();
+        let sites = Sites {
+            application: self.application,
+            shared: Arc::clone(&shared),
+            switch: Arc::clone(&switch),
+        };
         let controller = Controller::new(Arc::clone(&shared), metadata, hostname, identity, switch);
         if !cfg!(feature = "enable") {
             controller.never_run();
@@ -316,7 +321,9 @@ impl ControllerBuilder {
             // finds.
             controller.enable();
         }
-        let outbox = Outbox::new(self.writer, settings.outbox.clone(), notify);
+        let mut writer = self.writer;
+        writer.set_probes(Arc::new(sites));
+        let outbox = Outbox::new(writer, settings.outbox.clone(), notify);
         let plan = CollectorConfig {
             serializer: self.serializer,
             identity,

@@ -76,7 +76,8 @@ fn publish(controller: &Controller) {
     let is_enabled = shared.is_enabled();
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
-    crate::probe::set_recording(key, &controller.switch().list());
+    let switch = controller.switch();
+    crate::probe::set_recording(key, &switch.list(), switch.verdicts());
 }
 
 /// Returns the process-wide controller, if one was installed.

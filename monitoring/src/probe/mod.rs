@@ -21,7 +21,7 @@ pub use events::{EventGuard, run_events};
 pub(crate) use record::{no_session, record_parent, signature};
 #[cfg(unix)]
 pub(crate) use registry::RegistryHold;
-pub(crate) use registry::{hold_registry, set_recording};
+pub(crate) use registry::{hold_registry, set_recording, signatures};
 pub(crate) use site::KIND_BITS;
 pub use site::{Site, Turns};
 

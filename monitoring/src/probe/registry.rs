@@ -1,10 +1,11 @@
 //! All call sites that were ever entered, and whether calls of them are recorded.
 //!
 //! A site registers itself at its first call, gets a permanent number, and learns whether it is
-//! active. From then on a call reads only the state of its own site. Three things decide that
-//! state: the installed controller, whether it is enabled, and its patterns. They are passed to the
-//! registry, which sets the state of every site. All states are set under one lock, so the last
-//! decision stays. A call that begins meanwhile may still see the previous state, once.
+//! active. From then on a call reads only the state of its own site. These decide that state: the
+//! installed controller, whether it is enabled, its patterns, and the verdicts of the other end of
+//! its writer. They are passed to the registry, which sets the state of every site. All states are
+//! set under one lock, so the last decision stays. A call that begins meanwhile may still see the
+//! previous state, once.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +23,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     entries: Vec::new(),
     tag: OFF,
     patterns: None,
+    verdicts: None,
     changes: 0,
 });
 
@@ -38,6 +40,8 @@ struct Registry {
     tag: u32,
     /// The controller's patterns; `None` until there was a controller.
     patterns: Option<Arc<PatternList>>,
+    /// The verdicts of the other end of its writer, by position; a site without one may record.
+    verdicts: Option<Arc<Vec<bool>>>,
     /// The number of changes of the list of patterns.
     changes: u64,
 }
@@ -50,14 +54,19 @@ struct Entry {
 }
 
 impl Registry {
-    /// Returns the state of a site that the patterns let record, or do not.
-    fn state(&self, is_active: bool) -> u32 {
-        if is_active { self.tag } else { OFF }
+    /// Returns the state of the site at this position, which the patterns let record, or do not.
+    fn state(&self, index: usize, is_active: bool) -> u32 {
+        let verdict = self.verdicts.as_ref().and_then(|it| it.get(index));
+        if is_active && verdict.is_none_or(|it| *it) {
+            self.tag
+        } else {
+            OFF
+        }
     }
 
     fn set_states(&self) {
-        for entry in &self.entries {
-            entry.site.set_state(self.state(entry.is_active));
+        for (index, entry) in self.entries.iter().enumerate() {
+            entry.site.set_state(self.state(index, entry.is_active));
         }
     }
 }
@@ -81,12 +90,13 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
                 let is_active = is_active(site, registry.patterns.as_deref());
                 registry.entries.push(Entry { site, is_active });
                 site.set_number(number);
-                site.set_state(registry.state(is_active));
+                site.set_state(registry.state(number.index(), is_active));
                 number
             }
         };
-        let entry = registry.entries.get(number.index())?;
-        (registry.state(entry.is_active) != OFF).then_some(number)
+        let index = number.index();
+        let entry = registry.entries.get(index)?;
+        (registry.state(index, entry.is_active) != OFF).then_some(number)
     });
     registered.unwrap_or_else(|| {
         queue::count_reentrant(controller::active_key());
@@ -94,14 +104,15 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     })
 }
 
-/// Sets the key of the queues into which calls are recorded, 0 for none, and the patterns. This
-/// sets the state of every site.
+/// Sets the key of the queues into which calls are recorded, 0 for none, the patterns, and the
+/// verdicts of the other end. This sets the state of every site.
 ///
 /// Only one thread at a time may call it. Patterns are matched without the lock, so that first
 /// calls of other sites need not wait.
-pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
+pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>, verdicts: Arc<Vec<bool>>) {
     let to_judge = with_registry(|registry| {
         registry.tag = if key == 0 { OFF } else { tag_of(key) };
+        registry.verdicts = Some(verdicts);
         let before = registry.patterns.replace(Arc::clone(patterns));
         if before.is_some_and(|before| Arc::ptr_eq(&before, patterns)) {
             registry.set_states();
@@ -126,6 +137,17 @@ pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>) {
         }
     });
     judged.unwrap_or_default();
+}
+
+/// Returns the signatures of the sites from this position on.
+pub(crate) fn signatures(from: usize) -> Vec<&'static str> {
+    let sites = with_registry(|registry| {
+        let entries = registry.entries.iter().skip(from);
+        entries.map(|entry| entry.site).collect::<Vec<_>>()
+    });
+    // Without the lock, as below.
+    let sites = sites.unwrap_or_default().into_iter();
+    sites.map(|site| site.signature().as_str()).collect()
 }
 
 /// Returns the signature of the site with this number, if there is one.

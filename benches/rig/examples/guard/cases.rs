@@ -3,6 +3,8 @@
 use std::fs::File;
 use std::hint::black_box;
 use std::io::{BufWriter, Write as _};
+use std::sync::Arc;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use baler::container::{
@@ -12,6 +14,9 @@ use baler::record::{BatchBuilder, RecordBatch};
 use baler::transport::uri::Uri;
 use baler::transport::{ChunkIdentity, ChunkReader as _, Epoch, ProducerId, Received, Verdict};
 use baler::{Controller, Record};
+use baler_common::pattern::{Dialect, PatternList};
+use baler_connector_kieker::adaptive::Bridge;
+use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_lines::{LinesConfig, LinesReader};
 use baler_rig::Failure;
 use baler_rig::instructions::{UNCOUNTED_ROUNDS, count_last_round};
@@ -74,6 +79,21 @@ pub(super) const BY_MONITORING: Case = Case {
     ..BY_FACADE
 };
 
+/// Calls of a probe that a pattern of the program deactivates.
+pub(super) const OFF_BY_PATTERN: Case = Case {
+    name: "off-by-pattern",
+    unit: "a call",
+    times: EMITTED,
+    run: || deactivated("null:", |controller| controller.deactivate("*").is_ok()),
+};
+
+/// The same calls, which a bridge deactivates. The program stays connected to it.
+pub(super) const OFF_BY_BRIDGE: Case = Case {
+    name: "off-by-bridge",
+    run: off_by_bridge,
+    ..OFF_BY_PATTERN
+};
+
 /// The emitted records of a round, for each of up to three calls. They fit into the queue, so no
 /// call waits: valgrind runs one thread at a time.
 const EMITTED: u64 = 2_000;
@@ -102,7 +122,8 @@ pub(super) struct Case {
 
 /// Returns the case with this name.
 pub(super) fn find(name: &str) -> Option<&'static Case> {
-    let cases = CASES.iter().chain([&BY_FACADE, &BY_MONITORING]);
+    let pairs = [&BY_FACADE, &BY_MONITORING, &OFF_BY_PATTERN, &OFF_BY_BRIDGE];
+    let cases = CASES.iter().chain(pairs);
     cases.into_iter().find(|case| case.name == name)
 }
 
@@ -177,6 +198,51 @@ fn with_controller(mut calls: impl FnMut(&Controller)) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::new(report.to_string())),
     }
+}
+
+fn off_by_bridge() -> Result<(), Failure> {
+    let (patterns, _) = PatternList::parse("- *", Dialect::Strict);
+    let bridge = Arc::new(Bridge::new(patterns));
+    let reader = KiekerTcpReader::bind_with(KiekerTcpConfig::new("127.0.0.1", 0), bridge);
+    let reader = reader.map_err(Failure::cannot("listen"))?;
+    let address = reader.local_addr();
+    deactivated(&format!("kieker+tcp://{address}?adaptive=true"), |_| true)
+}
+
+#[baler::probe]
+fn off(id: u64) -> u64 {
+    black_box(id)
+}
+
+/// Makes calls of a probe that is deactivated, or will be soon.
+fn deactivated(uri: &str, deactivate: fn(&Controller) -> bool) -> Result<(), Failure> {
+    let controller = Controller::with(uri, |builder| builder.metadata_record(false));
+    let controller = controller.map_err(Failure::cannot("start a controller"))?;
+    controller.install();
+    if !deactivate(&controller) {
+        return Err(Failure::new("the pattern is wrong"));
+    }
+    let by = Instant::now() + PATIENCE;
+    loop {
+        let before = controller.stats().emitted;
+        off(0);
+        if controller.stats().emitted == before {
+            break;
+        }
+        if by < Instant::now() {
+            return Err(Failure::new("the probe stays active"));
+        }
+        thread::park_timeout(Duration::from_millis(10));
+    }
+    let mut round = || {
+        for id in 0..EMITTED {
+            off(id);
+        }
+        Ok(())
+    };
+    count_last_round(&mut round, &|| {})?;
+    controller.shutdown(PATIENCE);
+    Ok(())
 }
 
 fn encode() -> Result<(), Failure> {

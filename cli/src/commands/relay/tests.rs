@@ -1,7 +1,8 @@
 use std::sync::Arc;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Rejected, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Probes, Rejected,
+    TransportError,
 };
 use baler_connector_testkit::{ChunkSource, MemoryMedium, MemoryWriter, Pump, within_patience};
 
@@ -40,6 +41,10 @@ impl ChunkWriter for Panics {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.inner.set_notify(notify);
+    }
+
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        self.inner.set_probes(probes);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {

@@ -8,8 +8,8 @@ use std::time::Instant;
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
-    DeliveryReport, Epoch, Notify, Outcome, ProducerId, RejectReason, Rejected, TransportError,
-    WriterStats,
+    DeliveryReport, Epoch, Notify, Outcome, Probes, ProducerId, RejectReason, Rejected,
+    TransportError, WriterStats,
 };
 
 use super::messages::{Event, tell};
@@ -219,6 +219,10 @@ impl ChunkWriter for RecordingWriter {
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
         self.inner.set_notify(notify);
+    }
+
+    fn set_probes(&mut self, probes: Arc<dyn Probes>) {
+        self.inner.set_probes(probes);
     }
 
     fn set_awaited(&mut self, awaited: bool) {

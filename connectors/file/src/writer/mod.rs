@@ -4,10 +4,9 @@ mod appender;
 mod recovery;
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::sync::Arc;
 
-use baler_blocking::{Abandon, Answers, BlockingMedium, BlockingOutput, ThreadWriter};
+use baler_blocking::{Answers, BlockingMedium, BlockingOutput, Opening, ThreadWriter};
 use baler_common::transport::{Capability, Chunk, Durability, Order, Outcome, TransportError};
 
 use self::appender::Appender;
@@ -76,14 +75,9 @@ impl BlockingMedium for FileWriterConfig {
         endpoint(&self.folder).into()
     }
 
-    /// Opens the folder. If the disk hangs, this can take longer than until `_by`.
-    fn open(
-        &self,
-        stats: &Arc<Mutex<WriterStats>>,
-        _abandon: &Abandon,
-        _by: Instant,
-    ) -> Result<Appender, TransportError> {
-        Appender::open(self, Arc::clone(stats))
+    /// Opens the folder. If the disk hangs, this can take longer than `opening` allows.
+    fn open(&self, opening: Opening<'_, WriterStats>) -> Result<Appender, TransportError> {
+        Appender::open(self, Arc::clone(opening.counts))
     }
 }
 

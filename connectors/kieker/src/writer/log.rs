@@ -15,10 +15,9 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use baler_blocking::{Abandon, BlockingMedium};
+use baler_blocking::{BlockingMedium, Opening};
 use baler_common::calendar;
 use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
@@ -84,13 +83,9 @@ impl BlockingMedium for KiekerLogWriterConfig {
         stats
     }
 
-    fn open(
-        &self,
-        counts: &Arc<Mutex<WriterCounts>>,
-        _abandon: &Abandon,
-        _by: Instant,
-    ) -> Result<Self::Output, TransportError> {
-        ChunkOutput::open(self.to_string(), self.schema.as_deref(), counts, || {
+    fn open(&self, opening: Opening<'_, WriterCounts>) -> Result<Self::Output, TransportError> {
+        let schema = self.schema.as_deref();
+        ChunkOutput::open(self.to_string(), schema, opening.counts, || {
             LogOutput::begin(self)
         })
     }

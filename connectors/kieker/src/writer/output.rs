@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use baler_blocking::{Answers, BlockingOutput, schema};
 use baler_common::container::{ChunkDecoder, EncodeError};
@@ -19,6 +20,15 @@ pub trait RecordOutput {
     ///
     /// [`WriteError`]. Nothing of a refused batch was written.
     fn write(&mut self, batch: &RecordBatch) -> Result<u64, WriteError>;
+
+    /// Does other work; see [`BlockingOutput::tend`].
+    ///
+    /// # Errors
+    ///
+    /// The medium is broken.
+    fn tend(&mut self) -> Result<Duration, Failure> {
+        Ok(Duration::MAX)
+    }
 
     /// Ends the output after the last chunk.
     ///
@@ -124,6 +134,11 @@ impl<O: RecordOutput> BlockingOutput for ChunkOutput<O> {
             answers.add([outcome]);
         }
         Ok(())
+    }
+
+    fn tend(&mut self) -> Result<Duration, TransportError> {
+        let tended = self.output.tend();
+        tended.map_err(|failure| failure.at(&self.endpoint))
     }
 
     fn finish(self) -> Result<(), TransportError> {

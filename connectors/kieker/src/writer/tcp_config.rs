@@ -22,6 +22,9 @@ pub struct KiekerTcpWriterConfig {
     /// An `.irl` file, or a folder of them, with record types that the reader has beside Kieker's
     /// own. Default none.
     pub schema: Option<PathBuf>,
+    /// Whether the reader switches the probes of this program; it must know the
+    /// [adaptive protocol](crate::adaptive). Default no.
+    pub adaptive: bool,
 }
 
 impl KiekerTcpWriterConfig {
@@ -35,6 +38,7 @@ impl KiekerTcpWriterConfig {
             connect_timeout: Duration::from_secs(10),
             window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
             schema: None,
+            adaptive: false,
         }
     }
 
@@ -54,6 +58,7 @@ impl KiekerTcpWriterConfig {
         set(&mut config.connect_timeout, connect_timeout);
         config.window.take(&mut uri)?;
         config.schema = uri.take_path("schema");
+        set(&mut config.adaptive, uri.take_bool("adaptive")?);
         uri.finish()?;
         Ok(config)
     }

@@ -16,18 +16,18 @@ use baler_connector_testkit::within_patience;
 
 use crate::support::{EMPTY, Heard, connect, record, registered};
 
-const ORDER: &str = "public void shop.Till.order(u32)";
-const CLEAR: &str = "public void shop.Cart.clear()";
+pub(crate) const ORDER: &str = "public void shop.Till.order(u32)";
+pub(crate) const CLEAR: &str = "public void shop.Cart.clear()";
 
-fn patterns(text: &str) -> PatternList {
+pub(crate) fn patterns(text: &str) -> PatternList {
     let (list, errors) = PatternList::parse(text, Dialect::Strict);
     assert!(errors.is_empty(), "{errors:?}");
     list
 }
 
-fn bridge_and_reader(text: &str) -> (Arc<Bridge>, KiekerTcpReader) {
+pub(crate) fn bridge_and_reader(text: &str, port: u16) -> (Arc<Bridge>, KiekerTcpReader) {
     let bridge = Arc::new(Bridge::new(patterns(text)));
-    let config = KiekerTcpConfig::new("127.0.0.1", 0);
+    let config = KiekerTcpConfig::new("127.0.0.1", port);
     let reader = KiekerTcpReader::bind_with(config, Arc::clone(&bridge)).unwrap();
     (bridge, reader)
 }
@@ -103,7 +103,7 @@ const fn update(slot: u32, is_active: bool) -> Command {
 
 #[test]
 fn requests_are_answered_and_changes_are_pushed_among_records() {
-    let (bridge, mut reader) = bridge_and_reader("- public void shop.Till.*(..)\n");
+    let (bridge, mut reader) = bridge_and_reader("- public void shop.Till.*(..)\n", 0);
     let mut client = Client::hello(&reader);
     client.send(|out| {
         push_request(Version::V2, 0, ORDER, out);
@@ -136,7 +136,7 @@ fn requests_are_answered_and_changes_are_pushed_among_records() {
 
 #[test]
 fn a_sender_without_hello_never_sees_a_byte() {
-    let (bridge, mut reader) = bridge_and_reader("- *\n");
+    let (bridge, mut reader) = bridge_and_reader("- *\n", 0);
     let mut client = Client::plain(&reader);
     client.send(|out| {
         out.extend(registered(0, EMPTY));
@@ -169,7 +169,7 @@ fn a_sender_without_hello_never_sees_a_byte() {
 
 #[test]
 fn wrong_commands_are_answered_by_an_error_and_the_end() {
-    let (_bridge, mut reader) = bridge_and_reader("");
+    let (_bridge, mut reader) = bridge_and_reader("", 0);
     let long =
         |out: &mut Vec<u8>| (0..101).for_each(|it| push_request(Version::V2, it, CLEAR, out));
     let unknown = |out: &mut Vec<u8>| out.extend((-60_i32).to_be_bytes());
@@ -202,7 +202,7 @@ fn wrong_commands_are_answered_by_an_error_and_the_end() {
 
 #[test]
 fn a_program_that_does_not_read_delays_no_other() {
-    let (bridge, reader) = bridge_and_reader("");
+    let (bridge, reader) = bridge_and_reader("", 0);
     let mut slow = Client::hello(&reader);
     slow.send(|out| push_request(Version::V2, 0, ORDER, out));
     let mut quick = Client::hello(&reader);

@@ -155,7 +155,7 @@ impl ChunkWriter for RealChunks {
     }
 }
 
-fn one_empty_record(ticket: u64) -> Chunk {
+pub(crate) fn one_empty_record(ticket: u64) -> Chunk {
     let mut builder = BatchBuilder::new();
     let record = DynamicRecord::new(EmptyRecord::schema().clone(), Some(7), []).unwrap();
     builder.push_dynamic(&record).unwrap();

@@ -11,6 +11,7 @@ mod log_damage;
 mod log_follow;
 mod log_writer;
 mod logs;
+mod program;
 mod schema;
 mod streams;
 mod support;

@@ -233,7 +233,18 @@ fn a_reader_that_takes_nothing_fills_the_window_and_does_not_hold_up_the_end() {
     let mut writer = writer(config);
     writer.reopen(soon()).unwrap();
     let _peer = listener.accept().unwrap();
-    // 800 KB of records that share one string.
+    fill(&mut writer);
+    let by = Instant::now() + Duration::from_millis(200);
+    let report = writer.close(by);
+    assert!(
+        !report.unconfirmed.is_empty() && report.error.is_some(),
+        "{report:?}"
+    );
+}
+
+/// Offers chunks of 800 KB until the window is full.
+pub(crate) fn fill(writer: &mut KiekerTcpWriter) {
+    // Records that share one string.
     let text = Value::String("x".repeat(1 << 10).into());
     let fields = (0..50_u8).map(|_| text.clone()).collect::<Vec<_>>();
     let list = ("values", FieldType::String.list(), Value::List(fields));
@@ -250,12 +261,6 @@ fn a_reader_that_takes_nothing_fills_the_window_and_does_not_hold_up_the_end() {
         writer.offer(large).err()
     });
     assert!(matches!(rejected.unwrap().reason, RejectReason::Full));
-    let by = Instant::now() + Duration::from_millis(200);
-    let report = writer.close(by);
-    assert!(
-        !report.unconfirmed.is_empty() && report.error.is_some(),
-        "{report:?}"
-    );
 }
 
 /// A writer to a socket that a thread empties.

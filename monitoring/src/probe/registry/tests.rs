@@ -7,7 +7,8 @@ fn alone() -> MutexGuard<'static, ()> {
 }
 
 fn switch(is_recording: bool) {
-    set_recording(u64::from(is_recording), &Arc::new(PatternList::new()));
+    let patterns = Arc::new(PatternList::new());
+    set_recording(u64::from(is_recording), &patterns, Arc::default());
 }
 
 #[test]
