@@ -391,7 +391,7 @@ fn a_file_is_read_line_by_line() {
     assert!(
         errors[0]
             .to_string()
-            .starts_with("line 5: pattern ` x`: expected `(`")
+            .starts_with("line 5: pattern ` x`: expected a class and an operation")
     );
     // The written text is read again.
     assert_eq!(
