@@ -5,6 +5,7 @@ mod check;
 mod commands;
 mod irl;
 mod media;
+mod probes;
 mod receive;
 mod relay;
 mod shared;
@@ -24,6 +25,7 @@ pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
 pub(crate) use irl::{FromRustArgs, IrlArgs, IrlCommand, IrlFiles, IrlReading};
+pub(crate) use probes::{AdaptiveArgs, ProbesArgs, ProbesCommand, ViaArgs};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
@@ -99,6 +101,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Show records as they pass, without taking them from their consumers
     Tap(TapArgs),
+    /// List and switch the probes of programs that are connected to a relay
+    Probes(ProbesArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
     /// Measure what a probe costs an application on this machine

@@ -2,6 +2,8 @@
 //!
 //! reader -> relay (outbox) -> writer; settled at the source when the target has confirmed
 
+#[cfg(feature = "kieker")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Connection;
@@ -30,12 +32,24 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let with_schemas = |uri| endpoint::with_schemas(uri, &args.schemas);
     let target = endpoint::spooled_writer(&with_schemas(&args.to), &args.spool)?;
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
+    #[cfg(feature = "kieker")]
+    let adaptive = crate::adaptive::Adaptive::start(&args.adaptive)?;
+    #[cfg(feature = "kieker")]
+    let source = match &adaptive {
+        Some(it) => endpoint::open_adaptive(&with_schemas(&args.from), Arc::clone(&it.bridge))?,
+        None => endpoint::open_reader(&with_schemas(&args.from), args.follow)?,
+    };
+    #[cfg(not(feature = "kieker"))]
     let source = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
     let mut settings = baler_relay::settings();
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
     let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
+    #[cfg(feature = "kieker")]
+    if let Some(it) = &adaptive {
+        it.serve(&args.adaptive, &args.observe, &observation)?;
+    }
     let reader = observation.observed.tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
     let mut stop = Stop::default();

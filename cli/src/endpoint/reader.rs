@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+#[cfg(feature = "kieker")]
+use std::sync::Arc;
 use std::time::Instant;
 
 use baler_analysis::workers::fan_out;
@@ -9,6 +11,10 @@ use baler_common::transport::{
     Browse, ChunkReader, ReaderCapability, ReaderCloseReport, ReaderFactory, ReaderStats,
     Readership, Received, Settled, Token, TransportError, Verdict,
 };
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::adaptive::Bridge;
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::{SCHEME, adaptive_receiver};
 
 use super::{media, parse, wrong};
 use crate::exit::Failure;
@@ -36,6 +42,24 @@ pub(crate) struct OpenReader<R = Box<dyn ChunkReader>> {
 /// The URI is wrong, or the medium cannot be opened.
 pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
     let (receiver, endpoint) = receiver(text, follow)?;
+    open(&receiver, endpoint)
+}
+
+/// Opens the receiving end of streams of Kieker's records. The patterns of `bridge` switch the probes
+/// of their senders.
+///
+/// # Errors
+///
+/// The URI is wrong or of another medium, or the medium cannot be opened.
+#[cfg(feature = "kieker")]
+pub(crate) fn open_adaptive(text: &str, bridge: Arc<Bridge>) -> Result<OpenReader, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    if uri.scheme() != SCHEME {
+        return Err(Failure::configuration(format!(
+            "{endpoint}: only programs that send to {SCHEME}: have probes that a relay can switch"
+        )));
+    }
+    let receiver = adaptive_receiver(uri, bridge).map_err(wrong(&endpoint))?;
     open(&receiver, endpoint)
 }
 

@@ -18,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use observed::Observed;
+pub(crate) use observed::Probes;
 pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
 

@@ -1,10 +1,11 @@
 //! The observable state of a running command: its figures and its health.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
+use baler_common::pattern::Action;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
 use baler_rig::clock::process_cpu_time;
@@ -38,6 +39,19 @@ pub(crate) trait Observable: Send {
     fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check>;
 }
 
+/// Lists and switches the probes of connected programs.
+pub(crate) trait Probes: Send + Sync {
+    /// Returns the programs and the patterns.
+    fn list(&self) -> Value;
+
+    /// Adds a pattern, and returns its effect.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is wrong, or there are too many.
+    fn switch(&self, action: Action, pattern: &str) -> Result<Value, String>;
+}
+
 /// The observable state of a running command.
 pub(crate) struct Observed {
     command: &'static str,
@@ -46,6 +60,8 @@ pub(crate) struct Observed {
     registry: Mutex<Registry>,
     /// The chunks that pass.
     pub(super) taps: Arc<TapHub>,
+    /// Switches probes for clients that send this value in the header `Authorization`.
+    pub(super) probes: OnceLock<(Arc<dyn Probes>, String)>,
 }
 
 #[derive(Default)]
@@ -65,11 +81,22 @@ impl Observed {
             shutdown: shutdown.clone(),
             registry: Mutex::default(),
             taps: Arc::default(),
+            probes: OnceLock::new(),
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets clients with this header `Authorization` switch probes.
+    #[cfg_attr(
+        not(feature = "kieker"),
+        expect(dead_code, reason = "no medium has probes")
+    )]
+    pub(crate) fn switch_probes(&self, probes: Arc<dyn Probes>, authorization: String) {
+        // The first one stays; a command has one.
+        self.probes.set((probes, authorization)).ok();
     }
 
     /// Adds a part with figures.

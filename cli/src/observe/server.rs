@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use baler_common::pattern::{Action, MAX_PATTERN_BYTES};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
@@ -23,6 +24,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::exposition;
 use super::observed::{self, Check, Observed};
+use crate::http_client;
 
 /// The maximum number of connections served at once. A further one closes another one, an idle one
 /// first.
@@ -220,13 +222,22 @@ async fn serve(
 ) {
     let answering = Arc::clone(&phase);
     let answer = move |request: Request<Incoming>| {
-        let response = service.answer(&request, &closing);
-        let phase = match response.extensions().get::<Long>() {
-            Some(Long) => Phase::Tap,
-            None => Phase::Answering,
-        };
-        answering.store(phase as u8, Ordering::Relaxed);
-        async move { Ok::<_, Infallible>(response) }
+        let (service, closing) = (service.clone(), closing.clone());
+        let answering = Arc::clone(&answering);
+        async move {
+            let response = if request.uri().path().starts_with("/probes") {
+                answering.store(Phase::Answering as u8, Ordering::Relaxed);
+                service.probes(request).await
+            } else {
+                service.answer(&request, &closing)
+            };
+            let phase = match response.extensions().get::<Long>() {
+                Some(Long) => Phase::Tap,
+                None => Phase::Answering,
+            };
+            answering.store(phase as u8, Ordering::Relaxed);
+            Ok::<_, Infallible>(response)
+        }
     };
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -264,13 +275,8 @@ impl Service {
             headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        // A web page can make its own name resolve to a loopback address (DNS rebinding). A browser
-        // on this machine would then let it read the answers.
-        if self.is_local && !names_loopback(request) {
-            return plain(
-                StatusCode::MISDIRECTED_REQUEST,
-                "this is a loopback address: use localhost or 127.0.0.1 in the URL\n",
-            );
+        if let Some(refusal) = self.misdirected(request) {
+            return refusal;
         }
         match request.uri().path() {
             "/metrics" => text(
@@ -284,6 +290,75 @@ impl Service {
             _ => plain(
                 StatusCode::NOT_FOUND,
                 "there are /metrics, /livez, /readyz and /tap\n",
+            ),
+        }
+    }
+
+    fn misdirected(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
+        // A web page can make its own name resolve to a loopback address (DNS rebinding). A browser
+        // on this machine would then let it read the answers.
+        (self.is_local && !names_loopback(request)).then(|| {
+            plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this is a loopback address: use localhost or 127.0.0.1 in the URL\n",
+            )
+        })
+    }
+
+    /// Lists the probes of connected programs, or switches them.
+    async fn probes(self, mut request: Request<Incoming>) -> Response<Body> {
+        if let Some(refusal) = self.misdirected(&request) {
+            return refusal;
+        }
+        let Some((probes, authorization)) = self.observed.probes.get() else {
+            return plain(
+                StatusCode::NOT_FOUND,
+                "this command switches no probes: start it with --probes-token FILE\n",
+            );
+        };
+        let given = request.headers().get(AUTHORIZATION);
+        let given = given.map_or(&b""[..], HeaderValue::as_bytes);
+        if !is_same(given, authorization.as_bytes()) {
+            return plain(
+                StatusCode::UNAUTHORIZED,
+                "the token is missing or wrong: use --token-file FILE\n",
+            );
+        }
+        let action = match (request.method(), request.uri().path()) {
+            (&Method::GET, "/probes") => {
+                let list = probes.list().to_string();
+                return text(StatusCode::OK, "application/json", list);
+            }
+            (&Method::POST, "/probes/activate") => Action::Activate,
+            (&Method::POST, "/probes/deactivate") => Action::Deactivate,
+            _ => {
+                return plain(
+                    StatusCode::NOT_FOUND,
+                    "there are GET /probes, POST /probes/activate and POST /probes/deactivate\n",
+                );
+            }
+        };
+        let mut pattern = Vec::new();
+        loop {
+            match http_client::piece(request.body_mut()).await {
+                Ok(Some(piece)) => pattern.extend_from_slice(&piece),
+                Ok(None) => break,
+                Err(_) => return plain(StatusCode::BAD_REQUEST, "the pattern is incomplete\n"),
+            }
+            if pattern.len() > MAX_PATTERN_BYTES {
+                return plain(StatusCode::PAYLOAD_TOO_LARGE, "the pattern is too long\n");
+            }
+        }
+        let switched = match std::str::from_utf8(&pattern) {
+            Ok(pattern) => probes.switch(action, pattern),
+            Err(_) => Err("the pattern is not UTF-8".to_owned()),
+        };
+        match switched {
+            Ok(change) => text(StatusCode::OK, "application/json", change.to_string()),
+            Err(error) => text(
+                StatusCode::BAD_REQUEST,
+                "text/plain; charset=utf-8",
+                error + "\n",
             ),
         }
     }

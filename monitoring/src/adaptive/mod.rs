@@ -11,5 +11,5 @@
 mod file;
 mod upkeep;
 
-pub use file::PatternNews;
+pub use file::{FileChange, PatternFile, PatternNews};
 pub(crate) use upkeep::{Settings, Switch, Upkeep};

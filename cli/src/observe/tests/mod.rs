@@ -1,6 +1,7 @@
 //! The answers of a server over HTTP: strict text, health, taps, and bounds.
 
 mod deployed;
+mod probes;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};

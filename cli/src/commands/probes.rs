@@ -1,0 +1,96 @@
+//! `baler probes`: lists and switches the probes of programs that are connected to a relay.
+
+use std::time::{Duration, Instant};
+
+use hyper::{Method, StatusCode};
+use serde_json::Value;
+
+use crate::args::{ProbesArgs, ProbesCommand, ViaArgs};
+use crate::exit::{Code, Failure};
+use crate::http_client::{self, base_url};
+use crate::observe::authorization;
+use crate::output;
+
+/// How long the process may take to answer.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The largest answer that is read.
+const MAX_BYTES: usize = 64 << 20;
+
+/// Sends one request, and shows the answer.
+pub(super) fn run(args: &ProbesArgs, quiet: bool) -> Result<Code, Failure> {
+    match &args.command {
+        ProbesCommand::List { via, format } => {
+            let answer = ask(via, Method::GET, "/probes", "")?;
+            output::result(*format, &answer, || programs(&answer))?;
+        }
+        ProbesCommand::Activate { pattern, via } => {
+            switch(via, "/probes/activate", pattern, quiet)?;
+        }
+        ProbesCommand::Deactivate { pattern, via } => {
+            switch(via, "/probes/deactivate", pattern, quiet)?;
+        }
+    }
+    Ok(Code::Done)
+}
+
+fn switch(via: &ViaArgs, path: &str, pattern: &str, quiet: bool) -> Result<(), Failure> {
+    let answer = ask(via, Method::POST, path, pattern)?;
+    if !quiet {
+        let count = |name: &str| answer[name].as_u64().unwrap_or_default();
+        output::say(format_args!(
+            "{} of {} switched",
+            output::counted(count("slots"), "probe"),
+            output::counted(count("programs"), "program"),
+        ));
+    }
+    Ok(())
+}
+
+fn ask(via: &ViaArgs, method: Method, path: &str, body: &str) -> Result<Value, Failure> {
+    let url = format!("{}{path}", base_url(&via.via)?);
+    let failed = |error: String| Failure::new(Code::Unavailable, format!("{url}: {error}"));
+    let token = authorization(&via.token_file)?;
+    let headers = [("authorization", token.as_str())];
+    let by = Instant::now() + TIMEOUT;
+    let answer = http_client::send(method, &url, &headers, body, TIMEOUT).map_err(failed)?;
+    let status = answer.status;
+    let text = answer.text(MAX_BYTES, by).map_err(failed)?;
+    match status {
+        StatusCode::OK => serde_json::from_str(&text).map_err(|error| failed(error.to_string())),
+        // The pattern is wrong.
+        StatusCode::BAD_REQUEST => Err(Failure::configuration(text.trim().to_owned())),
+        _ => Err(failed(format!("{status}: {}", text.trim()))),
+    }
+}
+
+/// A line a program, and a line with `+` or `-` a probe.
+fn programs(answer: &Value) -> String {
+    let mut text = String::new();
+    for program in output::items(answer, "programs") {
+        let field = |name: &str| program[name].as_str().unwrap_or_default();
+        let count = |name: &str| program[name].as_u64().unwrap_or_default();
+        text += &format!(
+            "{} at {}: {}, {} active\n",
+            field("agent"),
+            field("address"),
+            output::counted(count("slots"), "probe"),
+            count("active"),
+        );
+        for signature in output::items(program, "signatures") {
+            let sign = if signature["active"] == true {
+                '+'
+            } else {
+                '-'
+            };
+            text += &format!(
+                "  {sign} {}\n",
+                signature["signature"].as_str().unwrap_or_default()
+            );
+        }
+    }
+    if text.is_empty() {
+        text.push_str("no program is connected that speaks the adaptive protocol\n");
+    }
+    text
+}
