@@ -1,5 +1,5 @@
 //! Switching the probes of programs that send to this process: by a file of patterns, and by the
-//! admin endpoint of `--metrics`.
+//! endpoint `/probes` of `--metrics`.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,93 +13,98 @@ use baler_monitoring::{FileChange, PatternFile};
 use serde_json::{Value, json};
 
 use crate::args::{AdaptiveArgs, ObserveArgs};
+use crate::endpoint::{self, Receiver};
 use crate::exit::Failure;
-use crate::observe::{Observation, Probes, authorization};
+use crate::observe::{Probes, ProbesAccess, authorization};
 use crate::output;
 
-/// How often the file is checked. A change counts when two checks have found the same.
-const INTERVAL: Duration = Duration::from_millis(500);
+/// How often the file is checked. A change counts when two checks have found the same text.
+const INTERVAL: Duration = Duration::from_millis(250);
 
 /// The most signatures of an answer.
 const MAX_SIGNATURES: usize = 10_000;
 
-/// Switches probes by the patterns of a file, until it is dropped.
+/// The most wrong lines of a file that are reported.
+const MAX_ERRORS: usize = 10;
+
+/// Switches probes, until it is dropped.
+#[derive(Default)]
 pub(crate) struct Adaptive {
-    pub(crate) bridge: Arc<Bridge>,
-    dialect: Dialect,
+    /// `None` without flags.
+    bridge: Option<Arc<Bridge>>,
+    admin: Option<ProbesAccess>,
     watching: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 impl Adaptive {
-    /// Reads the file, and watches it from now on. Returns `None` without flags for it.
+    /// Reads the file of patterns, and watches it from now on. Reads the token.
     ///
     /// # Errors
     ///
-    /// The file cannot be read, or has a wrong line.
-    pub(crate) fn start(args: &AdaptiveArgs) -> Result<Option<Self>, Failure> {
+    /// A file cannot be read, or the address of `--metrics` is not loopback.
+    pub(crate) fn start(args: &AdaptiveArgs, observe: &ObserveArgs) -> Result<Self, Failure> {
         if args.adaptive.is_none() && args.probes_token.is_none() {
-            return Ok(None);
+            return Ok(Self::default());
         }
         let dialect = args.adaptive_dialect.unwrap_or_default();
         let bridge = Arc::<Bridge>::default();
+        let mut admin = None;
+        if let Some(path) = &args.probes_token {
+            let is_remote = observe.metrics.is_some_and(|it| !it.ip().is_loopback());
+            if is_remote && !args.probes_remote {
+                return Err(Failure::configuration(
+                    "--probes-token: the address of --metrics is not loopback, and the token would \
+                     travel unencrypted; --probes-remote allows it",
+                ));
+            }
+            let probes = Admin {
+                bridge: Arc::clone(&bridge),
+                dialect,
+            };
+            admin = Some(ProbesAccess {
+                probes: Arc::new(probes),
+                authorization: authorization(path)?.into(),
+            });
+        }
         let mut watching = None;
         if let Some(path) = &args.adaptive {
             let mut file = PatternFile::new(path.clone());
             match file.check(true) {
-                FileChange::Changed(text) => {
-                    let (patterns, errors) = PatternList::parse(&text, dialect);
-                    if let Some(error) = errors.first() {
-                        let path = path.display();
-                        return Err(Failure::configuration(format!("{path}, {error}")));
-                    }
-                    bridge.set_patterns(patterns);
-                }
+                FileChange::Changed(text) => apply(&text, path, dialect, &bridge),
                 FileChange::Failed(error) => {
-                    let path = path.display();
                     return Err(Failure::configuration(format!(
-                        "cannot read {path}: {error}"
+                        "--adaptive: cannot read {}: {error}",
+                        path.display()
                     )));
                 }
                 FileChange::Same | FileChange::Settling => {}
             }
             watching = Some(watch(file, dialect, Arc::clone(&bridge))?);
         }
-        Ok(Some(Self {
-            bridge,
-            dialect,
+        Ok(Self {
+            bridge: Some(bridge),
+            admin,
             watching,
-        }))
+        })
     }
 
-    /// Lets the address of `--metrics` list and switch probes, if the flags ask for it.
+    /// Returns the receiving end of a medium, whose senders' probes are switched if a flag asks for
+    /// it.
     ///
     /// # Errors
     ///
-    /// The token cannot be read, or the address is not loopback.
-    pub(crate) fn serve(
-        &self,
-        args: &AdaptiveArgs,
-        observe: &ObserveArgs,
-        observation: &Observation,
-    ) -> Result<(), Failure> {
-        let Some(path) = &args.probes_token else {
-            return Ok(());
-        };
-        let is_remote = observe.metrics.is_some_and(|it| !it.ip().is_loopback());
-        if is_remote && !args.probes_remote {
-            return Err(Failure::configuration(
-                "--probes-token: the address of --metrics is not loopback; --probes-remote allows it",
-            ));
+    /// The URI is wrong, or no program that sends there has probes.
+    pub(crate) fn receiver(&self, uri: &str, follow: bool) -> Result<Receiver, Failure> {
+        match &self.bridge {
+            Some(bridge) => endpoint::adaptive_receiver(uri, Arc::clone(bridge)),
+            None => endpoint::receiver(uri, follow),
         }
-        let admin = Admin {
-            bridge: Arc::clone(&self.bridge),
-            dialect: self.dialect,
-        };
-        let authorization = authorization(path)?;
-        observation
-            .observed
-            .switch_probes(Arc::new(admin), authorization);
-        Ok(())
+    }
+
+    /// Returns the means by which the address of `--metrics` lists and switches probes, if a flag
+    /// asks for it.
+    pub(crate) fn admin(&self) -> Option<ProbesAccess> {
+        self.admin.clone()
     }
 }
 
@@ -125,7 +130,9 @@ fn watch(
                 FileChange::Changed(text) => apply(&text, file.path(), dialect, &bridge),
                 FileChange::Failed(error) => {
                     let path = file.path().display();
-                    output::say(format_args!("patterns cannot be read from {path}: {error}"));
+                    output::say(format_args!(
+                        "{path} cannot be read: {error}; the patterns stay as they are"
+                    ));
                 }
                 FileChange::Same | FileChange::Settling => {}
             }
@@ -136,18 +143,23 @@ fn watch(
     Ok((stop, thread))
 }
 
-/// Puts a new text in force; wrong lines are left out and reported.
+/// Puts a text in force. It replaces all patterns, also those of the endpoint. Wrong lines are
+/// reported and left out.
 fn apply(text: &str, path: &Path, dialect: Dialect, bridge: &Bridge) {
     let (patterns, errors) = PatternList::parse(text, dialect);
-    for error in errors.iter().take(10) {
-        output::say(format_args!("{}, {error}", path.display()));
+    let path = path.display();
+    for error in errors.iter().take(MAX_ERRORS) {
+        output::say(format_args!("{path}, {error}; the line is left out"));
+    }
+    if let Some(more @ 1..) = errors.len().checked_sub(MAX_ERRORS) {
+        output::say(format_args!("{path}: {more} more wrong lines are left out"));
     }
     let rules = patterns.rules().len();
     let Change { programs, slots } = bridge.set_patterns(patterns);
     tracing::info!(rules, programs, slots, "the patterns changed");
 }
 
-/// The admin endpoint's view of the bridge.
+/// The endpoint's view of the bridge.
 struct Admin {
     bridge: Arc<Bridge>,
     dialect: Dialect,
@@ -155,15 +167,11 @@ struct Admin {
 
 impl Probes for Admin {
     fn list(&self) -> Value {
-        let mut room = MAX_SIGNATURES;
-        let programs = self.bridge.programs().into_iter().map(|program| {
-            let shown = program.signatures.iter().take(room);
-            let shown = shown.map(
+        let programs = self.bridge.programs(MAX_SIGNATURES).into_iter();
+        let programs = programs.map(|program| {
+            let signatures = program.signatures.iter().map(
                 |(signature, is_active)| json!({"signature": &**signature, "active": is_active}),
             );
-            let shown: Vec<_> = shown.collect();
-            room -= shown.len();
-            let active = program.signatures.iter().filter(|it| it.1).count();
             let stats = program.stats.map(|stats| {
                 json!({
                     "hits": stats.hits,
@@ -176,11 +184,11 @@ impl Probes for Admin {
                 "number": program.number,
                 "agent": program.agent,
                 "address": program.address.to_string(),
-                "slots": program.signatures.len(),
-                "active": active,
+                "slots": program.slots,
+                "active": program.active,
                 "waiting": program.waiting,
                 "stats": stats,
-                "signatures": shown,
+                "signatures": signatures.collect::<Vec<_>>(),
             })
         });
         let programs: Vec<_> = programs.collect();
@@ -193,11 +201,7 @@ impl Probes for Admin {
         let pattern = Pattern::parse(pattern, self.dialect).map_err(|it| it.to_string())?;
         let change = self.bridge.push(Rule { pattern, action });
         let Change { programs, slots } = change.map_err(|it| it.to_string())?;
-        tracing::info!(
-            programs,
-            slots,
-            "probes were switched by the admin endpoint"
-        );
+        tracing::info!(programs, slots, "the endpoint switched probes");
         Ok(json!({"programs": programs, "slots": slots}))
     }
 }

@@ -11,6 +11,8 @@ use crate::exit::{Code, Failure};
 const NEEDS: &[(&str, &str)] = &[
     ("metrics_port_file", "metrics"),
     ("metrics_tap", "metrics"),
+    ("probes_remote", "probes_token"),
+    ("probes_token", "metrics"),
     ("quarantine_bytes", "quarantine"),
     ("spool_after", "spool"),
     ("spool_bytes", "spool"),

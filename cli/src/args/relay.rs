@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+#[cfg(feature = "kieker")]
+use super::AdaptiveArgs;
 use super::{
-    AdaptiveArgs, DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs,
-    media, values,
+    DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, media, values,
 };
 
 /// Flags of `baler relay`.

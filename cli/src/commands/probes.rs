@@ -59,7 +59,10 @@ fn ask(via: &ViaArgs, method: Method, path: &str, body: &str) -> Result<Value, F
     match status {
         StatusCode::OK => serde_json::from_str(&text).map_err(|error| failed(error.to_string())),
         // The pattern is wrong.
-        StatusCode::BAD_REQUEST => Err(Failure::configuration(text.trim().to_owned())),
+        StatusCode::BAD_REQUEST | StatusCode::PAYLOAD_TOO_LARGE => {
+            Err(Failure::configuration(text.trim().to_owned()))
+        }
+        // The refusal names the next step.
         _ => Err(failed(format!("{status}: {}", text.trim()))),
     }
 }

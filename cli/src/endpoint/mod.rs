@@ -11,8 +11,8 @@ use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
 #[cfg(feature = "kieker")]
-pub(crate) use reader::open_adaptive;
-pub(crate) use reader::{OpenReader, check_reader, open_reader, open_readers, open_tap};
+pub(crate) use reader::adaptive_receiver;
+pub(crate) use reader::{OpenReader, Receiver, check_reader, open_reader, open_tap, receiver};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::args::SchemasArgs;

@@ -1,7 +1,7 @@
 //! The observable state of a running command: its figures and its health.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
@@ -52,6 +52,14 @@ pub(crate) trait Probes: Send + Sync {
     fn switch(&self, action: Action, pattern: &str) -> Result<Value, String>;
 }
 
+/// The probes, and the clients that may use them.
+#[derive(Clone)]
+pub(crate) struct ProbesAccess {
+    pub(crate) probes: Arc<dyn Probes>,
+    /// The value of their header `Authorization`.
+    pub(crate) authorization: Arc<str>,
+}
+
 /// The observable state of a running command.
 pub(crate) struct Observed {
     command: &'static str,
@@ -60,8 +68,7 @@ pub(crate) struct Observed {
     registry: Mutex<Registry>,
     /// The chunks that pass.
     pub(super) taps: Arc<TapHub>,
-    /// Switches probes for clients that send this value in the header `Authorization`.
-    pub(super) probes: OnceLock<(Arc<dyn Probes>, String)>,
+    pub(super) probes: Option<ProbesAccess>,
 }
 
 #[derive(Default)]
@@ -74,29 +81,23 @@ struct Registry {
 
 impl Observed {
     /// Creates the state of a command that has nothing to show yet.
-    pub(crate) fn new(command: &'static str, shutdown: &Shutdown) -> Self {
+    pub(crate) fn new(
+        command: &'static str,
+        shutdown: &Shutdown,
+        probes: Option<ProbesAccess>,
+    ) -> Self {
         Self {
             command,
             started: SystemTime::now(),
             shutdown: shutdown.clone(),
             registry: Mutex::default(),
             taps: Arc::default(),
-            probes: OnceLock::new(),
+            probes,
         }
     }
 
     fn lock(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Lets clients with this header `Authorization` switch probes.
-    #[cfg_attr(
-        not(feature = "kieker"),
-        expect(dead_code, reason = "no medium has probes")
-    )]
-    pub(crate) fn switch_probes(&self, probes: Arc<dyn Probes>, authorization: String) {
-        // The first one stays; a command has one.
-        self.probes.set((probes, authorization)).ok();
     }
 
     /// Adds a part with figures.

@@ -118,6 +118,8 @@ impl Server {
                     tracing::debug!("connections for metrics were cut off at the end");
                 }
             });
+            // The end does not wait for patterns that are being matched.
+            runtime.shutdown_background();
         };
         let thread = thread::Builder::new()
             .name("baler-metrics".to_owned())
@@ -310,27 +312,22 @@ impl Service {
         if let Some(refusal) = self.misdirected(&request) {
             return refusal;
         }
-        let Some((probes, authorization)) = self.observed.probes.get() else {
+        let Some(access) = &self.observed.probes else {
             return plain(
                 StatusCode::NOT_FOUND,
                 "this command switches no probes: start it with --probes-token FILE\n",
             );
         };
-        let given = request.headers().get(AUTHORIZATION);
-        let given = given.map_or(&b""[..], HeaderValue::as_bytes);
-        if !is_same(given, authorization.as_bytes()) {
+        if !has_token(&request, &access.authorization) {
             return plain(
                 StatusCode::UNAUTHORIZED,
                 "the token is missing or wrong: use --token-file FILE\n",
             );
         }
         let action = match (request.method(), request.uri().path()) {
-            (&Method::GET, "/probes") => {
-                let list = probes.list().to_string();
-                return text(StatusCode::OK, "application/json", list);
-            }
-            (&Method::POST, "/probes/activate") => Action::Activate,
-            (&Method::POST, "/probes/deactivate") => Action::Deactivate,
+            (&Method::GET, "/probes") => None,
+            (&Method::POST, "/probes/activate") => Some(Action::Activate),
+            (&Method::POST, "/probes/deactivate") => Some(Action::Deactivate),
             _ => {
                 return plain(
                     StatusCode::NOT_FOUND,
@@ -338,28 +335,28 @@ impl Service {
                 );
             }
         };
-        let mut pattern = Vec::new();
-        loop {
-            match http_client::piece(request.body_mut()).await {
-                Ok(Some(piece)) => pattern.extend_from_slice(&piece),
-                Ok(None) => break,
-                Err(_) => return plain(StatusCode::BAD_REQUEST, "the pattern is incomplete\n"),
-            }
-            if pattern.len() > MAX_PATTERN_BYTES {
-                return plain(StatusCode::PAYLOAD_TOO_LARGE, "the pattern is too long\n");
-            }
-        }
-        let switched = match std::str::from_utf8(&pattern) {
-            Ok(pattern) => probes.switch(action, pattern),
-            Err(_) => Err("the pattern is not UTF-8".to_owned()),
+        let pattern = match pattern_of(request.body_mut()).await {
+            Ok(pattern) => pattern,
+            Err((status, message)) => return plain(status, message),
         };
-        match switched {
-            Ok(change) => text(StatusCode::OK, "application/json", change.to_string()),
-            Err(error) => text(
+        let probes = Arc::clone(&access.probes);
+        // A flood of signatures takes seconds to match. Figures and health are served meanwhile.
+        let answered = tokio::task::spawn_blocking(move || match action {
+            None => Ok(probes.list().to_string()),
+            Some(action) => {
+                let switched = probes.switch(action, &pattern);
+                switched.map(|change| change.to_string())
+            }
+        });
+        match answered.await {
+            Ok(Ok(answer)) => text(StatusCode::OK, "application/json", answer),
+            Ok(Err(error)) => text(
                 StatusCode::BAD_REQUEST,
                 "text/plain; charset=utf-8",
                 error + "\n",
             ),
+            // A panic, which the hook has reported.
+            Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "a thread panicked\n"),
         }
     }
 
@@ -375,9 +372,7 @@ impl Service {
                 );
             }
             Taps::Token(token) => {
-                let given = request.headers().get(AUTHORIZATION);
-                let given = given.map_or(&b""[..], HeaderValue::as_bytes);
-                if !is_same(given, token.as_bytes()) {
+                if !has_token(request, token) {
                     return plain(
                         StatusCode::UNAUTHORIZED,
                         "the token is missing or wrong: tap with --token-file FILE\n",
@@ -432,11 +427,44 @@ fn names_loopback(request: &Request<Incoming>) -> bool {
     })
 }
 
+/// Whether the header `Authorization` has this value. The time does not depend on where they
+/// differ.
+fn has_token(request: &Request<Incoming>, authorization: &str) -> bool {
+    let given = request.headers().get(AUTHORIZATION);
+    is_same(
+        given.map_or(&b""[..], HeaderValue::as_bytes),
+        authorization.as_bytes(),
+    )
+}
+
 /// Compares secrets in a time that does not depend on where they differ.
 fn is_same(given: &[u8], token: &[u8]) -> bool {
     let pairs = given.iter().zip(token);
     let differences = pairs.fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differences == 0
+}
+
+/// Reads a body that is a pattern. Returns the answer if it is none.
+async fn pattern_of(body: &mut Incoming) -> Result<String, (StatusCode, &'static str)> {
+    let mut bytes = Vec::new();
+    let mut is_too_long = false;
+    while let Some(piece) = http_client::piece(body)
+        .await
+        .map_err(|_| (StatusCode::BAD_REQUEST, "the pattern is incomplete\n"))?
+    {
+        // A client that is still sending would not see an answer, so the rest is read, too.
+        is_too_long |= bytes.len() + piece.len() > MAX_PATTERN_BYTES;
+        if !is_too_long {
+            bytes.extend_from_slice(&piece);
+        }
+    }
+    if is_too_long {
+        return Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the pattern is longer than 2,048 bytes\n",
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| (StatusCode::BAD_REQUEST, "the pattern is not UTF-8\n"))
 }
 
 enum Body {

@@ -36,11 +36,14 @@ fn ask(server: &Server, method: Method, path: &str, token: &str, body: &str) -> 
 
 #[test]
 fn probes_are_listed_and_switched_with_the_token_alone() {
-    let (observed, _) = observed();
+    let access = ProbesAccess {
+        probes: Arc::new(Fake),
+        authorization: "Bearer secret".into(),
+    };
+    let shutdown = observed().1;
+    let observed = Arc::new(Observed::new("test", &shutdown, Some(access)));
     let server = serve(&observed, Taps::Open);
     let list = |token: &str| ask(&server, Method::GET, "/probes", token, "").0;
-    assert_eq!(list("Bearer secret"), StatusCode::NOT_FOUND);
-    observed.switch_probes(Arc::new(Fake), "Bearer secret".to_owned());
     assert_eq!(list("Bearer other"), StatusCode::UNAUTHORIZED);
     assert_eq!(list("Bearer secret"), StatusCode::OK);
     let switch = |path: &str, body: &str| ask(&server, Method::POST, path, "Bearer secret", body);

@@ -42,7 +42,11 @@ pub struct Program {
     pub agent: String,
     /// Its address.
     pub address: SocketAddr,
-    /// The signatures of its probes by slot, and whether each is active.
+    /// The number of its probes.
+    pub slots: usize,
+    /// The number of active ones.
+    pub active: usize,
+    /// The signatures of the first probes by slot, and whether each is active.
     pub signatures: Vec<(Arc<str>, bool)>,
     /// Slots whose verdict waits to be sent.
     pub waiting: usize,
@@ -92,9 +96,10 @@ impl Bridge {
         self.lock().patterns()
     }
 
-    /// Returns the connected programs, the oldest connection first.
-    pub fn programs(&self) -> Vec<Program> {
-        self.lock().programs()
+    /// Returns the connected programs, the oldest connection first, with at most this number of
+    /// signatures in all.
+    pub fn programs(&self, max_signatures: usize) -> Vec<Program> {
+        self.lock().programs(max_signatures)
     }
 
     /// Adds a program. `wake` is notified when there is something to send.

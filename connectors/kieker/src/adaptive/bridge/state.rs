@@ -196,15 +196,18 @@ impl Peer {
         true
     }
 
-    fn program(&self, id: PeerId) -> Program {
-        let signatures = self.slots.iter().map(|slot| {
-            let signature = &slot.signature;
-            (Arc::clone(&signature.text), signature.is_active())
-        });
+    fn program(&self, id: PeerId, max_signatures: usize) -> Program {
+        let signatures = self.slots.iter().map(|slot| &slot.signature);
+        let active = signatures.clone().filter(|it| it.is_active()).count();
+        let signatures = signatures
+            .take(max_signatures)
+            .map(|it| (Arc::clone(&it.text), it.is_active()));
         Program {
             number: id.0,
             agent: self.hello.agent.clone(),
             address: self.address,
+            slots: self.slots.len(),
+            active,
             signatures: signatures.collect(),
             waiting: self.pending.len(),
             stats: self.stats,
@@ -221,9 +224,14 @@ impl State {
         self.signatures.keys().cloned().collect()
     }
 
-    pub(super) fn programs(&self) -> Vec<Program> {
-        let peers = self.peers.iter();
-        peers.map(|(id, peer)| peer.program(*id)).collect()
+    pub(super) fn programs(&self, max_signatures: usize) -> Vec<Program> {
+        let mut room = max_signatures;
+        let programs = self.peers.iter().map(|(id, peer)| {
+            let program = peer.program(*id, room);
+            room -= program.signatures.len();
+            program
+        });
+        programs.collect()
     }
 
     /// Puts patterns in force. `verdicts` are theirs on the signatures that were known before; later
