@@ -21,8 +21,8 @@ use crate::output;
 /// How often the file is checked. A change counts when two checks have found the same text.
 const INTERVAL: Duration = Duration::from_millis(250);
 
-/// The most signatures of an answer.
-const MAX_SIGNATURES: usize = 10_000;
+/// The most bytes of the signatures of an answer.
+const MAX_SIGNATURE_BYTES: usize = 4 << 20;
 
 /// The most wrong lines of a file that are reported.
 const MAX_ERRORS: usize = 10;
@@ -167,7 +167,7 @@ struct Admin {
 
 impl Probes for Admin {
     fn list(&self) -> Value {
-        let programs = self.bridge.programs(MAX_SIGNATURES).into_iter();
+        let programs = self.bridge.programs(MAX_SIGNATURE_BYTES).into_iter();
         let programs = programs.map(|program| {
             let signatures = program.signatures.iter().map(
                 |(signature, is_active)| json!({"signature": &**signature, "active": is_active}),

@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use observed::Observed;
-pub(crate) use observed::{Probes, ProbesAccess};
+#[cfg(feature = "kieker")]
+pub(crate) use observed::Probes;
+pub(crate) use observed::ProbesAccess;
 pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
 

@@ -5,6 +5,7 @@ use hyper::{Method, StatusCode};
 use serde_json::json;
 
 use super::*;
+use crate::observe::observed::Probes;
 
 /// Accepts every pattern but an empty one.
 struct Fake;

@@ -336,7 +336,7 @@ fn operators_list_and_switch_programs_while_records_pass() {
     let shown = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
     assert!(shown.contains("no program is connected"), "{shown}");
 
-    let mut shop = switching.client("shop\u{1b}[31m");
+    let mut shop = switching.client("shop\u{1b}[31m\n");
     assert_eq!(shop.register(0, &[ORDER, TAKE]), [true, false]);
     let mut cart = switching.client("cart");
     assert_eq!(cart.register(0, &[CLEAR]), [true]);
@@ -344,6 +344,7 @@ fn operators_list_and_switch_programs_while_records_pass() {
     let shown = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
     assert!(!shown.contains('\u{1b}'), "{shown}");
     for part in [
+        "shop\\u001b[31m\\u000a at 127.0.0.1:",
         "2 probes, 1 active",
         "  + public void shop.Till.order(int)",
         "  - public void stock.Store.take(int)",

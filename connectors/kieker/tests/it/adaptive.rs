@@ -122,7 +122,7 @@ fn requests_are_answered_and_changes_are_pushed_among_records() {
         [client.next(), client.next()],
         [update(0, true), update(1, false)]
     );
-    let program = bridge.programs(100).remove(0);
+    let program = bridge.programs(1_000).remove(0);
     assert_eq!(program.agent, "app");
     assert_eq!(
         program.signatures,

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use baler_common::pattern::Dialect;
+use baler_common::pattern::{Dialect, Rule};
 use proptest::prelude::*;
 
 use super::*;
+use crate::adaptive::Bridge;
 use crate::adaptive::wire::{Command, Decoder, From, Step};
 
 const SIGNATURES: [&str; 6] = [
@@ -50,7 +51,7 @@ fn change(state: &mut State, lines: &[String]) {
     // Half of the verdicts were computed before the lock, as in `Bridge::change`.
     let known = state.signatures();
     let half = known.into_iter().step_by(2);
-    let verdicts = half.map(|it| (Arc::clone(&it), patterns.is_active(&it)));
+    let verdicts = half.map(|(it, _)| (Arc::clone(&it), patterns.is_active(&it)));
     let verdicts = verdicts.collect();
     state.change(Arc::new(patterns), &verdicts);
 }
@@ -249,6 +250,29 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn patterns_that_are_added_decide_as_the_whole_list(
+        rules in prop::collection::vec((any::<bool>(), 0..PATTERNS.len()), 0..20),
+    ) {
+        let bridge = Bridge::default();
+        let address = (Ipv4Addr::LOCALHOST, 1).into();
+        let id = bridge.connect(hello(ALL), address, &Arc::default()).unwrap();
+        for (slot, signature) in (0..).zip(&SIGNATURES) {
+            bridge.request(id, slot, signature).unwrap();
+        }
+        for (is_active, pattern) in rules {
+            let sign = if is_active { '+' } else { '-' };
+            let line = format!("{sign} {}", PATTERNS[pattern]);
+            bridge.push(Rule::parse(&line, Dialect::Strict).unwrap()).unwrap();
+            let patterns = bridge.patterns();
+            for (signature, verdict) in &bridge.programs(10_000)[0].signatures {
+                prop_assert_eq!(*verdict, patterns.is_active(signature));
+            }
+        }
+    }
+}
+
 /// A program with these features and this number of slots, which have been answered.
 fn answered(state: &mut State, features: i32, slots: usize) -> PeerId {
     let id = state.connect(peer(features));
@@ -314,6 +338,20 @@ fn slots_are_dense_bounded_and_keep_their_signature() {
     let id = state.connect(peer(ALL));
     let refused = (0..2_000).find_map(|slot| state.request(id, slot, &long).err());
     assert_eq!(refused.unwrap().code, ErrorCode::Limit);
+}
+
+#[test]
+fn listed_signatures_are_bounded() {
+    let mut state = State::default();
+    answered(&mut state, ALL, 6);
+    answered(&mut state, ALL, 6);
+    let shown = |room| -> Vec<_> {
+        let programs = state.programs(room).into_iter();
+        programs.map(|it| (it.signatures.len(), it.slots)).collect()
+    };
+    assert_eq!(shown(10_000), [(6, 6), (6, 6)]);
+    assert_eq!(shown(1_100), [(6, 6), (1, 6)]);
+    assert_eq!(shown(0), [(0, 6), (0, 6)]);
 }
 
 #[test]
