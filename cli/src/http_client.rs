@@ -12,7 +12,7 @@ use base64::engine::general_purpose::STANDARD;
 use bytes::{Buf as _, Bytes};
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{AUTHORIZATION, HOST};
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::runtime::{self, Runtime};
@@ -43,12 +43,28 @@ pub(crate) fn get(
     headers: &[(&str, &str)],
     limit: Duration,
 ) -> Result<HttpAnswer, String> {
+    send(Method::GET, url, headers, "", limit)
+}
+
+/// As [`get`], with another method and a body.
+///
+/// # Errors
+///
+/// As [`get`].
+pub(crate) fn send(
+    method: Method,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+    limit: Duration,
+) -> Result<HttpAnswer, String> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(|error| error.to_string())?;
-    let answer = runtime.block_on(async { timeout(limit, request(url, headers)).await });
+    let answer =
+        runtime.block_on(async { timeout(limit, request(method, url, headers, body)).await });
     match answer.unwrap_or_else(|_| Err(late(limit))) {
         Ok(answer) => Ok(HttpAnswer {
             status: answer.status(),
@@ -64,7 +80,12 @@ pub(crate) fn get(
     }
 }
 
-async fn request(url: &str, headers: &[(&str, &str)]) -> Result<Response<Incoming>, String> {
+async fn request(
+    method: Method,
+    url: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Result<Response<Incoming>, String> {
     let uri: Uri = url.parse().map_err(|_| format!("`{url}` is no URL"))?;
     let authority = uri.authority().ok_or("the URL has no host")?;
     let (credentials, address) = match authority.as_str().rsplit_once('@') {
@@ -84,7 +105,7 @@ async fn request(url: &str, headers: &[(&str, &str)]) -> Result<Response<Incomin
     // Its error is also the error of the answer.
     tokio::spawn(async { connection.await.ok() });
     let path = uri.path_and_query().map_or("/", |it| it.as_str());
-    let mut request = Request::get(path);
+    let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
     }
@@ -96,7 +117,7 @@ async fn request(url: &str, headers: &[(&str, &str)]) -> Result<Response<Incomin
         request = request.header(AUTHORIZATION, format!("Basic {credentials}"));
     }
     let request = request
-        .body(String::new())
+        .body(body.to_owned())
         .map_err(|error| error.to_string())?;
     sender
         .send_request(request)
@@ -109,7 +130,7 @@ fn late(limit: Duration) -> String {
 }
 
 /// Returns the next piece of a body, or `None` at its end.
-async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, String> {
+pub(crate) async fn piece(body: &mut Incoming) -> Result<Option<Bytes>, String> {
     loop {
         let frame = poll_fn(|context| Pin::new(&mut *body).poll_frame(context)).await;
         match frame.transpose().map_err(|error| error.to_string())? {

@@ -6,6 +6,8 @@
     reason = "what cannot happen ends the command, and acknowledges nothing"
 )]
 
+#[cfg(feature = "kieker")]
+mod adaptive;
 mod args;
 mod commands;
 mod condition;

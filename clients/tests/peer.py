@@ -254,17 +254,24 @@ def baler():
 
 
 class Receiver:
-    """`baler receive` that ends after so many records."""
+    """`baler receive` that ends after so many records, and switches probes."""
 
     def __init__(self, count):
         self.folder = tempfile.TemporaryDirectory()
-        port = pathlib.Path(self.folder.name, "port")
+        port, metrics, self.token = (pathlib.Path(self.folder.name, it) for it in ("port", "metrics", "token"))
+        self.token.write_text("secret")
         args = ["receive", "--from", "kieker+tcp://127.0.0.1:0", "--port-file", str(port)]
-        args += ["--format", "json", "--count", str(count)]
+        args += ["--format", "json", "--count", str(count), "--probes-token", str(self.token)]
+        args += ["--metrics", "0", "--metrics-port-file", str(metrics)]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen([baler(), *args], **pipes)
         address = wait_for("the receiver", lambda: port.exists() and port.read_text().strip())
         self.uri = f"kieker+tcp://{address}"
+        self.metrics = metrics.read_text().strip()
+
+    def switch(self, action, pattern):
+        args = ["probes", action, pattern, "--via", self.metrics, "--token-file", str(self.token)]
+        subprocess.run([baler(), *args], check=True, capture_output=True, timeout=TIME_LIMIT)
 
     def records(self):
         """Waits for the end. Returns the records."""

@@ -327,6 +327,29 @@ class Suite:
     def test_baler_says_which_records_it_has_read(self):
         self.assertEqual(self.send_to_baler(plain=0)["read"], 5000)
 
+    def test_baler_switches_probes(self):
+        receiver = Receiver(1500)
+        self.addCleanup(receiver.end)
+        client = self.start(receiver.uri)
+        slots = [client.probe(f"public void t1.m{i}()") for i in range(50)]
+        verdicts = lambda: {client.active(slot) for slot in slots}  # noqa: E731
+        client.flood(2, 250)
+        receiver.switch("deactivate", "t1.*(..)")
+        started = time.monotonic()
+        wait_for("the verdicts", lambda: verdicts() == {False})
+        self.assertLess(time.monotonic() - started, 1)
+        client.flood(2, 500)
+        receiver.switch("activate", "t1.m0()")
+        wait_for("the verdict", lambda: verdicts() == {True, False})
+        self.assertTrue(client.active(slots[0]))
+        receiver.switch("activate", "t1.*(..)")
+        wait_for("the verdicts", lambda: verdicts() == {True})
+        client.flood(2, 250)
+        stats = client.close()
+        self.assertEqual(stats["sent"], 1500)
+        names = [record["fields"]["operationSignature"] for record in receiver.records()]
+        self.assertEqual([sum(f" t{it}." in name for name in names) for it in (0, 1)], [1000, 500])
+
     def send_to_baler(self, plain):
         receiver = Receiver(5000)
         self.addCleanup(receiver.end)

@@ -23,7 +23,7 @@ mod samplers;
 mod trace;
 mod traceparent;
 
-pub use adaptive::PatternNews;
+pub use adaptive::{FileChange, PatternFile, PatternNews};
 #[doc(hidden)]
 #[cfg(feature = "macros")]
 pub use baler_monitoring_macros::enter_with_options as __enter_with_options;

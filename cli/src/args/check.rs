@@ -11,6 +11,10 @@ use crate::exit::{Code, Failure};
 const NEEDS: &[(&str, &str)] = &[
     ("metrics_port_file", "metrics"),
     ("metrics_tap", "metrics"),
+    #[cfg(feature = "kieker")]
+    ("probes_remote", "probes_token"),
+    #[cfg(feature = "kieker")]
+    ("probes_token", "metrics"),
     ("quarantine_bytes", "quarantine"),
     ("spool_after", "spool"),
     ("spool_bytes", "spool"),

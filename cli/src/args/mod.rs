@@ -5,6 +5,7 @@ mod check;
 mod commands;
 mod irl;
 mod media;
+mod probes;
 mod receive;
 mod relay;
 mod shared;
@@ -24,6 +25,9 @@ pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
 pub(crate) use irl::{FromRustArgs, IrlArgs, IrlCommand, IrlFiles, IrlReading};
+#[cfg(feature = "kieker")]
+pub(crate) use probes::AdaptiveArgs;
+pub(crate) use probes::{ProbesArgs, ProbesCommand, ViaArgs};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
@@ -99,6 +103,8 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Show records as they pass, without taking them from their consumers
     Tap(TapArgs),
+    /// List and switch the probes of programs that send to a relay or receiver
+    Probes(ProbesArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
     /// Measure what a probe costs an application on this machine

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+#[cfg(feature = "kieker")]
+use super::AdaptiveArgs;
 use super::{
     AttemptsArgs, DecodingArgs, FieldsArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, WhereArgs,
     media, values,
@@ -93,6 +95,9 @@ pub(crate) struct ReceiveArgs {
     /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
+    #[cfg(feature = "kieker")]
+    #[command(flatten)]
+    pub(crate) adaptive: AdaptiveArgs,
     #[command(flatten)]
     pub(crate) observe: ObserveArgs,
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
+#[cfg(feature = "kieker")]
+use super::AdaptiveArgs;
 use super::{
     DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, media, values,
 };
@@ -66,6 +68,9 @@ pub(crate) struct RelayArgs {
     /// Write the address that a tcp: or kafka+mock: source listens on to this file
     #[arg(long, value_name = "FILE")]
     pub(crate) port_file: Option<PathBuf>,
+    #[cfg(feature = "kieker")]
+    #[command(flatten)]
+    pub(crate) adaptive: AdaptiveArgs,
     #[command(flatten)]
     pub(crate) schemas: SchemasArgs,
     #[command(flatten)]

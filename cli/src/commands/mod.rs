@@ -6,6 +6,7 @@ mod generate;
 mod inspect;
 mod irl;
 mod overhead;
+mod probes;
 mod receive;
 mod relay;
 mod replay;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
         Command::Irl(args) => irl::run(&args, quiet, shutdown),
+        Command::Probes(args) => probes::run(&args, quiet),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),
         Command::OverheadOrder { order } => overhead::obey(&order),
         Command::Sweep(args) => sweep::run(&args, quiet, shutdown),

@@ -9,6 +9,8 @@ use baler_relay::{Ended, Relay, RelayError, RelayStats, Stop};
 use baler_spool::{SpoolStatus, SpoolWatch};
 use serde_json::{Value, json};
 
+#[cfg(feature = "kieker")]
+use crate::adaptive::Adaptive;
 use crate::args::RelayArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure, transport_code};
@@ -30,12 +32,22 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let with_schemas = |uri| endpoint::with_schemas(uri, &args.schemas);
     let target = endpoint::spooled_writer(&with_schemas(&args.to), &args.spool)?;
     let aside = quarantine::shared(&args.quarantine, shutdown.timeout())?;
-    let source = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
+    let from = with_schemas(&args.from);
+    #[cfg(feature = "kieker")]
+    let adaptive = Adaptive::start(&args.adaptive, &args.observe)?;
+    #[cfg(feature = "kieker")]
+    let source = adaptive.receiver(&from, args.follow)?.open()?;
+    #[cfg(not(feature = "kieker"))]
+    let source = endpoint::open_reader(&from, args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
     let mut settings = baler_relay::settings();
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
-    let observation = Observation::start(&args.observe, "relay", shutdown, quiet)?;
+    #[cfg(feature = "kieker")]
+    let probes = adaptive.admin();
+    #[cfg(not(feature = "kieker"))]
+    let probes = None;
+    let observation = Observation::start_with(&args.observe, "relay", shutdown, quiet, probes)?;
     let reader = observation.observed.tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
     let mut stop = Stop::default();

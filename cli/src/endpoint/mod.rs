@@ -10,7 +10,9 @@ use std::fmt;
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
-pub(crate) use reader::{OpenReader, check_reader, open_reader, open_readers, open_tap};
+pub(crate) use reader::{OpenReader, check_reader, open_reader, open_tap, receiver};
+#[cfg(feature = "kieker")]
+pub(crate) use reader::{Receiver, adaptive_receiver};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::args::SchemasArgs;

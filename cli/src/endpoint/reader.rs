@@ -2,6 +2,8 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+#[cfg(feature = "kieker")]
+use std::sync::Arc;
 use std::time::Instant;
 
 use baler_analysis::workers::fan_out;
@@ -9,6 +11,8 @@ use baler_common::transport::{
     Browse, ChunkReader, ReaderCapability, ReaderCloseReport, ReaderFactory, ReaderStats,
     Readership, Received, Settled, Token, TransportError, Verdict,
 };
+#[cfg(feature = "kieker")]
+use baler_connector_kieker::{self as kieker, SCHEME, adaptive::Bridge};
 
 use super::{media, parse, wrong};
 use crate::exit::Failure;
@@ -29,56 +33,102 @@ pub(crate) struct OpenReader<R = Box<dyn ChunkReader>> {
     pub(crate) only_looks: bool,
 }
 
+/// The receiving end of a medium, which is not opened yet.
+pub(crate) struct Receiver {
+    factory: ReaderFactory,
+    /// The URI without its secrets.
+    endpoint: String,
+}
+
 /// Opens the receiving end of a medium. `follow` makes a source that would end wait for more.
 ///
 /// # Errors
 ///
 /// The URI is wrong, or the medium cannot be opened.
 pub(crate) fn open_reader(text: &str, follow: bool) -> Result<OpenReader, Failure> {
-    let (receiver, endpoint) = receiver(text, follow)?;
-    open(&receiver, endpoint)
+    receiver(text, follow)?.open()
 }
 
-/// Opens a medium for several workers. If the medium allows it, each worker has a reader: a member
-/// of a group, or a consumer of a queue. Otherwise, one reader distributes its lanes among the
-/// workers.
+/// Reads the settings of the receiving end of a medium; nothing is opened.
 ///
 /// # Errors
 ///
-/// As [`open_reader`].
-pub(crate) fn open_readers(
-    text: &str,
-    follow: bool,
-    count: NonZeroUsize,
-) -> Result<OpenReader<Vec<Box<dyn ChunkReader>>>, Failure> {
-    let (receiver, endpoint) = receiver(text, follow)?;
-    let count_of_others = count.get() - 1;
-    if count_of_others > 0 && text.contains(STATIC_MEMBER) {
+/// The URI is wrong.
+pub(crate) fn receiver(text: &str, follow: bool) -> Result<Receiver, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    let factory = media().receiver(uri, follow).map_err(wrong(&endpoint))?;
+    Ok(Receiver { factory, endpoint })
+}
+
+/// As [`receiver`], of streams of Kieker's records. The patterns of `bridge` switch the probes of
+/// their senders.
+///
+/// # Errors
+///
+/// The URI is wrong, or of another medium.
+#[cfg(feature = "kieker")]
+pub(crate) fn adaptive_receiver(text: &str, bridge: Arc<Bridge>) -> Result<Receiver, Failure> {
+    let (uri, endpoint) = parse(text)?;
+    if uri.scheme() != SCHEME {
         return Err(Failure::configuration(format!(
-            "{STATIC_MEMBER} names one member of the group, --workers {count} makes {count}: leave \
-             one of them out"
+            "{endpoint}: --adaptive and --probes-token are for {SCHEME}:, where programs send the \
+             signatures of their probes"
         )));
     }
-    let first = open(&receiver, endpoint)?;
-    let reader = match receiver.readership {
-        Readership::OneProcess if count_of_others > 0 => {
-            fan_out(first.reader, count).map_err(Failure::thread)?
+    let factory = kieker::adaptive_receiver(uri, bridge).map_err(wrong(&endpoint))?;
+    Ok(Receiver { factory, endpoint })
+}
+
+impl Receiver {
+    /// Opens it.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be opened.
+    pub(crate) fn open(self) -> Result<OpenReader, Failure> {
+        open(&self.factory, self.endpoint)
+    }
+
+    /// Opens it for several workers. If the medium allows it, each worker has a reader: a member of
+    /// a group, or a consumer of a queue. Otherwise, one reader distributes its lanes among the
+    /// workers.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be opened, or its settings allow one reader.
+    pub(crate) fn open_for(
+        self,
+        count: NonZeroUsize,
+    ) -> Result<OpenReader<Vec<Box<dyn ChunkReader>>>, Failure> {
+        let Self { factory, endpoint } = self;
+        let count_of_others = count.get() - 1;
+        if count_of_others > 0 && endpoint.contains(STATIC_MEMBER) {
+            return Err(Failure::configuration(format!(
+                "{STATIC_MEMBER} names one member of the group, --workers {count} makes {count}: \
+                 leave one of them out"
+            )));
         }
-        _ => {
-            let mut readers = vec![first.reader];
-            for _ in 0..count_of_others {
-                readers.push(receiver.open()?.reader);
+        let first = open(&factory, endpoint.clone())?;
+        let reader = match factory.readership {
+            Readership::OneProcess if count_of_others > 0 => {
+                fan_out(first.reader, count).map_err(Failure::thread)?
             }
-            readers
-        }
-    };
-    Ok(OpenReader {
-        reader,
-        listens_on: first.listens_on,
-        endpoint: first.endpoint,
-        readership: first.readership,
-        only_looks: first.only_looks,
-    })
+            _ => {
+                let mut readers = vec![first.reader];
+                for _ in 0..count_of_others {
+                    readers.push(factory.open()?.reader);
+                }
+                readers
+            }
+        };
+        Ok(OpenReader {
+            reader,
+            listens_on: first.listens_on,
+            endpoint,
+            readership: first.readership,
+            only_looks: first.only_looks,
+        })
+    }
 }
 
 /// Opens a medium only to look: nothing is committed, and other readers lose nothing and do not
@@ -112,13 +162,6 @@ pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure
 /// The URI is wrong.
 pub(crate) fn check_reader(text: &str) -> Result<(), Failure> {
     receiver(text, false).map(drop)
-}
-
-/// Reads the settings of the receiving end of a medium; nothing is opened.
-fn receiver(text: &str, follow: bool) -> Result<(ReaderFactory, String), Failure> {
-    let (uri, endpoint) = parse(text)?;
-    let receiver = media().receiver(uri, follow).map_err(wrong(&endpoint))?;
-    Ok((receiver, endpoint))
 }
 
 fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failure> {

@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use observed::Observed;
+#[cfg(feature = "kieker")]
+pub(crate) use observed::Probes;
+pub(crate) use observed::ProbesAccess;
 pub(crate) use sending::RelayFigures;
 use server::{Server, Service, Taps};
 
@@ -47,7 +50,22 @@ impl Observation {
         shutdown: &Shutdown,
         quiet: bool,
     ) -> Result<Self, Failure> {
-        let observed = Arc::new(Observed::new(command, shutdown));
+        Self::start_with(args, command, shutdown, quiet, None)
+    }
+
+    /// As [`start`](Self::start); the server also lists and switches probes.
+    ///
+    /// # Errors
+    ///
+    /// As [`start`](Self::start).
+    pub(crate) fn start_with(
+        args: &ObserveArgs,
+        command: &'static str,
+        shutdown: &Shutdown,
+        quiet: bool,
+        probes: Option<ProbesAccess>,
+    ) -> Result<Self, Failure> {
+        let observed = Arc::new(Observed::new(command, shutdown, probes));
         if !quiet {
             let holding = Arc::clone(&observed);
             shutdown.drains(move || holding.chunks_left());

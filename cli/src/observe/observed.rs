@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
+use baler_common::pattern::Action;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
 use baler_rig::clock::process_cpu_time;
@@ -38,6 +39,27 @@ pub(crate) trait Observable: Send {
     fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check>;
 }
 
+/// Lists and switches the probes of connected programs.
+pub(crate) trait Probes: Send + Sync {
+    /// Returns the programs and the patterns.
+    fn list(&self) -> Value;
+
+    /// Adds a pattern, and returns its effect.
+    ///
+    /// # Errors
+    ///
+    /// The pattern is wrong, or there are too many.
+    fn switch(&self, action: Action, pattern: &str) -> Result<Value, String>;
+}
+
+/// The probes, and the clients that may use them.
+#[derive(Clone)]
+pub(crate) struct ProbesAccess {
+    pub(crate) probes: Arc<dyn Probes>,
+    /// The value of their header `Authorization`.
+    pub(crate) authorization: Arc<str>,
+}
+
 /// The observable state of a running command.
 pub(crate) struct Observed {
     command: &'static str,
@@ -46,6 +68,7 @@ pub(crate) struct Observed {
     registry: Mutex<Registry>,
     /// The chunks that pass.
     pub(super) taps: Arc<TapHub>,
+    pub(super) probes: Option<ProbesAccess>,
 }
 
 #[derive(Default)]
@@ -58,13 +81,18 @@ struct Registry {
 
 impl Observed {
     /// Creates the state of a command that has nothing to show yet.
-    pub(crate) fn new(command: &'static str, shutdown: &Shutdown) -> Self {
+    pub(crate) fn new(
+        command: &'static str,
+        shutdown: &Shutdown,
+        probes: Option<ProbesAccess>,
+    ) -> Self {
         Self {
             command,
             started: SystemTime::now(),
             shutdown: shutdown.clone(),
             registry: Mutex::default(),
             taps: Arc::default(),
+            probes,
         }
     }
 

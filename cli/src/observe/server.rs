@@ -10,6 +10,7 @@ use std::task::{Context, Poll};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use baler_common::pattern::{Action, MAX_PATTERN_BYTES};
 use bytes::Bytes;
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::header::{ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HOST, HeaderValue};
@@ -23,6 +24,7 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::exposition;
 use super::observed::{self, Check, Observed};
+use crate::http_client;
 
 /// The maximum number of connections served at once. A further one closes another one, an idle one
 /// first.
@@ -116,6 +118,8 @@ impl Server {
                     tracing::debug!("connections for metrics were cut off at the end");
                 }
             });
+            // The end does not wait for patterns that are being matched.
+            runtime.shutdown_background();
         };
         let thread = thread::Builder::new()
             .name("baler-metrics".to_owned())
@@ -220,13 +224,22 @@ async fn serve(
 ) {
     let answering = Arc::clone(&phase);
     let answer = move |request: Request<Incoming>| {
-        let response = service.answer(&request, &closing);
-        let phase = match response.extensions().get::<Long>() {
-            Some(Long) => Phase::Tap,
-            None => Phase::Answering,
-        };
-        answering.store(phase as u8, Ordering::Relaxed);
-        async move { Ok::<_, Infallible>(response) }
+        let (service, closing) = (service.clone(), closing.clone());
+        let answering = Arc::clone(&answering);
+        async move {
+            let response = if request.uri().path().starts_with("/probes") {
+                answering.store(Phase::Answering as u8, Ordering::Relaxed);
+                service.probes(request).await
+            } else {
+                service.answer(&request, &closing)
+            };
+            let phase = match response.extensions().get::<Long>() {
+                Some(Long) => Phase::Tap,
+                None => Phase::Answering,
+            };
+            answering.store(phase as u8, Ordering::Relaxed);
+            Ok::<_, Infallible>(response)
+        }
     };
     let connection = hyper::server::conn::http1::Builder::new()
         .timer(TokioTimer::new())
@@ -264,13 +277,8 @@ impl Service {
             headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
-        // A web page can make its own name resolve to a loopback address (DNS rebinding). A browser
-        // on this machine would then let it read the answers.
-        if self.is_local && !names_loopback(request) {
-            return plain(
-                StatusCode::MISDIRECTED_REQUEST,
-                "this is a loopback address: use localhost or 127.0.0.1 in the URL\n",
-            );
+        if let Some(refusal) = self.misdirected(request) {
+            return refusal;
         }
         match request.uri().path() {
             "/metrics" => text(
@@ -288,6 +296,70 @@ impl Service {
         }
     }
 
+    fn misdirected(&self, request: &Request<Incoming>) -> Option<Response<Body>> {
+        // A web page can make its own name resolve to a loopback address (DNS rebinding). A browser
+        // on this machine would then let it read the answers.
+        (self.is_local && !names_loopback(request)).then(|| {
+            plain(
+                StatusCode::MISDIRECTED_REQUEST,
+                "this is a loopback address: use localhost or 127.0.0.1 in the URL\n",
+            )
+        })
+    }
+
+    /// Lists the probes of connected programs, or switches them.
+    async fn probes(self, mut request: Request<Incoming>) -> Response<Body> {
+        if let Some(refusal) = self.misdirected(&request) {
+            return refusal;
+        }
+        let Some(access) = &self.observed.probes else {
+            return plain(
+                StatusCode::NOT_FOUND,
+                "this command switches no probes: start it with --probes-token FILE\n",
+            );
+        };
+        if !has_token(&request, &access.authorization) {
+            return plain(
+                StatusCode::UNAUTHORIZED,
+                "the token is missing or wrong: use --token-file FILE\n",
+            );
+        }
+        let action = match (request.method(), request.uri().path()) {
+            (&Method::GET, "/probes") => None,
+            (&Method::POST, "/probes/activate") => Some(Action::Activate),
+            (&Method::POST, "/probes/deactivate") => Some(Action::Deactivate),
+            _ => {
+                return plain(
+                    StatusCode::NOT_FOUND,
+                    "there are GET /probes, POST /probes/activate and POST /probes/deactivate\n",
+                );
+            }
+        };
+        let pattern = match pattern_of(request.body_mut()).await {
+            Ok(pattern) => pattern,
+            Err((status, message)) => return plain(status, message),
+        };
+        let probes = Arc::clone(&access.probes);
+        // A flood of signatures takes seconds to match. Figures and health are served meanwhile.
+        let answered = tokio::task::spawn_blocking(move || match action {
+            None => Ok(probes.list().to_string()),
+            Some(action) => {
+                let switched = probes.switch(action, &pattern);
+                switched.map(|change| change.to_string())
+            }
+        });
+        match answered.await {
+            Ok(Ok(answer)) => text(StatusCode::OK, "application/json", answer),
+            Ok(Err(error)) => text(
+                StatusCode::BAD_REQUEST,
+                "text/plain; charset=utf-8",
+                error + "\n",
+            ),
+            // A panic, which the hook has reported.
+            Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, "a thread panicked\n"),
+        }
+    }
+
     /// Streams the chunks that pass.
     fn tap(&self, request: &Request<Incoming>, mut closing: watch::Receiver<()>) -> Response<Body> {
         match &self.taps {
@@ -300,9 +372,7 @@ impl Service {
                 );
             }
             Taps::Token(token) => {
-                let given = request.headers().get(AUTHORIZATION);
-                let given = given.map_or(&b""[..], HeaderValue::as_bytes);
-                if !is_same(given, token.as_bytes()) {
+                if !has_token(request, token) {
                     return plain(
                         StatusCode::UNAUTHORIZED,
                         "the token is missing or wrong: tap with --token-file FILE\n",
@@ -357,11 +427,44 @@ fn names_loopback(request: &Request<Incoming>) -> bool {
     })
 }
 
+/// Whether the header `Authorization` has this value. The time does not depend on where they
+/// differ.
+fn has_token(request: &Request<Incoming>, authorization: &str) -> bool {
+    let given = request.headers().get(AUTHORIZATION);
+    is_same(
+        given.map_or(&b""[..], HeaderValue::as_bytes),
+        authorization.as_bytes(),
+    )
+}
+
 /// Compares secrets in a time that does not depend on where they differ.
 fn is_same(given: &[u8], token: &[u8]) -> bool {
     let pairs = given.iter().zip(token);
     let differences = pairs.fold(0, |all, (a, b)| all | (a ^ b));
     given.len() == token.len() && differences == 0
+}
+
+/// Reads a body that is a pattern. Returns the answer if it is none.
+async fn pattern_of(body: &mut Incoming) -> Result<String, (StatusCode, &'static str)> {
+    let mut bytes = Vec::new();
+    let mut is_too_long = false;
+    while let Some(piece) = http_client::piece(body)
+        .await
+        .map_err(|_| (StatusCode::BAD_REQUEST, "the pattern is incomplete\n"))?
+    {
+        // A client that is still sending would not see an answer, so the rest is read, too.
+        is_too_long |= bytes.len() + piece.len() > MAX_PATTERN_BYTES;
+        if !is_too_long {
+            bytes.extend_from_slice(&piece);
+        }
+    }
+    if is_too_long {
+        return Err((
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the pattern is longer than 2,048 bytes\n",
+        ));
+    }
+    String::from_utf8(bytes).map_err(|_| (StatusCode::BAD_REQUEST, "the pattern is not UTF-8\n"))
 }
 
 enum Body {

@@ -151,7 +151,7 @@ fn what_is_wrong_is_named_with_its_line_and_the_nearest_name() {
         // A process that `verify` starts is no command of the user's.
         (
             "[verify-producer]\nto = \"null:\"",
-            ":2: [verify-producer] is no section; there are analyze, attempts, decoding, demo, ",
+            ":2: [verify-producer] is no section; there are adaptive, analyze, attempts, decoding, demo, ",
         ),
         (
             "[verify_consumer]\nfrom = \"null:\"",

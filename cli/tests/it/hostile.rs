@@ -123,7 +123,7 @@ fn a_missing_chunk_is_told_by_the_exit_code() {
 }
 
 /// Returns the peak of a process's memory, in bytes.
-fn peak_memory(process: &Background) -> u64 {
+pub(crate) fn peak_memory(process: &Background) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", process.pid())).unwrap();
     let peak = status
         .lines()

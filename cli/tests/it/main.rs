@@ -35,6 +35,8 @@ mod parquet;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
 mod patience;
 mod poison;
+#[cfg(feature = "kieker")]
+mod probes;
 mod real_log;
 mod refusals;
 mod relay;

@@ -11,9 +11,9 @@ use baler_common::pattern::LineError;
 /// A larger file is not read: it cannot be a list of patterns.
 const MAX_BYTES: u64 = 1 << 20;
 
-/// A file and its last known state.
+/// A file of patterns and its last known state.
 #[derive(Debug)]
-pub(super) struct PatternFile {
+pub struct PatternFile {
     path: Arc<Path>,
     /// The text in force.
     text: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct PatternFile {
 
 /// The result of a check of the file.
 #[derive(Debug)]
-pub(super) enum FileChange {
+pub enum FileChange {
     /// Nothing new.
     Same,
     /// A new text, which counts only if the next check finds the same.
@@ -37,7 +37,8 @@ pub(super) enum FileChange {
 }
 
 impl PatternFile {
-    pub(super) fn new(path: PathBuf) -> Self {
+    /// Names a file, which is not read yet.
+    pub fn new(path: PathBuf) -> Self {
         Self {
             path: path.into(),
             text: None,
@@ -46,13 +47,14 @@ impl PatternFile {
         }
     }
 
-    pub(super) fn path(&self) -> &Arc<Path> {
+    /// Returns its path.
+    pub fn path(&self) -> &Arc<Path> {
         &self.path
     }
 
     /// Checks for a new text. It counts at once if `at_once`, otherwise when a second check finds
     /// the same.
-    pub(super) fn check(&mut self, at_once: bool) -> FileChange {
+    pub fn check(&mut self, at_once: bool) -> FileChange {
         match self.read() {
             Ok(text) => {
                 self.reported = None;

@@ -16,6 +16,6 @@ mod file;
 mod sites;
 mod upkeep;
 
-pub use file::PatternNews;
+pub use file::{FileChange, PatternFile, PatternNews};
 pub(crate) use sites::Sites;
 pub(crate) use upkeep::{Settings, Switch, Upkeep};

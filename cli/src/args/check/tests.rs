@@ -37,6 +37,8 @@ fn both_flags_are_named() {
 fn every_name_is_that_of_a_flag() {
     let mut command = Command::new("all");
     for augment in [
+        #[cfg(feature = "kieker")]
+        crate::args::AdaptiveArgs::augment_args,
         ObserveArgs::augment_args,
         QuarantineArgs::augment_args,
         SpoolArgs::augment_args,

@@ -16,6 +16,8 @@ use settings::Settings;
 use stages::Stages;
 use summary::Figures;
 
+#[cfg(feature = "kieker")]
+use crate::adaptive::Adaptive;
 use crate::args::ReceiveArgs;
 use crate::condition::Condition;
 use crate::decoding;
@@ -31,7 +33,14 @@ use crate::shutdown::{Shutdown, is_partial};
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let settings = Settings::new(args)?;
-    let observation = Observation::start(&settings.args.observe, "receive", shutdown, quiet)?;
+    #[cfg(feature = "kieker")]
+    let adaptive = Adaptive::start(&settings.args.adaptive, &settings.args.observe)?;
+    #[cfg(feature = "kieker")]
+    let probes = adaptive.admin();
+    #[cfg(not(feature = "kieker"))]
+    let probes = None;
+    let observe = &settings.args.observe;
+    let observation = Observation::start_with(observe, "receive", shutdown, quiet, probes)?;
     let mut stages = Stages::new(&settings, quiet, shutdown)?;
     observation.observed.add(Box::new(stages.progress.clone()));
     if let Some(condition) = settings.filters.condition.clone() {
@@ -41,17 +50,18 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
     let parts = memory_parts(settings.fields.as_ref(), settings.args.workers);
     let decoder = decoding::decoder(&settings.args.decoding, parts)?;
+    let from = endpoint::with_schemas(&settings.args.from, &settings.args.decoding.schemas);
+    #[cfg(feature = "kieker")]
+    let receiver = adaptive.receiver(&from, settings.args.follow)?;
+    #[cfg(not(feature = "kieker"))]
+    let receiver = endpoint::receiver(&from, settings.args.follow)?;
     let OpenReader {
         reader: readers,
         listens_on,
         endpoint,
         readership,
         ..
-    } = endpoint::open_readers(
-        &endpoint::with_schemas(&settings.args.from, &settings.args.decoding.schemas),
-        settings.args.follow,
-        settings.args.workers,
-    )?;
+    } = receiver.open_for(settings.args.workers)?;
     let ends = readers.iter().all(|reader| reader.capability().ends);
     output::listening(listens_on, settings.args.port_file.as_deref(), quiet)?;
     observation.observed.endpoint("source", &endpoint);

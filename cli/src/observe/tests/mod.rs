@@ -1,6 +1,7 @@
 //! The answers of a server over HTTP: strict text, health, taps, and bounds.
 
 mod deployed;
+mod probes;
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -23,7 +24,7 @@ use crate::{endpoint, http_client};
 
 fn observed() -> (Arc<Observed>, Shutdown) {
     let shutdown = Shutdown::new(Duration::from_secs(10));
-    (Arc::new(Observed::new("test", &shutdown)), shutdown)
+    (Arc::new(Observed::new("test", &shutdown, None)), shutdown)
 }
 
 fn controller(to: &str) -> Controller {

@@ -5,7 +5,7 @@ mod state;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_common::pattern::{ListFull, PatternList, Rule};
+use baler_common::pattern::{Action, ListFull, PatternList, Rule};
 use tokio::sync::Notify;
 
 use super::error::WireError;
@@ -42,7 +42,12 @@ pub struct Program {
     pub agent: String,
     /// Its address.
     pub address: SocketAddr,
-    /// The signatures of its probes by slot, and whether each is active.
+    /// The number of its probes.
+    pub slots: usize,
+    /// The number of active ones.
+    pub active: usize,
+    /// The signatures of its probes by slot, and whether each is active. The last ones are left out
+    /// if there are too many.
     pub signatures: Vec<(Arc<str>, bool)>,
     /// Slots whose verdict waits to be sent.
     pub waiting: usize,
@@ -61,7 +66,9 @@ impl Bridge {
     /// Replaces all patterns.
     pub fn set_patterns(&self, patterns: PatternList) -> Change {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
-        self.change(patterns)
+        self.change(Arc::new(patterns), |patterns, signature, _| {
+            patterns.is_active(signature)
+        })
     }
 
     /// Adds a pattern that takes precedence over all others.
@@ -72,19 +79,29 @@ impl Bridge {
     pub fn push(&self, rule: Rule) -> Result<Change, ListFull> {
         let _changing = self.changing.lock().unwrap_or_else(PoisonError::into_inner);
         let mut patterns = PatternList::clone(&self.lock().patterns());
-        patterns.push(rule)?;
-        Ok(self.change(patterns))
+        patterns.push(rule.clone())?;
+        // It takes precedence, so it alone is matched.
+        Ok(self.change(Arc::new(patterns), |_, signature, was_active| {
+            match rule.pattern.matches(signature) {
+                true => rule.action == Action::Activate,
+                false => was_active,
+            }
+        }))
     }
 
-    /// Matches all known signatures before the state is locked, so that connections go on.
-    fn change(&self, patterns: PatternList) -> Change {
+    /// Decides on all known signatures before the state is locked, so that connections go on.
+    fn change(
+        &self,
+        patterns: Arc<PatternList>,
+        decide: impl Fn(&PatternList, &str, bool) -> bool,
+    ) -> Change {
         let signatures = self.lock().signatures();
-        let verdicts = signatures.into_iter().map(|signature| {
-            let is_active = patterns.is_active(&signature);
+        let verdicts = signatures.into_iter().map(|(signature, was_active)| {
+            let is_active = decide(&patterns, &signature, was_active);
             (signature, is_active)
         });
         let verdicts = verdicts.collect();
-        self.lock().change(Arc::new(patterns), &verdicts)
+        self.lock().change(patterns, &verdicts)
     }
 
     /// Returns the patterns.
@@ -92,9 +109,10 @@ impl Bridge {
         self.lock().patterns()
     }
 
-    /// Returns the connected programs, the oldest connection first.
-    pub fn programs(&self) -> Vec<Program> {
-        self.lock().programs()
+    /// Returns the connected programs, the oldest connection first. Their signatures take at most
+    /// about this number of bytes in all.
+    pub fn programs(&self, max_signature_bytes: usize) -> Vec<Program> {
+        self.lock().programs(max_signature_bytes)
     }
 
     /// Adds a program. `wake` is notified when there is something to send.

@@ -77,6 +77,8 @@ pub(super) async fn listen(
         let keepalive = TcpKeepalive::new().with_time(KEEPALIVE);
         // If this fails, a sender whose machine is lost only stays in the count of connections.
         SockRef::from(&stream).set_tcp_keepalive(&keepalive).ok();
+        // A verdict does not wait until the sender has confirmed the one before.
+        stream.set_nodelay(true).ok();
         let half = Half {
             stream,
             peer,

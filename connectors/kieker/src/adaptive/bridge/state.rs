@@ -196,15 +196,21 @@ impl Peer {
         true
     }
 
-    fn program(&self, id: PeerId) -> Program {
-        let signatures = self.slots.iter().map(|slot| {
-            let signature = &slot.signature;
-            (Arc::clone(&signature.text), signature.is_active())
+    /// Describes it. Each signature takes its bytes and an overhead from `room`.
+    fn program(&self, id: PeerId, room: &mut usize) -> Program {
+        let signatures = self.slots.iter().map(|slot| &slot.signature);
+        let active = signatures.clone().filter(|it| it.is_active()).count();
+        let signatures = signatures.map_while(|it| {
+            let bytes = it.text.len().saturating_add(SIGNATURE_OVERHEAD);
+            *room = room.checked_sub(bytes)?;
+            Some((Arc::clone(&it.text), it.is_active()))
         });
         Program {
             number: id.0,
             agent: self.hello.agent.clone(),
             address: self.address,
+            slots: self.slots.len(),
+            active,
             signatures: signatures.collect(),
             waiting: self.pending.len(),
             stats: self.stats,
@@ -217,13 +223,18 @@ impl State {
         Arc::clone(&self.patterns)
     }
 
-    pub(super) fn signatures(&self) -> Vec<Arc<str>> {
-        self.signatures.keys().cloned().collect()
+    /// Returns the known signatures and their verdicts.
+    pub(super) fn signatures(&self) -> Vec<(Arc<str>, bool)> {
+        let signatures = self.signatures.iter();
+        let verdicts = signatures.map(|(text, it)| (Arc::clone(text), it.is_active()));
+        verdicts.collect()
     }
 
-    pub(super) fn programs(&self) -> Vec<Program> {
+    pub(super) fn programs(&self, mut room: usize) -> Vec<Program> {
         let peers = self.peers.iter();
-        peers.map(|(id, peer)| peer.program(*id)).collect()
+        peers
+            .map(|(id, peer)| peer.program(*id, &mut room))
+            .collect()
     }
 
     /// Puts patterns in force. `verdicts` are theirs on the signatures that were known before; later

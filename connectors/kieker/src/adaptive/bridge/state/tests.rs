@@ -1,11 +1,13 @@
 //! The bridge over random histories: every slot ends as the patterns say.
 
+use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
-use baler_common::pattern::Dialect;
+use baler_common::pattern::{Dialect, Rule};
 use proptest::prelude::*;
 
 use super::*;
+use crate::adaptive::Bridge;
 use crate::adaptive::wire::{Command, Decoder, From, Step};
 
 const SIGNATURES: [&str; 6] = [
@@ -49,7 +51,7 @@ fn change(state: &mut State, lines: &[String]) {
     // Half of the verdicts were computed before the lock, as in `Bridge::change`.
     let known = state.signatures();
     let half = known.into_iter().step_by(2);
-    let verdicts = half.map(|it| (Arc::clone(&it), patterns.is_active(&it)));
+    let verdicts = half.map(|(it, _)| (Arc::clone(&it), patterns.is_active(&it)));
     let verdicts = verdicts.collect();
     state.change(Arc::new(patterns), &verdicts);
 }
@@ -74,59 +76,107 @@ fn messages(state: &mut State, id: PeerId) -> Vec<Command> {
     commands
 }
 
-/// A program: its slots, as it was told, and its connection.
+/// A program: its slots, their last verdicts, and its connection, on whose way commands wait.
 #[derive(Debug)]
 struct Simulated {
     features: i32,
     signatures: Vec<usize>,
-    told: Vec<Option<bool>>,
-    requests: usize,
-    answers: usize,
+    verdicts: Vec<Option<bool>>,
     connection: Option<PeerId>,
+    /// Requests that the bridge has not read.
+    requests: VecDeque<u32>,
+    /// Commands that the program has not read.
+    commands: VecDeque<Command>,
+    /// Requests that the bridge has read on this connection, and the answers to them that it sent.
+    counts: (usize, usize),
 }
 
 impl Simulated {
-    fn connect(&mut self, state: &mut State) {
+    fn new(features: i32) -> Self {
+        Self {
+            features,
+            signatures: Vec::new(),
+            verdicts: Vec::new(),
+            connection: None,
+            requests: VecDeque::new(),
+            commands: VecDeque::new(),
+            counts: (0, 0),
+        }
+    }
+
+    /// The connection ends: everything on its way is lost, also verdicts that the bridge has sent.
+    fn disconnect(&mut self, state: &mut State) {
         if let Some(id) = self.connection.take() {
             state.disconnect(id);
         }
-        let id = state.connect(peer(self.features));
-        self.connection = Some(id);
-        // All slots again; until the answers come, the last verdicts stay.
-        for (slot, signature) in (0..).zip(&self.signatures) {
-            state.request(id, slot, SIGNATURES[*signature]).unwrap();
-        }
-        (self.requests, self.answers) = (self.signatures.len(), 0);
+        self.requests.clear();
+        self.commands.clear();
+        self.counts = (0, 0);
     }
 
-    fn add(&mut self, state: &mut State, signature: usize) {
+    /// Sends all slots again; until the answers come, the last verdicts stay.
+    fn connect(&mut self, state: &mut State) {
+        self.disconnect(state);
+        self.connection = Some(state.connect(peer(self.features)));
+        self.requests = (0..).take(self.signatures.len()).collect();
+    }
+
+    fn add(&mut self, signature: usize) {
         let slot = u32::try_from(self.signatures.len()).unwrap();
         self.signatures.push(signature);
-        self.told.push(None);
-        if let Some(id) = self.connection {
-            state.request(id, slot, SIGNATURES[signature]).unwrap();
-            self.requests += 1;
+        self.verdicts.push(None);
+        if self.connection.is_some() {
+            self.requests.push_back(slot);
         }
     }
 
-    /// Takes what comes next; returns whether something came.
-    fn take(&mut self, state: &mut State) -> bool {
+    fn text(&self, slot: u32) -> &'static str {
+        SIGNATURES[self.signatures[index(slot)]]
+    }
+
+    /// The bridge reads the next request. Returns whether there was one.
+    fn request(&mut self, state: &mut State) -> bool {
+        let (Some(id), Some(slot)) = (self.connection, self.requests.pop_front()) else {
+            return false;
+        };
+        state.request(id, slot, self.text(slot)).unwrap();
+        self.counts.0 += 1;
+        true
+    }
+
+    /// The bridge sends. Returns whether it sent something.
+    ///
+    /// Each verdict that it sends is that of the patterns in force. So once a change has returned,
+    /// nothing that is sent later activates a probe that the change deactivated.
+    fn send(&mut self, state: &mut State) -> bool {
         let Some(id) = self.connection else {
             return false;
         };
-        let before = state.peers[&id].pending.len();
-        assert!(before <= self.signatures.len());
-        let untold = state.peers[&id].slots.iter();
-        let untold = untold.filter(|it| it.sent.is_none()).count();
+        assert!(state.peers[&id].pending.len() <= self.signatures.len());
+        let unanswered = |state: &State| {
+            let slots = state.peers[&id].slots.iter();
+            slots.filter(|it| it.sent.is_none()).count()
+        };
+        let before = unanswered(state);
         let commands = messages(state, id);
-        let left = state.peers[&id].slots.iter();
-        self.answers += untold - left.filter(|it| it.sent.is_none()).count();
+        self.counts.1 += before - unanswered(state);
         for command in &commands {
             if let Command::Update { slot, is_active } = command {
-                self.told[usize::try_from(*slot).unwrap()] = Some(*is_active);
+                assert_eq!(*is_active, state.patterns.is_active(self.text(*slot)));
             }
         }
-        !commands.is_empty()
+        let has_sent = !commands.is_empty();
+        self.commands.extend(commands);
+        has_sent
+    }
+
+    /// The program reads the next command. Returns whether there was one.
+    fn read(&mut self) -> bool {
+        let command = self.commands.pop_front();
+        if let Some(Command::Update { slot, is_active }) = command {
+            self.verdicts[index(slot)] = Some(is_active);
+        }
+        command.is_some()
     }
 }
 
@@ -136,7 +186,9 @@ enum Event {
     Change(Vec<(bool, usize)>),
     Connect(usize),
     Disconnect(usize),
-    Take(usize),
+    Read(usize),
+    Request(usize),
+    Send(usize),
 }
 
 fn event() -> impl Strategy<Value = Event> {
@@ -146,27 +198,24 @@ fn event() -> impl Strategy<Value = Event> {
         3 => prop::collection::vec((any::<bool>(), 0..PATTERNS.len()), 0..5).prop_map(Event::Change),
         1 => program.clone().prop_map(Event::Connect),
         1 => program.clone().prop_map(Event::Disconnect),
-        4 => program.prop_map(Event::Take),
+        4 => program.clone().prop_map(Event::Read),
+        4 => program.clone().prop_map(Event::Request),
+        4 => program.prop_map(Event::Send),
     ]
 }
 
 proptest! {
     #[test]
-    fn every_slot_ends_as_the_patterns_say(history in prop::collection::vec(event(), 0..80)) {
+    fn every_slot_ends_as_the_patterns_say(history in prop::collection::vec(event(), 0..120)) {
         let mut state = State::default();
-        let mut programs = [ALL, feature::PUSH | feature::BATCH, feature::PUSH].map(|features| {
-            Simulated {
-                features,
-                signatures: Vec::new(),
-                told: Vec::new(),
-                requests: 0,
-                answers: 0,
-                connection: None,
-            }
-        });
+        let features = [ALL, feature::PUSH | feature::BATCH, feature::PUSH];
+        let mut programs = features.map(Simulated::new);
+        for program in &mut programs {
+            program.connect(&mut state);
+        }
         for event in history {
             match event {
-                Event::Add(program, signature) => programs[program].add(&mut state, signature),
+                Event::Add(program, signature) => programs[program].add(signature),
                 Event::Change(rules) => {
                     let line = |(on, it): (bool, usize)| {
                         format!("{} {}", if on { '+' } else { '-' }, PATTERNS[it])
@@ -175,33 +224,52 @@ proptest! {
                     change(&mut state, &lines);
                 }
                 Event::Connect(program) => programs[program].connect(&mut state),
-                Event::Disconnect(program) => {
-                    if let Some(id) = programs[program].connection.take() {
-                        state.disconnect(id);
-                    }
-                }
-                Event::Take(program) => {
-                    programs[program].take(&mut state);
-                }
+                Event::Disconnect(program) => programs[program].disconnect(&mut state),
+                Event::Read(program) => drop(programs[program].read()),
+                Event::Request(program) => drop(programs[program].request(&mut state)),
+                Event::Send(program) => drop(programs[program].send(&mut state)),
             }
         }
         let patterns = state.patterns();
         for program in &mut programs {
-            while program.take(&mut state) {}
+            while program.request(&mut state) || program.send(&mut state) || program.read() {}
             if program.connection.is_none() {
                 continue;
             }
-            for (signature, told) in program.signatures.iter().zip(&program.told) {
-                prop_assert_eq!(*told, Some(patterns.is_active(SIGNATURES[*signature])));
+            for (slot, verdict) in (0..).zip(&program.verdicts) {
+                prop_assert_eq!(*verdict, Some(patterns.is_active(program.text(slot))));
             }
-            prop_assert_eq!(program.requests, program.answers);
+            let (requests, answers) = program.counts;
+            prop_assert_eq!(requests, program.signatures.len());
+            prop_assert_eq!(requests, answers);
         }
         for program in &mut programs {
-            if let Some(id) = program.connection.take() {
-                state.disconnect(id);
-            }
+            program.disconnect(&mut state);
         }
         prop_assert_eq!(state.known(), 0);
+    }
+}
+
+proptest! {
+    #[test]
+    fn patterns_that_are_added_decide_as_the_whole_list(
+        rules in prop::collection::vec((any::<bool>(), 0..PATTERNS.len()), 0..20),
+    ) {
+        let bridge = Bridge::default();
+        let address = (Ipv4Addr::LOCALHOST, 1).into();
+        let id = bridge.connect(hello(ALL), address, &Arc::default()).unwrap();
+        for (slot, signature) in (0..).zip(&SIGNATURES) {
+            bridge.request(id, slot, signature).unwrap();
+        }
+        for (is_active, pattern) in rules {
+            let sign = if is_active { '+' } else { '-' };
+            let line = format!("{sign} {}", PATTERNS[pattern]);
+            bridge.push(Rule::parse(&line, Dialect::Strict).unwrap()).unwrap();
+            let patterns = bridge.patterns();
+            for (signature, verdict) in &bridge.programs(10_000)[0].signatures {
+                prop_assert_eq!(*verdict, patterns.is_active(signature));
+            }
+        }
     }
 }
 
@@ -270,6 +338,20 @@ fn slots_are_dense_bounded_and_keep_their_signature() {
     let id = state.connect(peer(ALL));
     let refused = (0..2_000).find_map(|slot| state.request(id, slot, &long).err());
     assert_eq!(refused.unwrap().code, ErrorCode::Limit);
+}
+
+#[test]
+fn listed_signatures_are_bounded() {
+    let mut state = State::default();
+    answered(&mut state, ALL, 6);
+    answered(&mut state, ALL, 6);
+    let shown = |room| -> Vec<_> {
+        let programs = state.programs(room).into_iter();
+        programs.map(|it| (it.signatures.len(), it.slots)).collect()
+    };
+    assert_eq!(shown(10_000), [(6, 6), (6, 6)]);
+    assert_eq!(shown(1_100), [(6, 6), (1, 6)]);
+    assert_eq!(shown(0), [(0, 6), (0, 6)]);
 }
 
 #[test]
