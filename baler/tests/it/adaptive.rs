@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler::transport::{ChunkReader as _, Received, Verdict};
-use baler::{Controller, enter};
+use baler::{Controller, ControllerConfig, enter};
 use baler_common::pattern::{Dialect, PatternList};
 use baler_connector_kieker::adaptive::Bridge;
 use baler_connector_kieker::adaptive::wire::{
@@ -26,13 +26,14 @@ fn check() {
     let _probe = enter!("public void com.health.Monitor.check()");
 }
 
-fn uri(port: u16) -> String {
-    format!("kieker+tcp://127.0.0.1:{port}?adaptive=true")
+fn config(port: u16) -> ControllerConfig {
+    let uri = format!("kieker+tcp://127.0.0.1:{port}?adaptive=true");
+    uri.parse().unwrap()
 }
 
 /// Installs a controller that sends no record before it is flushed.
-fn install(uri: &str) -> Controller {
-    let controller = Controller::with(uri, |builder| {
+fn install(config: ControllerConfig) -> Controller {
+    let controller = Controller::with(config, |builder| {
         let builder = builder.metadata_record(false).application("shop");
         builder.wait_time(PATIENCE)
     });
@@ -73,9 +74,8 @@ impl Receiver {
         }
     }
 
-    /// Installs a controller that sends to it.
-    fn install(&self) -> Controller {
-        install(&uri(self.reader.local_addr().port()))
+    fn port(&self) -> u16 {
+        self.reader.local_addr().port()
     }
 
     fn set_patterns(&self, text: &str) {
@@ -104,7 +104,7 @@ impl Receiver {
 fn the_receiver_switches_a_package_of_an_idle_program_off_and_on() {
     let _alone = one_at_a_time();
     let mut receiver = Receiver::listen(0);
-    let controller = receiver.install();
+    let controller = install(config(receiver.port()));
     assert!(is_recorded(&controller, order) && is_recorded(&controller, check));
     wait_for("the signatures", || {
         let programs = receiver.bridge.programs();
@@ -137,7 +137,7 @@ fn the_receiver_switches_a_package_of_an_idle_program_off_and_on() {
     controller.activate("*").unwrap();
     assert!(!is_recorded(&controller, order));
     // Verdicts belong to the controller whose connection brought them.
-    let other = install("null:");
+    let other = install("null:".parse().unwrap());
     assert!(is_recorded(&other, order) && is_recorded(&other, check));
     controller.install();
     assert!(!is_recorded(&controller, order));
@@ -149,10 +149,23 @@ fn the_receiver_switches_a_package_of_an_idle_program_off_and_on() {
 
 #[test]
 fn a_program_without_records_finds_a_receiver_that_was_started_again() {
+    finds_a_receiver_that_was_started_again(|_| ());
+}
+
+#[cfg(feature = "spool")]
+#[test]
+fn a_program_with_a_spool_finds_a_receiver_that_was_started_again() {
+    let folder = tempfile::tempdir().unwrap();
+    finds_a_receiver_that_was_started_again(|config| config.spool = Some(folder.path().into()));
+}
+
+fn finds_a_receiver_that_was_started_again(set_up: impl FnOnce(&mut ControllerConfig)) {
     let _alone = one_at_a_time();
     let receiver = Receiver::listen(0);
-    let port = receiver.reader.local_addr().port();
-    let controller = receiver.install();
+    let port = receiver.port();
+    let mut config = config(port);
+    set_up(&mut config);
+    let controller = install(config);
     receiver.set_patterns("- *\n");
     wait_until(&controller, order, false);
     controller.flush(PATIENCE).unwrap();
@@ -172,7 +185,7 @@ fn after_an_acknowledged_deactivation_no_new_call_is_recorded() {
     let _alone = one_at_a_time();
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let port = listener.local_addr().unwrap().port();
-    let controller = install(&uri(port));
+    let controller = install(config(port));
     assert!(is_recorded(&controller, order));
     let mut program = Program {
         stream: listener.accept().unwrap().0,
