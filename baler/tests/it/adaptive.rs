@@ -107,7 +107,7 @@ fn the_receiver_switches_a_package_of_an_idle_program_off_and_on() {
     let controller = install(config(receiver.port()));
     assert!(is_recorded(&controller, order) && is_recorded(&controller, check));
     wait_for("the signatures", || {
-        let programs = receiver.bridge.programs();
+        let programs = receiver.bridge.programs(usize::MAX);
         let program = programs.first()?;
         (program.agent == "shop" && program.signatures.len() == 2).then_some(())
     });
@@ -174,7 +174,9 @@ fn finds_a_receiver_that_was_started_again(set_up: impl FnOnce(&mut ControllerCo
     let receiver = Receiver::listen(port);
     wait_until(&controller, order, true);
     assert_eq!(
-        receiver.bridge.programs()[0].signatures[0].0.as_ref(),
+        receiver.bridge.programs(usize::MAX)[0].signatures[0]
+            .0
+            .as_ref(),
         ORDER
     );
     controller.shutdown(PATIENCE);

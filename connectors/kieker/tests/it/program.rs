@@ -82,7 +82,7 @@ fn broken(writer: &mut KiekerTcpWriter) -> TransportError {
 }
 
 fn signatures(bridge: &Bridge) -> Vec<(String, bool)> {
-    let programs = bridge.programs();
+    let programs = bridge.programs(usize::MAX);
     let signatures = programs.iter().flat_map(|it| &it.signatures);
     signatures
         .map(|(signature, is_active)| (signature.to_string(), *is_active))
@@ -99,7 +99,7 @@ fn an_idle_writer_sends_signatures_and_takes_verdicts() {
     // A probe whose first call comes later.
     probes.add(CLOSE);
     probes.wait_for(&[false, true, false]);
-    assert_eq!(bridge.programs()[0].agent, "shop");
+    assert_eq!(bridge.programs(usize::MAX)[0].agent, "shop");
     let expected = [(ORDER, false), (CLEAR, true), (CLOSE, false)];
     let expected = expected.map(|(signature, is_active)| (signature.to_owned(), is_active));
     assert_eq!(signatures(&bridge), expected);
@@ -109,7 +109,9 @@ fn an_idle_writer_sends_signatures_and_takes_verdicts() {
     assert_eq!(Heard::default().until(&mut reader, 1).records.len(), 1);
     let report = writer.close(soon());
     assert!(report.error.is_none(), "{report:?}");
-    within_patience("the end", || bridge.programs().is_empty().then_some(()));
+    within_patience("the end", || {
+        bridge.programs(usize::MAX).is_empty().then_some(())
+    });
     assert!(probes.are(&[true, false, true]), "they stay as they were");
 }
 
