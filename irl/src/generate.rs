@@ -14,7 +14,8 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use crate::model::{Base, Constant, EnumType, Literal, Property, Record, Type, Value};
 
 /// The languages: their names and templates.
-const TEMPLATES: [(&str, &str); 6] = [
+const TEMPLATES: [(&str, &str); 7] = [
+    ("baler", include_str!("../templates/rust.jinja")),
     ("c", include_str!("../templates/c.jinja")),
     ("go", include_str!("../templates/go.jinja")),
     ("java", include_str!("../templates/java.jinja")),
@@ -24,8 +25,10 @@ const TEMPLATES: [(&str, &str); 6] = [
 ];
 
 /// The names of the languages for [`generate`].
-pub const LANGUAGES: [&str; 6] = {
-    let mut names = [""; 6];
+///
+/// `rust` is Rust without a library. `baler` is Rust with the derive macro of the crate `baler`.
+pub const LANGUAGES: [&str; TEMPLATES.len()] = {
+    let mut names = [""; TEMPLATES.len()];
     let mut at = 0;
     while at < names.len() {
         names[at] = TEMPLATES[at].0;
@@ -64,11 +67,26 @@ pub fn generate(records: &[Record], language: &str) -> Result<Vec<GeneratedFile>
         .expect("a template has a head");
     let head = Head::parse(head);
     let packages = Writer::new(&head, records).packages()?;
-    render(body, packages)
+    if language == "baler" {
+        records.iter().try_for_each(fits_baler)?;
+    }
+    render(body, context! { packages, language })
         .map_err(|error| format!("the template of {language} is wrong: {error:#}"))
 }
 
-fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::Error> {
+/// Refuses types that no record of Baler has.
+fn fits_baler(record: &Record) -> Result<(), String> {
+    let is_array = |it: &&Property| it.property_type.dimensions.iter().any(Option::is_some);
+    match record.wire().find(is_array) {
+        Some(it) => Err(format!(
+            "{}: {}: a record of Baler has no array of a fixed length; write {}[]",
+            record.name, it.name, it.property_type.base
+        )),
+        None => Ok(()),
+    }
+}
+
+fn render(body: &str, data: Data) -> Result<Vec<GeneratedFile>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(
@@ -78,7 +96,7 @@ fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::E
             .keep_trailing_newline(true)
             .build()?,
     );
-    let text = environment.render_str(body, context! { packages })?;
+    let text = environment.render_str(body, data)?;
     let mut files: Vec<GeneratedFile> = Vec::new();
     for line in text.lines() {
         if let Some(path) = line.strip_prefix(FILE_MARK) {

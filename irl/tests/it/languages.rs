@@ -464,7 +464,10 @@ fn perl_reads_and_writes_each_record() {
 
 #[test]
 fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
-    assert_eq!(LANGUAGES, ["c", "go", "java", "perl", "python", "rust"]);
+    assert_eq!(
+        LANGUAGES,
+        ["baler", "c", "go", "java", "perl", "python", "rust"]
+    );
     assert_eq!(
         generate(&[], "cobol").unwrap_err(),
         "no language is called cobol"
