@@ -19,6 +19,10 @@ use crate::{
 /// Cargo runs the script again when a file changes. An error in the files fails the build, with its
 /// place; a construct of the legacy edition is a warning. A record has no `transient` properties,
 /// because Baler sends all fields.
+#[expect(
+    clippy::print_stdout,
+    reason = "Cargo reads the output of a build script"
+)]
 pub fn compile(schemas: impl AsRef<Path>) {
     let schemas = schemas.as_ref();
     println!("cargo::rerun-if-changed={}", schemas.display());

@@ -22,7 +22,7 @@ fn run(schemas: &Path, out: Option<&Path>) -> Vec<String> {
     let text = String::from_utf8(output.stdout).unwrap();
     let lines = text
         .lines()
-        .filter_map(|line| line.find("cargo::").map(|at| line[at + 7..].to_owned()));
+        .filter_map(|line| line.split_once("cargo::").map(|it| it.1.to_owned()));
     lines.collect()
 }
 
