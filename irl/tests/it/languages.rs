@@ -478,16 +478,16 @@ fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
             "p.E: it: a payload has no form in a program",
         ),
         (
-            "package p event E { int[] [] it = { { 1 }, { 1, 2 } } }",
-            "p.E: it: the items of the value have different lengths",
+            "package p event E { int[][2] it }",
+            "p.E: it: int[][2] has several dimensions, and source code has arrays of one; write int[]",
         ),
         (
             "package p event E { float it = 1e39 }",
             "p.E: it: the value is out of the range of float",
         ),
         (
-            "package p event E { int[65536][65536] it }",
-            "p.E: it: int[65536][65536] has no items, or too many",
+            "package p event E { int[2147483648] it }",
+            "p.E: it: int[2147483648] has too many items",
         ),
     ] {
         let source = baler_irl::Source {
