@@ -5,6 +5,7 @@ mod config;
 mod consumer;
 mod controller;
 mod error;
+mod irl;
 mod media;
 
 #[cfg(feature = "consumer")]

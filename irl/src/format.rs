@@ -110,7 +110,10 @@ impl<'a> Layout<'a> {
             // At the end of a body, the lines of the tree only begin with the brace.
             let next = self.lines.peek().map(|it| it.kind);
             let starts_body = self.is_after_open() && matches!(next, Some(LineKind::Member));
-            self.in_body |= starts_body;
+            if starts_body {
+                self.in_body = true;
+                self.nesting = 0;
+            }
             if !self.in_body && self.nesting == 0 && next != Some(LineKind::Head) {
                 match next {
                     Some(kind) if kind != LineKind::Close => self.end_section(kind),

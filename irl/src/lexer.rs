@@ -2,6 +2,7 @@
 
 use std::iter::Peekable;
 use std::str::CharIndices;
+use std::sync::Arc;
 
 use crate::Span;
 
@@ -195,4 +196,55 @@ impl<'a> Lexer<'a> {
 
 fn is_word(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_'
+}
+
+/// Returns the text of a comment that begins with `/**`, without the asterisks at its edges.
+pub(crate) fn doc_text(comment: &str) -> Option<Arc<str>> {
+    let inner = comment.strip_prefix("/**")?.strip_suffix("*/")?;
+    // A line of asterisks begins a licence, not documentation.
+    if inner.starts_with('*') {
+        return None;
+    }
+    let lines = inner.lines().map(|line| {
+        let line = line.trim();
+        let line = line.strip_prefix('*').unwrap_or(line);
+        line.strip_prefix(' ').unwrap_or(line)
+    });
+    let text = lines.collect::<Vec<_>>().join("\n");
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.into())
+}
+
+/// Returns the text of a string without its quotation marks and backslashes.
+pub(crate) fn unescaped(quoted: &str) -> String {
+    let mut chars = quoted.chars();
+    chars.next();
+    chars.next_back();
+    let mut text = String::new();
+    while let Some(char) = chars.next() {
+        text.push(match char {
+            '\\' => match chars.next() {
+                Some('b') => '\u{8}',
+                Some('f') => '\u{c}',
+                Some('n') => '\n',
+                Some('r') => '\r',
+                Some('t') => '\t',
+                Some('u') => {
+                    let code = chars.as_str().get(..4);
+                    let code = code.and_then(|it| u32::from_str_radix(it, 16).ok());
+                    match code.and_then(char::from_u32) {
+                        Some(char) => {
+                            chars.nth(3);
+                            char
+                        }
+                        None => 'u',
+                    }
+                }
+                Some(other) => other,
+                None => '\\',
+            },
+            other => other,
+        });
+    }
+    text
 }

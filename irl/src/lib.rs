@@ -4,6 +4,8 @@
     reason = "what cannot happen must not become a wrong type"
 )]
 
+#[cfg(feature = "generate")]
+pub mod build;
 mod compare;
 mod files;
 mod finding;

@@ -46,7 +46,19 @@ fn inner(
             matches!(base, Base::Enum(it) if it.literals.iter().any(|it| *it.0 == **name));
         match found {
             Some(found)
-                if found.dimensions.len() == dimensions.len() && widens(&found.base, base) => {}
+                if found.dimensions.len() == dimensions.len() && widens(&found.base, base) =>
+            {
+                let value = constants.get(&**name).map(|it| &it.value.value);
+                let items = match value {
+                    Some(Value::Array(items)) => Some(items.len()),
+                    _ => None,
+                };
+                if let (Some(Some(length)), Some(items)) = (dimensions.first(), items) {
+                    if usize::try_from(*length).ok() != Some(items) {
+                        note(literal, format!("{} has not {items} items", wanted()));
+                    }
+                }
+            }
             _ if dimensions.is_empty() && is_literal => {}
             Some(found) => note(
                 literal,

@@ -148,6 +148,11 @@ pub enum Base {
 }
 
 impl Base {
+    /// The names of the base types.
+    pub(crate) const NAMES: [&str; 9] = [
+        "boolean", "byte", "char", "double", "float", "int", "long", "short", "string",
+    ];
+
     /// Returns the base type of this name.
     pub(crate) fn of(name: &str) -> Option<Self> {
         Some(match name {

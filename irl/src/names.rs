@@ -4,13 +4,57 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::syntax::{Declaration, File, Kind, QualifiedName};
-use crate::{Finding, KnownType, Settings, Span};
+use crate::{Base, Finding, KnownType, Settings, Span};
 
 /// The most unknown names that are reported. Names after them are not looked up.
 const MAX_UNKNOWN: usize = 1_000;
 
 /// The most imports of whole packages in a file.
 const MAX_WILDCARDS: usize = 100;
+
+/// The most comparisons of unknown names with known ones, and the longest name that is compared.
+const MAX_COMPARED: usize = 100_000;
+const MAX_COMPARED_BYTES: usize = 64;
+
+/// What a name has to refer to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Enum,
+    Event,
+    Model,
+    /// An event or a template.
+    Record,
+    Template,
+    /// The type of a property: a base type or an enum.
+    Type,
+}
+
+impl Wanted {
+    /// A type that is known without files may be an event or a template.
+    fn fits(self, definition: &Definition<'_, '_>) -> bool {
+        let kind = definition.kind;
+        let is_template = matches!(kind, Kind::Template | Kind::Sub)
+            || matches!(definition.origin, Origin::Known(_));
+        match self {
+            Self::Enum | Self::Type => kind == Kind::Enum,
+            Self::Event => is_event(kind),
+            Self::Model => kind == Kind::Model,
+            Self::Record => is_event(kind) || is_template,
+            Self::Template => is_template,
+        }
+    }
+
+    fn text(self) -> &'static str {
+        match self {
+            Self::Enum => "an enum",
+            Self::Event => "an event",
+            Self::Model => "a model",
+            Self::Record => "an event or a template",
+            Self::Template => "a template",
+            Self::Type => "a type",
+        }
+    }
+}
 
 /// A definition of the files, a type that is known without them, or a product of a `sub`.
 #[derive(Debug)]
@@ -41,6 +85,7 @@ pub(crate) struct Names<'s, 'a> {
     by_last_part: HashMap<String, Vec<usize>>,
     pub(crate) findings: Vec<Finding>,
     unknown: usize,
+    compared: usize,
 }
 
 /// The imports of a file.
@@ -65,6 +110,7 @@ impl<'s, 'a> Names<'s, 'a> {
             by_last_part: HashMap::new(),
             findings: Vec::new(),
             unknown: 0,
+            compared: 0,
         };
         for (number, file) in files.iter().enumerate() {
             for declaration in &file.declarations {
@@ -153,7 +199,13 @@ impl<'s, 'a> Names<'s, 'a> {
     /// Returns the definition to which a name in a file refers. Notes an error if there is none.
     ///
     /// Order: package of the file, imports of one name, imports of packages, full name.
-    pub(crate) fn resolve(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
+    pub(crate) fn resolve(
+        &mut self,
+        file: usize,
+        name: &str,
+        span: Span,
+        wanted: Wanted,
+    ) -> Option<usize> {
         if self.unknown == MAX_UNKNOWN {
             return None;
         }
@@ -179,10 +231,10 @@ impl<'s, 'a> Names<'s, 'a> {
                 });
             }
         }
-        self.unknown(file, name, span)
+        self.unknown(file, name, span, wanted)
     }
 
-    fn unknown(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
+    fn unknown(&mut self, file: usize, name: &str, span: Span, wanted: Wanted) -> Option<usize> {
         let others = self
             .by_last_part
             .get(last_part(name))
@@ -196,7 +248,12 @@ impl<'s, 'a> Names<'s, 'a> {
             return Some(id);
         }
         let hint = match others {
-            [] => "define it, or name the file or folder with the file that defines it".to_owned(),
+            [] => match self.nearest(file, name, wanted) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => {
+                    "define it, or name the file or folder with the file that defines it".into()
+                }
+            },
             others => {
                 let imports = others.iter().take(3);
                 let imports = imports.map(|it| format!("`import {}`", self.get(*it).name));
@@ -206,6 +263,30 @@ impl<'s, 'a> Names<'s, 'a> {
         self.findings
             .push(Finding::error("unknown-name", file, span, message).hint(hint));
         None
+    }
+
+    /// Returns the most similar name of the wanted kind, if one is similar.
+    fn nearest(&mut self, file: usize, name: &str, wanted: Wanted) -> Option<String> {
+        let name = last_part(name);
+        let own = self.full_name(file, "");
+        let base_types = match wanted {
+            Wanted::Type => &Base::NAMES[..],
+            _ => &[],
+        };
+        let base_types = base_types.iter().map(|it| (*it, *it));
+        let defined = self.definitions.iter().filter(|it| wanted.fits(it));
+        let defined = defined.map(|it| {
+            let in_file = it.name.strip_prefix(&*own).filter(|it| !it.contains('.'));
+            (last_part(&it.name), in_file.unwrap_or(&it.name))
+        });
+        let similar = base_types
+            .chain(defined)
+            .filter(|it| it.0.len().max(name.len()) <= MAX_COMPARED_BYTES)
+            .take(MAX_COMPARED.saturating_sub(self.compared))
+            .inspect(|_| self.compared = self.compared.saturating_add(1))
+            .map(|(known, shown)| (strsim::damerau_levenshtein(name, known), known, shown))
+            .filter(|(distance, known, _)| *distance <= name.len().max(known.len()) / 3);
+        similar.min().map(|it| it.2.to_owned())
     }
 
     /// Sets the parents of each definition of the files.
@@ -218,19 +299,15 @@ impl<'s, 'a> Names<'s, 'a> {
             let (kind, file) = (definition.kind, definition.file);
             let mut parents = Vec::new();
             if let Some(name) = &declaration.extends {
-                parents.extend(self.parent(file, name, |it| is_event(it.kind), "an event"));
+                parents.extend(self.parent(file, name, Wanted::Event));
             }
+            let wanted = match kind {
+                Kind::Enum => Wanted::Enum,
+                Kind::Model => Wanted::Record,
+                _ => Wanted::Template,
+            };
             for name in &declaration.parents {
-                parents.extend(match kind {
-                    Kind::Enum => self.parent(file, name, |it| it.kind == Kind::Enum, "an enum"),
-                    Kind::Model => self.parent(
-                        file,
-                        name,
-                        |it| is_event(it.kind) || is_template(it),
-                        "an event or a template",
-                    ),
-                    _ => self.parent(file, name, is_template, "a template"),
-                });
+                parents.extend(self.parent(file, name, wanted));
             }
             if let Some(definition) = self.definitions.get_mut(id) {
                 definition.parents = parents;
@@ -238,25 +315,20 @@ impl<'s, 'a> Names<'s, 'a> {
         }
     }
 
-    fn parent(
-        &mut self,
-        file: usize,
-        name: &QualifiedName,
-        is_possible: impl Fn(&Definition<'s, 'a>) -> bool,
-        wanted: &str,
-    ) -> Option<usize> {
-        let id = self.resolve(file, &name.text, name.span)?;
+    fn parent(&mut self, file: usize, name: &QualifiedName, wanted: Wanted) -> Option<usize> {
+        let id = self.resolve(file, &name.text, name.span, wanted)?;
         let found = self.get(id);
-        if is_possible(found) {
+        if wanted.fits(found) {
             return Some(id);
         }
-        let message = format!("{} is {}, not {wanted}", found.name, kind_name(found.kind));
+        let (kind, wanted_text) = (kind_name(found.kind), wanted.text());
+        let message = format!("{} is {kind}, not {wanted_text}", found.name);
         let mut error = Finding::error("wrong-kind", file, name.span, message);
         error = match (wanted, found.kind) {
-            ("a template", Kind::Event | Kind::AbstractEvent) => {
+            (Wanted::Template, Kind::Event | Kind::AbstractEvent) => {
                 error.hint(format!("write `extends {}` before the colon", name.text))
             }
-            ("an event", Kind::Template) => error.hint(format!("write `: {}`", name.text)),
+            (Wanted::Event, Kind::Template) => error.hint(format!("write `: {}`", name.text)),
             _ => error,
         };
         if !matches!(found.origin, Origin::Known(_)) {
@@ -268,18 +340,12 @@ impl<'s, 'a> Names<'s, 'a> {
 
     /// Resolves the model of a `sub`.
     pub(crate) fn model(&mut self, file: usize, name: &QualifiedName) -> Option<usize> {
-        self.parent(file, name, |it| it.kind == Kind::Model, "a model")
+        self.parent(file, name, Wanted::Model)
     }
 }
 
 pub(crate) fn is_event(kind: Kind) -> bool {
     matches!(kind, Kind::Event | Kind::AbstractEvent)
-}
-
-/// Whether a definition can stand after a colon. A type that is known without files may be either.
-fn is_template(definition: &Definition<'_, '_>) -> bool {
-    matches!(definition.kind, Kind::Template | Kind::Sub)
-        || matches!(definition.origin, Origin::Known(_))
 }
 
 fn kind_name(kind: Kind) -> &'static str {

@@ -221,6 +221,30 @@ fn lenient_and_legacy_accept_more() {
 }
 
 #[test]
+fn a_payload_is_shown_and_has_no_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "package p\nuse m 'http://m'\nstruct E {\n\tm.T it { a { b } c }\n}\n";
+    let payload = file(&folder, "payload.irl", text);
+    let legacy = ["irl", "dump", "--edition", "legacy", &payload];
+    let shown = output(&legacy);
+    assert!(shown.contains("p.E\n  m.T { a { b } c } it\n"), "{shown}");
+    let out = folder.path().join("out");
+    let generate = ["irl", "generate", "--language", "c", "--edition", "legacy"];
+    let generate = [&generate[..], &["--out", out.to_str().unwrap(), &payload]].concat();
+    let run = baler(&generate).code(65);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(told.contains("p.E: it: a payload has no form"), "{told}");
+    assert!(!out.exists());
+    let from = format!("file:{}", folder.path().display());
+    let run = baler(&["receive", "--from", &from, "--schemas", &payload]).code(78);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("payload.irl:3:8: a payload cannot be read here"),
+        "{told}"
+    );
+}
+
+#[test]
 fn files_that_cannot_be_read_have_the_documented_codes() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("missing.irl").display().to_string();

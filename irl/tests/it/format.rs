@@ -58,10 +58,10 @@ fn every_fixture_and_kiekers_files_keep_their_text() {
 fn layout_is_as_documented() {
     let text = "// head\n\n\npackage a . b\nimport a.b.*  import c\n/** Doc. */\n@author 'x' @since '1'\n\
         event E extends P:A , B{int[3]a=1 // one\n\n\n/* two\n     * lines */ alias a as b\n// last\n}\
-        event F{} template T : A,\nB\nenum X{A=04,B}\nevent G { int[][] a = { {1,2},\n{3} } } // end";
+        event F{} template T : A,\nB\nenum X{A=04,B}\nevent H {\n/** First. */ int a}\nevent G { int[][] a = { {1,2},\n{3} } } // end";
     let expected = "// head\n\npackage a.b\n\nimport a.b.*\nimport c\n\n/** Doc. */\n@author 'x' @since '1'\n\
         event E extends P : A, B {\n\tint[3] a = 1 // one\n\n\t/* two\n\t * lines */\n\talias a as b\n\t// last\n}\n\n\
-        event F {}\n\ntemplate T : A,\n\tB\n\nenum X {\n\tA = 04,\n\tB\n}\n\n\
+        event F {}\n\ntemplate T : A,\n\tB\n\nenum X {\n\tA = 04,\n\tB\n}\n\nevent H {\n\t/** First. */\n\tint a\n}\n\n\
         event G {\n\tint[][] a = { { 1, 2 },\n\t\t{ 3 } }\n} // end\n";
     let found = formatted(text);
     assert!(found == expected, "{found}");

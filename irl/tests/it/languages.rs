@@ -464,7 +464,10 @@ fn perl_reads_and_writes_each_record() {
 
 #[test]
 fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
-    assert_eq!(LANGUAGES, ["c", "go", "java", "perl", "python", "rust"]);
+    assert_eq!(
+        LANGUAGES,
+        ["baler", "c", "go", "java", "perl", "python", "rust"]
+    );
     assert_eq!(
         generate(&[], "cobol").unwrap_err(),
         "no language is called cobol"
@@ -475,16 +478,16 @@ fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
             "p.E: it: a payload has no form in a program",
         ),
         (
-            "package p event E { int[] [] it = { { 1 }, { 1, 2 } } }",
-            "p.E: it: the items of the value have different lengths",
+            "package p event E { int[][2] it }",
+            "p.E: it: int[][2] has several dimensions, and source code has arrays of one; write int[]",
         ),
         (
             "package p event E { float it = 1e39 }",
             "p.E: it: the value is out of the range of float",
         ),
         (
-            "package p event E { int[65536][65536] it }",
-            "p.E: it: int[65536][65536] has no items, or too many",
+            "package p event E { int[2147483648] it }",
+            "p.E: it: int[2147483648] has too many items",
         ),
     ] {
         let source = baler_irl::Source {

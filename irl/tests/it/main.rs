@@ -2,6 +2,8 @@
 
 #![cfg(test)]
 
+#[cfg(feature = "generate")]
+mod build;
 mod compare;
 mod files;
 mod fixtures;

@@ -4,28 +4,35 @@
 //! spelling of names and the escapes of strings. Its body writes all files. Everything that
 //! languages have in common is computed here: identifiers, values, and the shape of arrays.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fmt::Write as _;
+mod comments;
+mod head;
+
+use std::collections::{BTreeMap, HashMap};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Value as Data;
 use minijinja::{Environment, UndefinedBehavior, context};
 
+use self::comments::{about, documented, field_about};
+use self::head::{Head, Names};
 use crate::model::{Base, Constant, EnumType, Literal, Property, Record, Type, Value};
 
 /// The languages: their names and templates.
-const TEMPLATES: [(&str, &str); 6] = [
-    ("c", include_str!("../templates/c.jinja")),
-    ("go", include_str!("../templates/go.jinja")),
-    ("java", include_str!("../templates/java.jinja")),
-    ("perl", include_str!("../templates/perl.jinja")),
-    ("python", include_str!("../templates/python.jinja")),
-    ("rust", include_str!("../templates/rust.jinja")),
+const TEMPLATES: [(&str, &str); 7] = [
+    ("baler", include_str!("../../templates/rust.jinja")),
+    ("c", include_str!("../../templates/c.jinja")),
+    ("go", include_str!("../../templates/go.jinja")),
+    ("java", include_str!("../../templates/java.jinja")),
+    ("perl", include_str!("../../templates/perl.jinja")),
+    ("python", include_str!("../../templates/python.jinja")),
+    ("rust", include_str!("../../templates/rust.jinja")),
 ];
 
 /// The names of the languages for [`generate`].
-pub const LANGUAGES: [&str; 6] = {
-    let mut names = [""; 6];
+///
+/// `rust` is Rust without a library. `baler` is Rust with the derive macro of the crate `baler`.
+pub const LANGUAGES: [&str; TEMPLATES.len()] = {
+    let mut names = [""; TEMPLATES.len()];
     let mut at = 0;
     while at < names.len() {
         names[at] = TEMPLATES[at].0;
@@ -64,11 +71,26 @@ pub fn generate(records: &[Record], language: &str) -> Result<Vec<GeneratedFile>
         .expect("a template has a head");
     let head = Head::parse(head);
     let packages = Writer::new(&head, records).packages()?;
-    render(body, packages)
+    if language == "baler" {
+        records.iter().try_for_each(fits_baler)?;
+    }
+    render(body, context! { packages, language })
         .map_err(|error| format!("the template of {language} is wrong: {error:#}"))
 }
 
-fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::Error> {
+/// Refuses types that no record of Baler has.
+fn fits_baler(record: &Record) -> Result<(), String> {
+    let is_array = |it: &&Property| it.property_type.dimensions.iter().any(Option::is_some);
+    match record.wire().find(is_array) {
+        Some(it) => Err(format!(
+            "{}: {}: a record of Baler has no array of a fixed length; write {}[]",
+            record.name, it.name, it.property_type.base
+        )),
+        None => Ok(()),
+    }
+}
+
+fn render(body: &str, data: Data) -> Result<Vec<GeneratedFile>, minijinja::Error> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(
@@ -78,7 +100,7 @@ fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::E
             .keep_trailing_newline(true)
             .build()?,
     );
-    let text = environment.render_str(body, context! { packages })?;
+    let text = environment.render_str(body, data)?;
     let mut files: Vec<GeneratedFile> = Vec::new();
     for line in text.lines() {
         if let Some(path) = line.strip_prefix(FILE_MARK) {
@@ -92,121 +114,6 @@ fn render(body: &str, packages: Data) -> Result<Vec<GeneratedFile>, minijinja::E
         }
     }
     Ok(files)
-}
-
-/// The head of a template.
-struct Head<'a>(HashMap<&'a str, Vec<&'a str>>);
-
-impl<'a> Head<'a> {
-    /// Reads lines `key: word word`. A key can have several lines.
-    fn parse(text: &'a str) -> Self {
-        let mut entries: HashMap<_, Vec<_>> = HashMap::new();
-        for (key, words) in text.lines().filter_map(|it| it.split_once(':')) {
-            let entry = entries.entry(key).or_default();
-            entry.extend(words.split_whitespace());
-        }
-        Self(entries)
-    }
-
-    fn words(&self, key: &str) -> &[&'a str] {
-        self.0.get(key).map_or(&[], |it| it.as_slice())
-    }
-
-    fn word(&self, key: &str) -> &'a str {
-        self.words(key)
-            .first()
-            .expect("the head of a template has the key")
-    }
-
-    /// Returns a set of names without the words that this key reserves.
-    fn names(&self, key: &str) -> Names {
-        let words = self.words("reserved").iter().chain(self.words(key));
-        Names(words.map(|it| (*it).to_owned()).collect())
-    }
-
-    /// Writes a name in the spelling of the language.
-    fn spelled(&self, key: &str, name: &str) -> String {
-        match self.word(key) {
-            "snake" => snake(name),
-            "upper" if name.starts_with(|it: char| it.is_ascii_alphabetic()) => {
-                let (first, rest) = name.split_at(1);
-                first.to_ascii_uppercase() + rest
-            }
-            "upper" => format!("X{name}"),
-            _ => name.to_owned(),
-        }
-    }
-
-    /// Writes a string literal. All but plain ASCII is escaped with numbers.
-    fn quoted(&self, text: &str) -> String {
-        let style = self.word("text");
-        let mut out = String::from('"');
-        let mut push = |code: u32| {
-            let is_plain = |it: &char| match it {
-                '"' | '\\' => false,
-                // Trigraphs of C.
-                '?' => style != "octal",
-                // Variables of Perl.
-                '$' | '@' => style != "perl",
-                _ => matches!(it, ' '..='~'),
-            };
-            let plain = char::from_u32(code).filter(is_plain);
-            match (plain, style) {
-                (Some(plain), _) => {
-                    out.push(plain);
-                    Ok(())
-                }
-                (_, "rust") => write!(out, "\\u{{{code:x}}}"),
-                (_, "perl") => write!(out, "\\x{{{code:x}}}"),
-                (_, "octal") => write!(out, "\\{code:03o}"),
-                _ if code < 0x80 => write!(out, "\\{code:03o}"),
-                (_, "utf16") => write!(out, "\\u{code:04x}"),
-                _ => write!(out, "\\U{code:08x}"),
-            }
-            .expect("a string takes everything");
-        };
-        match style {
-            "octal" => text.bytes().for_each(|it| push(it.into())),
-            "utf16" => text.encode_utf16().for_each(|it| push(it.into())),
-            _ => text.chars().for_each(|it| push(it.into())),
-        }
-        out + "\""
-    }
-}
-
-/// Writes `traceId` as `trace_id` and `CPUTime` as `cpu_time`.
-fn snake(name: &str) -> String {
-    let chars: Vec<char> = name.chars().collect();
-    let mut out = String::new();
-    for (at, it) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|at| chars.get(at));
-        let after = chars.get(at.saturating_add(1));
-        let begins_word = match before {
-            Some(before) if before.is_ascii_uppercase() => {
-                after.is_some_and(char::is_ascii_lowercase)
-            }
-            Some(before) => *before != '_',
-            None => false,
-        };
-        if it.is_ascii_uppercase() && begins_word {
-            out.push('_');
-        }
-        out.push(it.to_ascii_lowercase());
-    }
-    out
-}
-
-/// The names of a scope that are taken.
-struct Names(HashSet<String>);
-
-impl Names {
-    /// Returns the name, with underscores behind it if it is taken.
-    fn claim(&mut self, mut name: String) -> String {
-        while !self.0.insert(name.clone()) {
-            name.push('_');
-        }
-        name
-    }
 }
 
 /// An enum and its identifiers.
@@ -316,11 +223,11 @@ impl<'a> Writer<'a> {
                     context! { name => &**name, id => &**id, value => *value }
                 });
                 context! { name => *name, id => &*it.id, flat => &*it.flat,
-                count => it.literals.len(), literals => literals.collect::<Data>() }
+                count => it.literals.len(), literals => literals.collect::<Data>(),
+                ..about(&[format!("The enum {name}.")], &it.of.about) }
             });
             let records_here = self.records.get(name).into_iter().flatten();
             let mut uses: Vec<_> = records_here.flat_map(|it| self.enums_of(it)).collect();
-            uses.retain(|it| package_of(&it.of.name) != *name);
             uses.sort_by_key(|it| &it.package.module);
             uses.dedup_by_key(|it| &it.package.module);
             let uses = uses.iter().map(|it| package_data(&it.package));
@@ -360,17 +267,19 @@ impl<'a> Writer<'a> {
         let mut fields = Vec::new();
         for property in &record.properties {
             let id = names.claim(self.head.spelled("spelling_of_fields", &property.name));
-            let doc = field_doc(record, property);
+            let about = field_about(record, property);
             let default = property.default.as_ref();
             let item = self.item(&property.property_type, default, &constants);
             let item = item.map_err(|it| format!("{}: {it}", property.name))?;
-            let spelled = self
-                .head
-                .spelled("spelling_of_fields", &format!("{}Lengths", property.name));
-            let dynamic = property.property_type.dimensions.contains(&None);
-            let lengths = dynamic.then(|| names.claim(spelled));
-            fields.push(context! { name => &*property.name, id, lengths, doc,
-            transient => property.is_transient, ..item });
+            // A language may have the length of an array in a field beside it.
+            let suffix = self.head.words("length_of_an_array").first();
+            let is_open = property.property_type.dimensions == [None];
+            let length = suffix.filter(|_| is_open).map(|suffix| {
+                let name = format!("{}{suffix}", property.name);
+                names.claim(self.head.spelled("spelling_of_fields", &name))
+            });
+            fields.push(context! { name => &*property.name, id, length,
+            transient => property.is_transient, ..context! { ..item, ..about } });
         }
         let mut written = Vec::new();
         for constant in &record.constants {
@@ -378,20 +287,24 @@ impl<'a> Writer<'a> {
             let value = Some(&constant.value);
             let item = self.item(&constant.constant_type, value, &constants);
             let item = item.map_err(|it| format!("{}: {it}", constant.name))?;
-            written.push(context! { name => &*constant.name, id, ..item });
+            let about = about(
+                &[format!("`{}`", constant.name)],
+                &documented(&constant.doc),
+            );
+            written.push(context! { name => &*constant.name, id, ..context! { ..item, ..about } });
         }
         let (id, flat) = &self.types[&*record.name];
         let mut headers: Vec<_> = self.enums_of(record).map(|it| &*it.flat).collect();
         headers.sort_unstable();
         headers.dedup();
-        let has_lengths = record
+        let has_open = record
             .wire()
-            .any(|it| it.property_type.dimensions.contains(&None));
+            .any(|it| it.property_type.dimensions == [None]);
         Ok(context! {
-            name => &*record.name, id => &**id, flat => &**flat, has_lengths,
-            doc => list(vec![safe_comment(&format!("The record type {}.", record.name))]),
+            name => &*record.name, id => &**id, flat => &**flat, has_open,
             headers => headers.into_iter().collect::<Data>(),
             fields => list(fields), constants => list(written),
+            ..about(&[format!("The record type {}.", record.name)], &record.about)
         })
     }
 
@@ -415,14 +328,17 @@ impl<'a> Writer<'a> {
             Base::Short => ("short", 2),
             Base::String => ("string", 4),
         };
-        let mut fixed = 1_u32;
-        for length in of.dimensions.iter().flatten() {
-            fixed = fixed
-                .checked_mul(*length)
-                .filter(|it| (1..1 << 31).contains(it))
-                .ok_or_else(|| format!("{of} has no items, or too many"))?;
-        }
-        let dynamic = of.dimensions.iter().filter(|it| it.is_none()).count();
+        let fixed = match *of.dimensions {
+            [] | [None] => 0,
+            [Some(length)] if length < 1 << 31 => length,
+            [Some(_)] => return Err(format!("{of} has too many items")),
+            _ => {
+                let base = &of.base;
+                return Err(format!(
+                    "{of} has several dimensions, and source code has arrays of one; write {base}[]"
+                ));
+            }
+        };
         let zero = match &of.base {
             Base::Boolean => "false".to_owned(),
             Base::Double | Base::Float => "0.0".to_owned(),
@@ -434,42 +350,34 @@ impl<'a> Writer<'a> {
             _ => "0".to_owned(),
         };
         let mut items = Vec::new();
-        let mut lengths = vec![None; of.dimensions.len()];
         if let Some(literal) = literal {
-            self.flatten(literal, &of.base, constants, (&mut items, &mut lengths), 0)?;
-            let lengths = lengths.iter().map(|it| it.unwrap_or(0));
-            if lengths.product::<usize>() != items.len() {
-                return Err("the items of the value have different lengths".to_owned());
-            }
+            self.values(literal, &of.base, constants, &mut items, 0)?;
         }
-        let lengths = lengths.iter().zip(&of.dimensions);
-        let lengths = lengths.filter(|it| it.1.is_none());
-        let lengths: Data = lengths.map(|it| it.0.unwrap_or(0)).collect();
         let of_enum = self.enum_of(&of.base).map(|it| {
             context! { id => &*it.id, flat => &*it.flat, count => it.literals.len(),
             ..package_data(&it.package) }
         });
         Ok(context! {
-            base, width, fixed, dynamic,
+            base, width, fixed,
+            is_open => *of.dimensions == [None],
             is_array => !of.dimensions.is_empty(),
             has_value => literal.is_some(),
             // The value of a single item, the zero if it has none.
             value => items.first().unwrap_or(&zero).clone(),
             zero,
-            // The items of an array, in the order of the wire.
+            // The items of an array.
             items => items.into_iter().collect::<Data>(),
-            default_lengths => lengths,
             enum => of_enum,
         })
     }
 
-    /// Collects the single values of a literal, and the lengths of its dimensions.
-    fn flatten(
+    /// Collects the single values of a literal.
+    fn values(
         &self,
         literal: &Literal,
         base: &Base,
         constants: &HashMap<&str, &Constant>,
-        out: (&mut Vec<String>, &mut [Option<usize>]),
+        out: &mut Vec<String>,
         depth: usize,
     ) -> Result<(), String> {
         // A constant can name a constant.
@@ -477,26 +385,17 @@ impl<'a> Writer<'a> {
             return Err("its value refers to itself".to_owned());
         }
         let depth = depth.saturating_add(1);
-        let (items, lengths) = out;
         match &literal.value {
             Value::Array(all) => {
-                let (length, rest) = lengths
-                    .split_first_mut()
-                    .ok_or("its value has too many dimensions")?;
-                if *length.get_or_insert(all.len()) != all.len() {
-                    return Err("the items of the value have different lengths".to_owned());
-                }
                 for item in all {
-                    self.flatten(item, base, constants, (items, rest), depth)?;
+                    self.values(item, base, constants, out, depth)?;
                 }
             }
             Value::Name(name) => match constants.get(&**name) {
-                Some(constant) => {
-                    self.flatten(&constant.value, base, constants, (items, lengths), depth)?;
-                }
-                None => items.push(self.literal_of_enum(base, name)?),
+                Some(constant) => self.values(&constant.value, base, constants, out, depth)?,
+                None => out.push(self.literal_of_enum(base, name)?),
             },
-            single => items.push(self.single(single, base)?),
+            single => out.push(self.single(single, base)?),
         }
         Ok(())
     }
@@ -560,34 +459,6 @@ fn list(items: Vec<Data>) -> Data {
 fn package_data(package: &NamedPackage) -> Data {
     let segments: Data = package.segments.iter().map(|it| &**it).collect();
     context! { segments, module => &*package.module }
-}
-
-fn field_doc(record: &Record, property: &Property) -> Data {
-    let mut lines = vec![format!("`{} {}`", property.property_type, property.name)];
-    if property.is_transient {
-        lines.push("Not sent.".to_owned());
-    }
-    for alias in record
-        .aliases
-        .iter()
-        .filter(|it| it.target == property.name)
-    {
-        lines.push(format!("Other name: {}.", alias.name));
-    }
-    lines.iter().map(|it| safe_comment(it)).collect()
-}
-
-/// Takes away what could end a comment, or has a meaning in one.
-fn safe_comment(text: &str) -> Data {
-    let plain = |it: &char| {
-        !it.is_control() && !matches!(it, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    let text: String = text.chars().filter(plain).collect();
-    Data::from(
-        text.replace("*/", "* /")
-            .replace("/*", "/ *")
-            .replace('\\', "/"),
-    )
 }
 
 fn package_of(name: &str) -> &str {

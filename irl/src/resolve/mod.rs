@@ -1,13 +1,13 @@
 //! Resolves declarations to record types: inheritance, types of properties, products of `sub`.
 
+mod checks;
+mod enums;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::literals;
-use crate::model::{
-    About, Alias, Base, Constant, EnumType, Payload, Property, Record, Type, Value,
-};
-use crate::names::{Definition, Names, Origin, is_event, last_part};
+use crate::model::{About, Alias, Base, Constant, EnumType, Payload, Property, Record, Type};
+use crate::names::{Definition, Names, Origin, Wanted, is_event, last_part};
 use crate::syntax::{self, Declaration, File, Kind, Member, Name, TypeName, TypeOf};
 use crate::{Finding, KnownType, MAX_DEPTH, Settings, Span};
 
@@ -417,7 +417,9 @@ impl<'s, 'a> Resolver<'s, 'a> {
         property: &Name<'_>,
         so_far: &Closure,
     ) -> Option<(Arc<str>, Type)> {
-        let id = self.names.resolve(file, owner.text, owner.span)?;
+        let id = self
+            .names
+            .resolve(file, owner.text, owner.span, Wanted::Record)?;
         let other;
         let closure = if self.stack.last() == Some(&id) {
             so_far
@@ -465,177 +467,13 @@ impl<'s, 'a> Resolver<'s, 'a> {
         } else if let Some(base) = Base::of(text) {
             base
         } else {
-            let id = self.names.resolve(file, text, name.name.span)?;
+            let id = self
+                .names
+                .resolve(file, text, name.name.span, Wanted::Type)?;
             Base::Enum(self.enum_type(id, file, name.name.span)?)
         };
         Some(Type { base, dimensions })
     }
-
-    /// Returns an enum with its own literals and then the inherited ones, depth first.
-    fn enum_type(&mut self, id: usize, file: usize, span: Span) -> Option<Arc<EnumType>> {
-        if let Some(known) = self.enums.get(&id) {
-            return Some(Arc::clone(known));
-        }
-        let definition = self.names.get(id);
-        let Origin::Declared(declaration) = definition.origin else {
-            return self.no_enum(id, file, span);
-        };
-        if definition.kind != Kind::Enum {
-            return self.no_enum(id, file, span);
-        }
-        if !self.enter(id, file, span) {
-            return None;
-        }
-        let definition = self.names.get(id);
-        let (file, span, name) = (
-            definition.file,
-            definition.span,
-            Arc::clone(&definition.name),
-        );
-        let mut literals: Vec<(Arc<str>, i64)> = Vec::new();
-        let mut seen: HashSet<Arc<str>> = HashSet::new();
-        let mut values: HashMap<i64, Span> = HashMap::new();
-        for member in &declaration.members {
-            let Member::EnumLiteral {
-                name: literal,
-                value,
-            } = member
-            else {
-                continue;
-            };
-            let position = i64::try_from(literals.len()).unwrap_or(i64::MAX);
-            let value = value.unwrap_or(position);
-            let text: Arc<str> = literal.text.into();
-            if !seen.insert(Arc::clone(&text)) {
-                let message = format!("{name} has {text} twice");
-                self.note(Finding::error("duplicate", file, literal.span, message));
-                continue;
-            }
-            if let Some(first) = values.insert(value, literal.span) {
-                let message = format!("{name} has the value {value} twice");
-                let hint = "a literal without a value has its position, counted from 0";
-                let error = Finding::error("duplicate", file, literal.span, message);
-                self.note(error.hint(hint).related(file, first, "first given here"));
-            }
-            literals.push((text, value));
-        }
-        for parent in self.names.get(id).parents.clone() {
-            let Some(inherited) = self.enum_type(parent, file, span) else {
-                continue;
-            };
-            for (literal, value) in &inherited.literals {
-                if seen.insert(Arc::clone(literal)) {
-                    literals.push((Arc::clone(literal), *value));
-                }
-            }
-        }
-        self.stack.pop();
-        self.properties = self.properties.saturating_add(literals.len());
-        if self.properties > MAX_PROPERTIES {
-            self.too_large(file, span);
-            return None;
-        }
-        let about = declaration.about.clone();
-        let made = Arc::new(EnumType {
-            name,
-            literals,
-            about,
-        });
-        self.enums.insert(id, Arc::clone(&made));
-        Some(made)
-    }
-
-    fn no_enum(&mut self, id: usize, file: usize, span: Span) -> Option<Arc<EnumType>> {
-        let message = format!("{} is no type of a property", self.names.get(id).name);
-        let error = Finding::error("wrong-kind", file, span, message);
-        let hint =
-            "types are long, int, short, byte, boolean, float, double, char, string and enums";
-        self.note(error.hint(hint));
-        None
-    }
-
-    fn check_literals(&mut self, closure: &Closure, file: usize, declaration: &Declaration<'_>) {
-        let constants: HashMap<&str, &Constant> = closure
-            .constants
-            .iter()
-            .map(|it| (&*it.name, &**it))
-            .collect();
-        for member in &declaration.members {
-            let (name, literal) = match member {
-                Member::Constant(it) => (it.name.text, Some(&it.value)),
-                Member::Property(it) => (it.name.text, it.default.as_ref()),
-                _ => continue,
-            };
-            let found = match member {
-                Member::Constant(_) => constants.get(name).map(|it| it.constant_type.clone()),
-                _ => {
-                    let own = closure.properties.iter().find(|it| &*it.name == name);
-                    own.map(|it| it.property_type.clone())
-                }
-            };
-            if matches!(member, Member::Constant(_)) && is_round(name, &constants) {
-                let span = literal.map_or(declaration.name.span, |it| it.span);
-                let message = format!("the constant {name} has itself as its value");
-                self.note(Finding::error("cycle", file, span, message));
-                continue;
-            }
-            if let (Some(literal), Some(found)) = (literal, found) {
-                self.names
-                    .findings
-                    .extend(literals::check(literal, &found, &constants, file));
-            }
-        }
-    }
-
-    /// Checks the targets of aliases. The target may come from another template of an event.
-    fn check_aliases(&mut self, inherited: &HashSet<usize>) {
-        let mut seen = HashSet::new();
-        let mut ids: Vec<usize> = self.closures.keys().copied().collect();
-        ids.sort_unstable();
-        for id in ids {
-            let definition = self.names.get(id);
-            let closure = Arc::clone(self.closures.get(&id).expect("the id is one of its keys"));
-            if !is_event(definition.kind) && inherited.contains(&id) {
-                continue;
-            }
-            let targets: HashMap<&str, &str> = closure
-                .aliases
-                .iter()
-                .map(|it| (&*it.name, &*it.target))
-                .collect();
-            for alias in &closure.aliases {
-                let (mut target, mut steps) = (&*alias.target, 0);
-                while let Some(next) = targets.get(target).filter(|_| steps < targets.len()) {
-                    (target, steps) = (next, steps.saturating_add(1));
-                }
-                let message = if targets.contains_key(target) {
-                    format!("the alias {} is an alias of itself", alias.name)
-                } else if !closure.by_name.contains_key(target) {
-                    let owner = &self.names.get(id).name;
-                    format!("{owner} has no property {target}")
-                } else {
-                    continue;
-                };
-                if seen.insert((alias.file, alias.span)) {
-                    let (file, span) = (alias.file, alias.target_span);
-                    self.note(Finding::error("alias", file, span, message));
-                }
-            }
-        }
-    }
-}
-
-/// Whether the value of a constant is the constant itself, directly or through others.
-fn is_round(name: &str, constants: &HashMap<&str, &Constant>) -> bool {
-    let mut next = name;
-    for _ in 0..MAX_DEPTH {
-        match constants.get(next).map(|it| &it.value.value) {
-            Some(Value::Name(it)) if it == name => return true,
-            Some(Value::Name(it)) => next = it,
-            _ => return false,
-        }
-    }
-    false
 }
 
 fn place(property: &Property) -> Place {

@@ -1,0 +1,3 @@
+//! The record types of `shop.irl`, which `build.rs` makes.
+
+baler::include_irl!();
