@@ -111,10 +111,10 @@ fn a_flood_of_signatures_ends_at_its_limit() {
 fn a_program_that_never_reads_costs_its_slots_alone() {
     let mut attacked = Attacked::start();
     let mut deaf = attacked.attacker();
-    for first in (0..200_000).step_by(20_000) {
+    for first in (0..100_000).step_by(20_000) {
         deaf.register(first, &[CLEAR; 20_000]);
     }
-    // Each change is 1 MB for it.
+    // Each change is 0.5 MB for it.
     for _ in 0..20 {
         attacked.switch();
     }
@@ -123,7 +123,7 @@ fn a_program_that_never_reads_costs_its_slots_alone() {
     // Nor does one that asks and asks.
     let mut asking = attacked.attacker();
     asking.stream.set_write_timeout(Some(PROMPT)).unwrap();
-    for number in 0..100_000 {
+    for number in 0..20_000 {
         if asking.stream.write_all(&ping(number)).is_err() {
             break;
         }
