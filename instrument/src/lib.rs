@@ -6,6 +6,7 @@
 )]
 
 mod edit;
+mod found;
 mod manifest;
 mod modules;
 mod names;
@@ -23,7 +24,8 @@ use baler_common::pattern::Pattern;
 use syn::Meta;
 
 pub use edit::Change;
-use modules::{CrateReader, Probe};
+use found::{Found, Probe};
+use modules::CrateReader;
 use packages::Files;
 use source::Source;
 
@@ -260,6 +262,8 @@ impl Tree {
             function.complete();
             tree.functions.push(function);
         }
+        tree.problems
+            .sort_by(|a, b| (&a.file, a.line).cmp(&(&b.file, b.line)));
         let unreached = files.sources.into_iter();
         tree.unreached = unreached
             .filter(|it| !tree.texts.contains_key(it))
@@ -344,7 +348,7 @@ impl Tree {
 }
 
 impl Function {
-    fn new(file: &Path, found: &modules::Found) -> Self {
+    fn new(file: &Path, found: &Found) -> Self {
         let (state, given) = match &found.probe {
             Probe::None => (State::Without, None),
             Probe::Inserted(name) => (State::Inserted, name.clone()),

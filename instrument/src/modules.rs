@@ -14,104 +14,16 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned as _;
 use syn::visit::{self, Visit};
 use syn::{
-    Attribute, Block, Expr, FnModifiers, GenericParam, Ident, Lit, Meta, Signature, Stmt, Token,
-    Visibility,
+    AttrStyle, Attribute, Block, Expr, FnModifiers, GenericParam, Ident, Lit, Meta, Signature,
+    Stmt, Token, Visibility,
 };
 
+use crate::found::{Base, Found, Owner, Probe};
 use crate::names::{Definition, Name, Scopes, SelfType, alias};
 use crate::packages::Root;
 use crate::reasons;
 use crate::source::Source;
 use crate::{Problem, Texts};
-
-/// A function as its file shows it.
-#[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) file: PathBuf,
-    pub(crate) line: usize,
-    /// The position of an attribute before it.
-    pub(crate) at: usize,
-    pub(crate) name: String,
-    /// The parts of its signature around class and name; none inside a macro.
-    parts: Option<(String, String)>,
-    owner: Owner,
-    pub(crate) probe: Probe,
-    pub(crate) reason: Option<&'static str>,
-}
-
-/// The probe of a function.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Probe {
-    None,
-    /// Inserted; with the explicit name, if it has one.
-    Inserted(Option<String>),
-    /// Written by hand: on the function, or on a block around it.
-    ByHand(Option<String>),
-}
-
-/// The class of a function: a type or a path, and the functions around it.
-#[derive(Debug, Clone)]
-struct Owner {
-    base: Base,
-    within: Vec<String>,
-    is_certain: bool,
-}
-
-#[derive(Debug, Clone)]
-enum Base {
-    Path(String),
-    Type {
-        scope: usize,
-        written: String,
-        of_type: SelfType,
-        of_trait: Option<Name>,
-    },
-}
-
-impl Owner {
-    fn path(path: String) -> Self {
-        Self {
-            base: Base::Path(path),
-            within: Vec::new(),
-            is_certain: true,
-        }
-    }
-
-    /// Returns the owner of a function within the function with this name.
-    fn within(&self, name: String) -> Self {
-        let mut owner = self.clone();
-        owner.within.push(name);
-        owner
-    }
-
-    /// Returns the class, and whether it is certain.
-    fn class(&self, scopes: &Scopes) -> (String, bool) {
-        let (mut class, is_certain) = match &self.base {
-            Base::Path(path) => (path.clone(), true),
-            Base::Type {
-                scope,
-                written,
-                of_type,
-                of_trait,
-            } => scopes.class(*scope, written, of_type, of_trait.as_ref()),
-        };
-        for name in &self.within {
-            class.push('.');
-            class += name;
-        }
-        (class, is_certain && self.is_certain)
-    }
-}
-
-impl Found {
-    /// Returns the signature, and whether it is certain; none inside a macro.
-    pub(crate) fn signature(&self, scopes: &Scopes) -> Option<(String, bool)> {
-        let (before, arguments) = self.parts.as_ref()?;
-        let (class, is_certain) = self.owner.class(scopes);
-        let signature = format!("{before} {class}.{}({arguments})", self.name);
-        Some((signature, is_certain))
-    }
-}
 
 /// What the blocks around a function say about it.
 #[derive(Debug, Clone)]
@@ -280,8 +192,16 @@ impl Walker<'_, '_> {
         let own = reasons::of_function(attributes, modifiers, signature, body.is_some());
         let mut reason = self.context.reason.or(own);
         let probe = self.probe(attributes, &mut reason);
-        let documentation = attributes.iter().take_while(|it| it.path().is_ident("doc"));
-        let first = match (attributes.get(documentation.count()), visibility) {
+        // Others are inside the body.
+        let mut outer = attributes
+            .iter()
+            .filter(|it| matches!(it.style, AttrStyle::Outer));
+        let is_inserted = matches!(probe, Probe::Inserted(_));
+        let first = outer.find(|it| match is_inserted {
+            true => is_probe(it),
+            false => !it.path().is_ident("doc"),
+        });
+        let first = match (first, visibility) {
             (Some(attribute), _) => attribute.span(),
             (None, Visibility::Inherited) => signature.span(),
             (None, visibility) => visibility.span(),

@@ -1,7 +1,7 @@
 //! The reasons why a function cannot have a probe.
 
 use baler_signature::{is_for_tests, naked};
-use syn::{Attribute, FnModifiers, Meta, Path, Signature, Token};
+use syn::{AttrStyle, Attribute, FnModifiers, Meta, Path, Signature, Token};
 
 /// The reason for a function in the tokens of a macro.
 pub(crate) const IN_MACRO: &str = "inside a macro";
@@ -109,7 +109,9 @@ fn has(attribute: &Attribute, names: &[&str]) -> bool {
 }
 
 fn may_rewrite(attribute: &Attribute) -> bool {
-    metas(attribute).iter().any(|meta| {
+    // No macro stands in `#![…]`.
+    let outer = matches!(attribute.style, AttrStyle::Outer).then(|| metas(attribute));
+    outer.iter().flatten().any(|meta| {
         let first = meta.path().segments.first();
         // `#[baler::probe]` is ours by its last name, all others by the first one.
         let last = meta.path().segments.last();

@@ -58,6 +58,17 @@ fn patterns_select_for_insertion_and_removal() {
     assert_eq!(tree.remove(&including("shop::b::*")), []);
     let removed = tree.remove(&including("shop::a::*"));
     assert_eq!(removed[0].after(), changes[0].before);
+
+    // Whatever else stands before the function.
+    let text = changes[0]
+        .after()
+        .replace(MARKED, &format!("#[inline] {MARKED}"));
+    fs::write(folder.path().join("src/lib.rs"), text).unwrap();
+    let removed = read(&folder).remove(&including("shop::a::*"));
+    let text = changes[0]
+        .before
+        .replace("pub fn x() {} }\nmod b", "#[inline] pub fn x() {} }\nmod b");
+    assert_eq!(removed[0].after(), text);
 }
 
 #[test]

@@ -23,6 +23,8 @@ fn part() -> impl Strategy<Value = String> {
         Just("impl T for String { fn external(&self) { fn nested() {} } }".to_owned()),
         Just("trait T { fn declared(); fn default() {} }".to_owned()),
         Just("mod m {\n\t#![allow(dead_code)]\n\n    async fn inner() {}\n}".to_owned()),
+        Just("fn inside() {\n    #![allow(unused)]\n    //! Inside.\n}".to_owned()),
+        Just("/// D.\nfn d() { #![inline] }".to_owned()),
         Just("extern \"C\" { fn foreign(); }".to_owned()),
         Just(
             "fn r#type<'a, T: Into<u8>>(r#in: &'a T) -> impl Fn() -> T + 'a { || 'x' }".to_owned()
