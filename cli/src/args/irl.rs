@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::{DecodingArgs, DocumentFormat, GiveUpArgs, values};
+use super::{DecodingArgs, FormatArgs, GiveUpArgs, values};
 
 /// Flags of `baler irl`.
 #[derive(Debug, Args)]
@@ -23,7 +23,7 @@ pub(crate) enum IrlCommand {
         #[command(flatten)]
         files: IrlFiles,
         #[command(flatten)]
-        format: IrlFormat,
+        format: FormatArgs,
     },
     /// Lay files out: members on lines of their own, one blank line between declarations
     Fmt {
@@ -48,7 +48,7 @@ pub(crate) enum IrlCommand {
         #[command(flatten)]
         reading: IrlReading,
         #[command(flatten)]
-        format: IrlFormat,
+        format: FormatArgs,
     },
     /// Write the record types that chunks have, such as those of Rust applications, as .irl files
     ///
@@ -61,7 +61,7 @@ pub(crate) enum IrlCommand {
         #[command(flatten)]
         files: IrlFiles,
         #[command(flatten)]
-        format: IrlFormat,
+        format: FormatArgs,
     },
     /// Write source code: the record types, with functions that encode and decode their fields
     Generate {
@@ -109,20 +109,6 @@ pub(crate) struct IrlFiles {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) reading: IrlReading,
-}
-
-/// How the result is shown.
-#[derive(Debug, Args)]
-pub(crate) struct IrlFormat {
-    /// How the result is shown
-    #[arg(
-        id = "format",
-        long = "format",
-        value_enum,
-        default_value = "table",
-        env = "BALER_FORMAT"
-    )]
-    pub(crate) choice: DocumentFormat,
 }
 
 /// How files are read.

@@ -3,6 +3,8 @@
 mod analyze;
 mod check;
 mod commands;
+#[cfg(feature = "instrument")]
+mod instrument;
 mod irl;
 mod media;
 mod probes;
@@ -24,6 +26,8 @@ pub(crate) use analyze::AnalyzeArgs;
 pub(crate) use commands::{
     DemoArgs, GenerateArgs, InspectArgs, ReplayArgs, SendArgs, TapArgs, TopArgs, ValidateArgs,
 };
+#[cfg(feature = "instrument")]
+pub(crate) use instrument::{FunctionsArgs, InstrumentArgs, InstrumentCommand};
 pub(crate) use irl::{FromRustArgs, IrlArgs, IrlCommand, IrlFiles, IrlReading};
 #[cfg(feature = "kieker")]
 pub(crate) use probes::AdaptiveArgs;
@@ -31,8 +35,8 @@ pub(crate) use probes::{ProbesArgs, ProbesCommand, ViaArgs};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{
-    AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, GiveUpArgs, GlobalArgs, ObserveArgs,
-    QuarantineArgs, SchemasArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
+    AttemptsArgs, DecodingArgs, DocumentFormat, FieldsArgs, FormatArgs, GiveUpArgs, GlobalArgs,
+    ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, SpoolSyncChoice, WhereArgs,
 };
 pub(crate) use shipping::{ChunkRecords, ContainerChoice, OverflowChoice, ShippingArgs};
 pub(crate) use verify::{
@@ -127,6 +131,9 @@ pub(crate) enum Command {
     },
     /// Check, format and show files of Kieker's record language (.irl), and generate source code
     Irl(IrlArgs),
+    /// Put probes on the functions of a source tree, list them, and remove them again
+    #[cfg(feature = "instrument")]
+    Instrument(InstrumentArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
     /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost

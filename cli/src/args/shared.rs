@@ -189,6 +189,20 @@ pub(crate) struct ObserveArgs {
     pub(crate) ready_age: Duration,
 }
 
+/// How a result is shown.
+#[derive(Debug, Args)]
+pub(crate) struct FormatArgs {
+    /// How the result is shown
+    #[arg(
+        id = "format",
+        long = "format",
+        value_enum,
+        default_value = "table",
+        env = "BALER_FORMAT"
+    )]
+    pub(crate) choice: DocumentFormat,
+}
+
 /// Where chunks go that cannot be processed.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct QuarantineArgs {

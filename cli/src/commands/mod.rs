@@ -4,6 +4,8 @@ mod analyze;
 mod demo;
 mod generate;
 mod inspect;
+#[cfg(feature = "instrument")]
+mod instrument;
 mod irl;
 mod overhead;
 mod probes;
@@ -44,6 +46,8 @@ pub(crate) fn run(cli: Cli, shutdown: &Shutdown) -> Result<Code, Failure> {
         Command::Man { folder } => man(&folder),
         Command::Generate(args) => generate::run(&args, quiet, shutdown),
         Command::Inspect(args) => inspect::run(&args, quiet, shutdown),
+        #[cfg(feature = "instrument")]
+        Command::Instrument(args) => instrument::run(&args, quiet),
         Command::Irl(args) => irl::run(&args, quiet, shutdown),
         Command::Probes(args) => probes::run(&args, quiet),
         Command::Overhead(args) => overhead::run(&args, quiet, shutdown),

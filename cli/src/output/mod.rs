@@ -157,6 +157,15 @@ pub(crate) fn say(line: impl Display) {
     progress::suspended(|| Stderr.write_all(line.as_bytes()).ok());
 }
 
+/// Returns counts with their nouns: `1 file, 2 errors`.
+pub(crate) fn counts(counts: &[(usize, &str)]) -> String {
+    let counts = counts.iter().map(|(count, noun)| match count {
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 fn pretty(document: &impl Serialize) -> Result<String, Failure> {
     serde_json::to_string_pretty(document)
         .map_err(|error| Failure::output("JSON", &io::Error::from(error)))

@@ -31,7 +31,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-common",
         Allowed::Only(&["baler-derive", "baler-irl"]),
     ),
-    ("baler-monitoring-macros", Allowed::Only(&[])),
+    (
+        "baler-monitoring-macros",
+        Allowed::Only(&["baler-signature"]),
+    ),
     (
         "baler-monitoring",
         Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
@@ -68,6 +71,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
+    (
+        "baler-instrument",
+        Allowed::Only(&["baler-common", "baler-signature"]),
+    ),
     ("baler-irl", Allowed::Only(&[])),
     ("baler-relay", Allowed::Only(&["baler-common"])),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
@@ -76,6 +83,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-spool",
         Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),
+    ("baler-signature", Allowed::Only(&[])),
     ("baler-tls", Allowed::Only(&["baler-common"])),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     // A crate of its own, since Arrow is larger than all the rest of the analysis.

@@ -16,6 +16,8 @@ mod filters;
 mod habits;
 mod hostile;
 mod image;
+#[cfg(feature = "instrument")]
+mod instrument;
 mod irl;
 mod irl_generate;
 mod json_lines;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 /// Replaces a file atomically and durably: a reader sees the old bytes or the new bytes.
 ///
 /// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.
+/// - It keeps the permissions of the old file.
 /// - A device or a pipe (`/dev/stdout`) is written as it is, never replaced.
 /// - A symlink is followed if it belongs to this user or to root. One of another user is refused:
 ///   it may have been planted to have a file of this user replaced.
@@ -23,7 +24,7 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
         return Err(io::Error::new(io::ErrorKind::PermissionDenied, message));
     }
     let target = if_found(fs::metadata(path))?;
-    if target.is_some_and(|it| !it.is_file()) {
+    if target.as_ref().is_some_and(|it| !it.is_file()) {
         return OpenOptions::new().write(true).open(path)?.write_all(bytes);
     }
     let path = match link {
@@ -32,7 +33,10 @@ pub fn replace_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
     };
     let part = beside(path, &format!(".{}.part", std::process::id()));
     let mut file = new_file(&part)?;
-    file.write_all(bytes)
+    // Before the content, which others may not have been allowed to read.
+    let permissions = target.map_or(Ok(()), |it| file.set_permissions(it.permissions()));
+    permissions
+        .and_then(|()| file.write_all(bytes))
         .and_then(|()| file.sync_all())
         .and_then(|()| fs::rename(&part, path))
         .inspect_err(|_| {

@@ -3,13 +3,14 @@
 //! Each function in them is expanded as if it had the attribute itself, before any other attribute
 //! of the block sees it. Everything else stays as it was.
 
+use baler_signature::{has_conditional_probe, is_for_tests, is_probe, naked};
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem, Visibility};
 
 use crate::expand;
-use crate::function::{Function, naked};
+use crate::function::Function;
 use crate::options::Options;
 
 /// Parses a block, if one follows; otherwise the stream does not advance.
@@ -101,7 +102,8 @@ fn is_measurable(input: ParseStream<'_>) -> syn::Result<bool> {
     };
     Ok(signature.constness.is_none()
         && naked(&attributes).is_none()
-        && !is_elsewhere(&attributes)
+        && !is_for_tests(&attributes)
+        && !has_conditional_probe(&attributes)
         && ahead.peek(syn::token::Brace))
 }
 
@@ -113,25 +115,9 @@ fn is_measurable_block(item: &Item) -> bool {
         Item::Mod(module) if module.content.is_some() => &module.attrs,
         _ => return false,
     };
-    !is_elsewhere(attributes) && !attributes.iter().any(is_probe)
-}
-
-/// Whether attributes mark an item as a test, or give it a probe under a condition.
-fn is_elsewhere(attributes: &[Attribute]) -> bool {
-    attributes.iter().any(|attribute| {
-        let last = attribute.path().segments.last();
-        let is = |name: &str| last.is_some_and(|last| last.ident == name);
-        let tokens = || attribute.meta.to_token_stream().to_string();
-        is("test")
-            || is("bench")
-            || (is("cfg") && tokens().replace(' ', "") == "cfg(test)")
-            || (is("cfg_attr") && tokens().contains("probe"))
-    })
-}
-
-fn is_probe(attribute: &Attribute) -> bool {
-    let last = attribute.path().segments.last();
-    last.is_some_and(|last| last.ident == "probe")
+    !is_for_tests(attributes)
+        && !has_conditional_probe(attributes)
+        && !attributes.iter().any(is_probe)
 }
 
 /// Removes a function's own probe from its attributes, because the expansion replaces it.

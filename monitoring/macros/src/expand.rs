@@ -1,12 +1,13 @@
 //! Expands a function with its probe.
 
+use baler_signature::{argument_types, modifiers_and_return, operation_name};
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::visit_mut::{self, VisitMut};
 use syn::{FnArg, Ident, PatIdent, Path, ReturnType, Type, TypeInfer};
 
-use super::function::{Function, argument_types, modifiers_and_return, operation_name};
+use super::function::Function;
 use super::options::{Kind, Options};
 
 /// Expands the function, with its probe around the body.

@@ -1,7 +1,7 @@
 //! The `#[probe]` attribute, re-exported as `baler_monitoring::probe`.
 //!
-//! tokens -> `options`, `block` and `function` (parsing) -> `signature` (Kieker's text form) ->
-//! `expand` (the function with its probe).
+//! tokens -> `options`, `block` and `function` (parsing) -> `expand` (the function with its probe).
+//! The text of its signature is made by the crate `baler-signature`.
 //!
 //! The expansion names only `baler_monitoring::__private`. Without the feature `enable` the
 //! function is checked and then returned unchanged.

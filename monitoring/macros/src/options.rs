@@ -1,11 +1,12 @@
 //! The options in the parentheses of `#[probe(…)]`.
 
+use baler_signature::returns_result;
 use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Ident, LitInt, LitStr, Path, Token};
 
-use super::function::{Function, returns_result};
+use super::function::Function;
 
 /// All options, for messages.
 const OPTIONS: &str = "`name = \"…\"`, `record = kind`, `full = 1/n`, `sample = 1/n`, `histogram`, \

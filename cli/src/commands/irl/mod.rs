@@ -67,11 +67,7 @@ fn check(args: &IrlFiles, format: DocumentFormat) -> Result<Code, Failure> {
             (errors, "error"),
             (warnings, "warning"),
         ];
-        let counts = counts.map(|(count, noun)| match count {
-            1 => format!("1 {noun}"),
-            _ => format!("{count} {noun}s"),
-        });
-        text + &counts.join(", ") + "\n"
+        text + &output::counts(&counts) + "\n"
     })?;
     Ok(match errors {
         0 => Code::Done,

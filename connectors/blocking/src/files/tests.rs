@@ -46,3 +46,19 @@ fn a_device_is_written_and_stays() {
     replace_file(Path::new("/dev/null"), b"new").unwrap();
     assert!(!fs::metadata("/dev/null").unwrap().is_file());
 }
+
+#[test]
+fn a_file_keeps_its_permissions() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+    replace_file(&path, b"new").unwrap();
+    assert_eq!(
+        fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+}
