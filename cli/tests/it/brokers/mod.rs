@@ -6,6 +6,7 @@ mod readme_commands;
 mod real_log;
 mod relay;
 mod relay_sigterm;
+mod session;
 mod streams;
 mod traces;
 mod verify;
