@@ -339,7 +339,8 @@ fn an_option_has_nothing_to_do_with_a_setting_of_the_same_name() {
 }
 
 /// Names that are an option of a command and a setting of a medium, with a value of the option.
-const PAIRS: [(&str, &str); 8] = [
+const PAIRS: [(&str, &str); 9] = [
+    ("adaptive", "/dev/null"),
     ("compression", "none"),
     ("format", "json"),
     ("max-bytes", "1MiB"),
