@@ -6,11 +6,11 @@
 )]
 
 mod edit;
-mod found;
 mod manifest;
 mod modules;
 mod names;
 mod packages;
+mod parsed;
 mod reasons;
 mod source;
 
@@ -24,9 +24,9 @@ use baler_common::pattern::Pattern;
 use syn::Meta;
 
 pub use edit::Change;
-use found::{Found, Probe};
 use modules::CrateReader;
 use packages::Files;
+use parsed::{ParsedFunction, Probe};
 use source::Source;
 
 /// The stack of the thread that parses: parsing is recursive.
@@ -348,7 +348,7 @@ impl Tree {
 }
 
 impl Function {
-    fn new(file: &Path, found: &Found) -> Self {
+    fn new(file: &Path, found: &ParsedFunction) -> Self {
         let (state, given) = match &found.probe {
             Probe::None => (State::Without, None),
             Probe::Inserted(name) => (State::Inserted, name.clone()),

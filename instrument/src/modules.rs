@@ -18,9 +18,9 @@ use syn::{
     Stmt, Token, Visibility,
 };
 
-use crate::found::{Base, Found, Owner, Probe};
 use crate::names::{Definition, Name, Scopes, SelfType, alias};
 use crate::packages::Root;
+use crate::parsed::{Base, Owner, ParsedFunction, Probe};
 use crate::reasons;
 use crate::source::Source;
 use crate::{Problem, Texts};
@@ -43,7 +43,7 @@ pub(crate) struct CrateReader<'t> {
     /// The files that can be changed.
     pub(crate) files: &'t HashSet<PathBuf>,
     pub(crate) scopes: Scopes,
-    pub(crate) functions: Vec<Found>,
+    pub(crate) functions: Vec<ParsedFunction>,
     /// The files that are still to be read. One is open at a time, because parsed files are large.
     pending: Vec<ModuleFile>,
 }
@@ -207,7 +207,7 @@ impl Walker<'_, '_> {
             (None, visibility) => visibility.span(),
         };
         let ident = self.source.range(signature.ident.span());
-        self.reader.functions.push(Found {
+        self.reader.functions.push(ParsedFunction {
             file: self.file.to_owned(),
             line: self.source.line(ident.start),
             at: self.source.range(first).start,
@@ -329,7 +329,7 @@ impl Walker<'_, '_> {
                 TokenTree::Group(group) => stack.push(group.stream().into_iter()),
                 TokenTree::Ident(name) if after_fn => {
                     let at = self.source.range(name.span()).start;
-                    self.reader.functions.push(Found {
+                    self.reader.functions.push(ParsedFunction {
                         file: self.file.to_owned(),
                         line: self.source.line(at),
                         at,

@@ -112,7 +112,7 @@ struct Scope {
 
 /// A found name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Found {
+enum Resolved {
     /// A type of this crate: its class, and whether it is certain.
     Type(String, bool),
     Module(usize),
@@ -225,54 +225,54 @@ impl Scopes {
         };
         if let [only] = name.segments.as_slice() {
             let is_primitive = PRIMITIVES.contains(&only.as_str());
-            if is_primitive && matches!(self.find(scope, name), Found::External(_)) {
+            if is_primitive && matches!(self.find(scope, name), Resolved::External(_)) {
                 return (only.clone(), true);
             }
         }
         match self.find(scope, name) {
-            Found::Type(class, is_certain) => (class, is_certain),
-            Found::External(path) => match path.as_slice() {
+            Resolved::Type(class, is_certain) => (class, is_certain),
+            Resolved::External(path) => match path.as_slice() {
                 [only] if !PRELUDE.contains(&only.as_str()) => {
                     (format!("{}.{only}", self.0[scope].path), false)
                 }
                 _ => (path.join("."), false),
             },
-            Found::Module(_) | Found::Unclear => (written.to_owned(), false),
+            Resolved::Module(_) | Resolved::Unclear => (written.to_owned(), false),
         }
     }
 
-    fn find(&self, scope: usize, name: &Name) -> Found {
+    fn find(&self, scope: usize, name: &Name) -> Resolved {
         let mut lookups = MAX_LOOKUPS;
         self.resolve(scope, name, MAX_STEPS, &mut lookups)
     }
 
-    fn resolve(&self, scope: usize, name: &Name, steps: u32, lookups: &mut u32) -> Found {
+    fn resolve(&self, scope: usize, name: &Name, steps: u32, lookups: &mut u32) -> Resolved {
         let Some(steps) = steps.checked_sub(1) else {
-            return Found::Unclear;
+            return Resolved::Unclear;
         };
         let Some((first, mut rest)) = name.segments.split_first() else {
-            return Found::Unclear;
+            return Resolved::Unclear;
         };
         if name.absolute {
-            return Found::External(name.segments.clone());
+            return Resolved::External(name.segments.clone());
         }
         let mut found = match first.as_str() {
-            "crate" => Found::Module(Self::ROOT),
-            "self" => Found::Module(self.module(scope)),
+            "crate" => Resolved::Module(Self::ROOT),
+            "self" => Resolved::Module(self.module(scope)),
             "super" => self.outer(self.module(scope)),
             _ => self.lexical(scope, first, steps, lookups),
         };
         while let Some((next, others)) = rest.split_first() {
             found = match found {
-                Found::Module(module) if next == "super" => self.outer(module),
-                Found::Module(module) => self
+                Resolved::Module(module) if next == "super" => self.outer(module),
+                Resolved::Module(module) => self
                     .member(module, next, steps, lookups)
-                    .unwrap_or(Found::Unclear),
-                Found::External(mut path) => {
+                    .unwrap_or(Resolved::Unclear),
+                Resolved::External(mut path) => {
                     path.push(next.clone());
-                    Found::External(path)
+                    Resolved::External(path)
                 }
-                Found::Type(..) | Found::Unclear => Found::Unclear,
+                Resolved::Type(..) | Resolved::Unclear => Resolved::Unclear,
             };
             rest = others;
         }
@@ -280,7 +280,7 @@ impl Scopes {
     }
 
     /// Looks a first segment up in a scope, then in the functions around it and in their module.
-    fn lexical(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Found {
+    fn lexical(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Resolved {
         let mut at = scope;
         loop {
             if let Some(found) = self.member(at, name, steps, lookups) {
@@ -288,30 +288,32 @@ impl Scopes {
             }
             match self.0[at].parent {
                 Some(parent) if !self.0[at].is_module => at = parent,
-                _ => return Found::External(vec![name.to_owned()]),
+                _ => return Resolved::External(vec![name.to_owned()]),
             }
         }
     }
 
     /// Looks a name up among those of one scope; several different definitions are unclear.
-    fn member(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Option<Found> {
+    fn member(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Option<Resolved> {
         *lookups = lookups.saturating_sub(1);
         if *lookups == 0 {
-            return Some(Found::Unclear);
+            return Some(Resolved::Unclear);
         }
         let this = &self.0[scope];
         let mut all = Vec::new();
         for definition in this.names.get(name).into_iter().flatten() {
             all.push(match definition {
-                Definition::Type => Found::Type(format!("{}.{name}", this.path), this.is_certain),
-                Definition::Module(module) => Found::Module(*module),
+                Definition::Type => {
+                    Resolved::Type(format!("{}.{name}", this.path), this.is_certain)
+                }
+                Definition::Module(module) => Resolved::Module(*module),
                 Definition::Name(other) => self.resolve(scope, other, steps, lookups),
-                Definition::Opaque => Found::Unclear,
+                Definition::Opaque => Resolved::Unclear,
             });
         }
         if all.is_empty() {
             for glob in &this.globs {
-                if let Found::Module(module) = self.resolve(scope, glob, steps, lookups)
+                if let Resolved::Module(module) = self.resolve(scope, glob, steps, lookups)
                     && let Some(steps) = steps.checked_sub(1)
                 {
                     all.extend(self.member(module, name, steps, lookups));
@@ -322,7 +324,7 @@ impl Scopes {
         match all.as_slice() {
             [] => None,
             [one] => Some(one.clone()),
-            _ => Some(Found::Unclear),
+            _ => Some(Resolved::Unclear),
         }
     }
 
@@ -333,10 +335,10 @@ impl Scopes {
         scope
     }
 
-    fn outer(&self, module: usize) -> Found {
+    fn outer(&self, module: usize) -> Resolved {
         match self.0[module].parent {
-            Some(parent) => Found::Module(self.module(parent)),
-            None => Found::Unclear,
+            Some(parent) => Resolved::Module(self.module(parent)),
+            None => Resolved::Unclear,
         }
     }
 }

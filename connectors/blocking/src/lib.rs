@@ -49,7 +49,7 @@ pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {
     fn open(&self, opening: Opening<'_, Self::Counts>) -> Result<Self::Output, TransportError>;
 }
 
-/// What a medium may need when it is opened.
+/// The arguments of [`BlockingMedium::open`].
 #[derive(Debug)]
 pub struct Opening<'a, C> {
     /// The counts over all openings of the writer.

@@ -38,7 +38,7 @@ struct Connected {
     sending: JoinHandle<()>,
 }
 
-/// What a [`AdaptiveLink`] took.
+/// The result of [`AdaptiveLink::take`].
 pub(super) enum Taken {
     /// This number of bytes.
     Bytes(usize),

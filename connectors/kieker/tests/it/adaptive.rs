@@ -32,14 +32,15 @@ pub(crate) fn bridge_and_reader(text: &str, port: u16) -> (Arc<Bridge>, KiekerTc
     (bridge, reader)
 }
 
-/// A program's connection.
-struct Client {
-    stream: TcpStream,
+/// One end of a connection that speaks the protocol.
+pub(crate) struct Conversation {
+    pub(crate) stream: TcpStream,
     decoder: Decoder,
-    bytes: Vec<u8>,
+    /// Received, and not taken yet.
+    pub(crate) bytes: Vec<u8>,
 }
 
-impl Client {
+impl Conversation {
     fn hello(reader: &KiekerTcpReader) -> Self {
         let mut client = Self::plain(reader);
         client.send(|out| push_hello(&hello(2), out));
@@ -48,23 +49,27 @@ impl Client {
     }
 
     fn plain(reader: &KiekerTcpReader) -> Self {
-        let stream = connect(reader.local_addr());
+        Self::over(connect(reader.local_addr()), From::Bridge)
+    }
+
+    /// Takes the commands of this end of the stream.
+    pub(crate) fn over(stream: TcpStream, from: From) -> Self {
         let patience = Duration::from_secs(30);
         stream.set_read_timeout(Some(patience)).unwrap();
         Self {
             stream,
-            decoder: Decoder::new(Version::V2, From::Bridge),
+            decoder: Decoder::new(Version::V2, from),
             bytes: Vec::new(),
         }
     }
 
-    fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
+    pub(crate) fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         let mut bytes = Vec::new();
         push(&mut bytes);
         self.stream.write_all(&bytes).unwrap();
     }
 
-    fn next(&mut self) -> Command {
+    pub(crate) fn next(&mut self) -> Command {
         loop {
             let step = match self.bytes.is_empty() {
                 true => Step::More(1),
@@ -79,7 +84,7 @@ impl Client {
                 Step::More(_) => {
                     let mut more = [0; 4_096];
                     let read = self.stream.read(&mut more).unwrap();
-                    assert!(read > 0, "the reader closed the connection");
+                    assert!(read > 0, "the other end closed the connection");
                     self.bytes.extend(&more[..read]);
                 }
             }
@@ -104,7 +109,7 @@ const fn update(slot: u32, is_active: bool) -> Command {
 #[test]
 fn requests_are_answered_and_changes_are_pushed_among_records() {
     let (bridge, mut reader) = bridge_and_reader("- public void shop.Till.*(..)\n", 0);
-    let mut client = Client::hello(&reader);
+    let mut client = Conversation::hello(&reader);
     client.send(|out| {
         push_request(Version::V2, 0, ORDER, out);
         out.extend(registered(0, EMPTY));
@@ -137,7 +142,7 @@ fn requests_are_answered_and_changes_are_pushed_among_records() {
 #[test]
 fn a_sender_without_hello_never_sees_a_byte() {
     let (bridge, mut reader) = bridge_and_reader("- *\n", 0);
-    let mut client = Client::plain(&reader);
+    let mut client = Conversation::plain(&reader);
     client.send(|out| {
         out.extend(registered(0, EMPTY));
         out.extend(record(0, 1));
@@ -154,7 +159,7 @@ fn a_sender_without_hello_never_sees_a_byte() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut
     ));
     // Nor does one whose first command is another one: it is closed.
-    let mut client = Client::plain(&reader);
+    let mut client = Conversation::plain(&reader);
     client.send(|out| push_request(Version::V2, 0, ORDER, out));
     let damaged = Heard::damage(&mut reader);
     assert!(
@@ -181,7 +186,7 @@ fn wrong_commands_are_answered_by_an_error_and_the_end() {
     };
     let wrong = [(bytes(&long), 3), (bytes(&unknown), 5), (bytes(&gap), 6)];
     for (bytes, expected) in wrong {
-        let mut client = Client::hello(&reader);
+        let mut client = Conversation::hello(&reader);
         client.send(|out| out.extend(&bytes));
         let code = loop {
             match client.next() {
@@ -195,7 +200,7 @@ fn wrong_commands_are_answered_by_an_error_and_the_end() {
         drop(client);
         Heard::damage(&mut reader);
     }
-    let mut client = Client::plain(&reader);
+    let mut client = Conversation::plain(&reader);
     client.send(|out| push_hello(&hello(1), out));
     assert!(matches!(client.next(), Command::Error { code: 1, .. }));
 }
@@ -203,9 +208,9 @@ fn wrong_commands_are_answered_by_an_error_and_the_end() {
 #[test]
 fn a_program_that_does_not_read_delays_no_other() {
     let (bridge, reader) = bridge_and_reader("", 0);
-    let mut slow = Client::hello(&reader);
+    let mut slow = Conversation::hello(&reader);
     slow.send(|out| push_request(Version::V2, 0, ORDER, out));
-    let mut quick = Client::hello(&reader);
+    let mut quick = Conversation::hello(&reader);
     quick.send(|out| push_request(Version::V2, 0, ORDER, out));
     assert_eq!(quick.next(), update(0, true));
     for round in 0..2_000 {

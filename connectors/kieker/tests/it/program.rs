@@ -1,22 +1,22 @@
 //! The writer's end of the adaptive protocol, before a bridge and before peers whose every byte the
 //! test decides.
 
-use std::io::{Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::io::Read as _;
+use std::net::TcpListener;
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use baler_common::transport::{ChunkWriter as _, Probes, RetryClass, TransportError};
 use baler_connector_kieker::adaptive::wire::{
-    Command, Decoder, From, Hello, Step, Version, feature, push_batch, push_bye, push_hello,
-    push_ping, push_snapshot, push_update,
+    Command, From, Hello, Version, feature, push_batch, push_bye, push_hello, push_ping,
+    push_snapshot, push_update,
 };
 use baler_connector_kieker::adaptive::{Bridge, ErrorCode};
 use baler_connector_kieker::{KiekerTcpWriter, KiekerTcpWriterConfig};
 use baler_connector_testkit::within_patience;
 
-use crate::adaptive::{CLEAR, ORDER, bridge_and_reader, patterns};
+use crate::adaptive::{CLEAR, Conversation, ORDER, bridge_and_reader, patterns};
 use crate::chunks::{one_empty_record, soon};
 use crate::support::Heard;
 use crate::tcp_writer::fill;
@@ -134,44 +134,9 @@ fn a_lost_connection_is_noticed_while_idle_and_the_next_bridge_decides_anew() {
     assert_eq!(sent, [ORDER, CLEAR, CLOSE], "in the order of slots");
 }
 
-/// A peer that a test plays.
-struct Peer {
-    stream: TcpStream,
-    decoder: Decoder,
-    bytes: Vec<u8>,
-}
-
-impl Peer {
-    /// Waits for a program's connection.
-    fn accept(listener: &TcpListener) -> Self {
-        let (stream, _) = listener.accept().unwrap();
-        let patience = Duration::from_secs(30);
-        stream.set_read_timeout(Some(patience)).unwrap();
-        Self {
-            stream,
-            decoder: Decoder::new(Version::V2, From::Program),
-            bytes: Vec::new(),
-        }
-    }
-
-    fn send(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        let mut bytes = Vec::new();
-        push(&mut bytes);
-        self.stream.write_all(&bytes).unwrap();
-    }
-
-    fn next(&mut self) -> Command {
-        loop {
-            if let Step::Command(command, taken) = self.decoder.step(&self.bytes).unwrap() {
-                self.bytes.drain(..taken);
-                return command;
-            }
-            let mut more = [0; 4_096];
-            let read = self.stream.read(&mut more).unwrap();
-            assert!(read > 0, "the program closed the connection");
-            self.bytes.extend(&more[..read]);
-        }
-    }
+/// Waits for a program's connection.
+fn accept(listener: &TcpListener) -> Conversation {
+    Conversation::over(listener.accept().unwrap().0, From::Program)
 }
 
 fn hello(major: i16) -> Hello {
@@ -185,12 +150,12 @@ fn hello(major: i16) -> Hello {
 }
 
 /// A writer with an open connection to a peer that has answered its Hello.
-fn greeted(probes: &Arc<Switched>) -> (Box<KiekerTcpWriter>, Peer) {
+fn greeted(probes: &Arc<Switched>) -> (Box<KiekerTcpWriter>, Conversation) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let mut writer = writer(listener.local_addr().unwrap().port(), probes);
     let peer = std::thread::scope(|scope| {
         let opening = scope.spawn(|| writer.reopen(soon()));
-        let mut peer = Peer::accept(&listener);
+        let mut peer = accept(&listener);
         assert!(matches!(peer.next(), Command::Hello(it) if it.agent == "shop"));
         peer.send(|out| push_hello(&hello(2), out));
         opening.join().unwrap().unwrap();
@@ -207,7 +172,7 @@ fn a_reader_that_does_not_know_the_protocol_gets_a_hello_and_no_record() {
         let mut writer = writer(listener.local_addr().unwrap().port(), &probes);
         let (error, mut peer) = std::thread::scope(|scope| {
             let opening = scope.spawn(|| writer.reopen(soon()));
-            let mut peer = Peer::accept(&listener);
+            let mut peer = accept(&listener);
             assert!(matches!(peer.next(), Command::Hello(_)));
             if closes {
                 peer.stream.shutdown(std::net::Shutdown::Both).unwrap();

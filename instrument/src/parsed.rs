@@ -6,7 +6,7 @@ use crate::names::{Name, Scopes, SelfType};
 
 /// A function as its file shows it.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct ParsedFunction {
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
     /// The position of its inserted attribute, or the position where one would stand.
@@ -84,7 +84,7 @@ impl Owner {
     }
 }
 
-impl Found {
+impl ParsedFunction {
     /// Returns the signature, and whether it is certain; none inside a macro.
     pub(crate) fn signature(&self, scopes: &Scopes) -> Option<(String, bool)> {
         let (before, arguments) = self.parts.as_ref()?;
