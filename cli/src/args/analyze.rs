@@ -39,7 +39,7 @@ pub(crate) struct AnalyzeArgs {
     /// read, and nothing is taken.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Stop when nothing has arrived for this long, counted from the end of the source
+    /// Stop when the source was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

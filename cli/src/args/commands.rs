@@ -86,7 +86,7 @@ pub(crate) struct InspectArgs {
     /// Show at most this many strings of each chunk
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) strings: usize,
-    /// Stop when nothing has arrived from a live endpoint for this long, counted from its end
+    /// Stop when a live endpoint was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub(crate) struct ReplayArgs {
     /// leave something out
     #[arg(long, conflicts_with_all = ["where", "fields"])]
     pub(crate) remove: bool,
-    /// Stop when nothing has arrived from a medium for this long, counted from its end
+    /// Stop when a medium was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", default_value = "3s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]
@@ -173,8 +173,9 @@ pub(crate) struct SendArgs {
         help = format!("Where the records go: {}", media::targets())
     )]
     pub(crate) to: String,
-    /// Stop when nothing has arrived from a medium for this long, counted from its end; --give-up
-    /// then holds for that medium too
+    /// Stop when the source was read to its end and nothing more arrives for this long
+    ///
+    /// With this flag, --give-up limits the wait for the source as well as the wait for the target.
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
@@ -222,7 +223,7 @@ pub(crate) struct TapArgs {
     /// Show at most this many records per second; the others are counted
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
-    /// Stop when nothing has arrived for this long, counted from the end of the medium
+    /// Stop when the medium was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     /// A file with the token that a running command asks for (--metrics-tap)

@@ -92,7 +92,7 @@ pub(crate) struct FromRustArgs {
     /// Look at no more than this many chunks
     #[arg(long, value_name = "N", default_value_t = 1000)]
     pub(crate) count: usize,
-    /// Stop when nothing has arrived from a live endpoint for this long, counted from its end
+    /// Stop when a live endpoint was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = values::duration)]
     pub(crate) idle_timeout: Duration,
     #[command(flatten)]

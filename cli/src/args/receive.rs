@@ -40,7 +40,7 @@ pub(crate) struct ReceiveArgs {
     /// delivers it again to the next reader.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Stop when nothing has arrived for this long, counted from the end of the source
+    /// Stop when the source was read to its end and nothing more arrives for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
@@ -109,7 +109,7 @@ pub(crate) enum RecordFormat {
     Csv,
     /// One JSON object per line, one line per record
     Json,
-    /// The fields of each record, one line per record: JSON lines and lines of text as they came in
+    /// The fields of each record as a JSON line; of lines of text, the text as it came in
     Lines,
     /// Write no records, only the summary
     None,

@@ -37,8 +37,8 @@ pub(crate) struct RelayArgs {
     /// Stop after this many chunks, counting repeated ones
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count_chunks: Option<u64>,
-    /// Stop when nothing has arrived for this long, counted from the end of the source, and
-    /// everything is confirmed
+    /// Stop when the source was read to its end, everything is confirmed, and nothing more arrives
+    /// for this long
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

@@ -268,8 +268,9 @@ pub(crate) struct SpoolArgs {
 /// What a spooled chunk survives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SpoolSyncChoice {
-    /// A crash of the machine; all chunks that wait share one call
+    /// It is forced to disk, so it survives a crash of the machine; all chunks that wait share one call
     Fsync,
-    /// The end of the process only
+    /// It is left to the operating system, so it survives the end of the process, but not a crash of
+    /// the machine
     None,
 }

@@ -61,7 +61,7 @@ fn what_is_wrong_in_itself_is_told_without_a_connection() {
         (
             vec!["--to", "tcp://h:1?max_chunk=64KiB"],
             "warning",
-            "chunk_bytes (256.0 KiB) is above the largest chunk that tcp takes",
+            "chunk_bytes (256.0 KiB) is above the largest chunk of tcp",
             0,
         ),
         (
@@ -236,7 +236,7 @@ fn ends_that_answer_are_connected_to_and_nothing_is_sent() {
             ok.contains("takes connections") && ok.contains("connected in"),
             "{document:#}"
         );
-        assert!(ok.contains("as it says itself"), "{document:#}");
+        assert!(ok.contains("reported when it connected"), "{document:#}");
         assert_eq!(code, 0, "{document:#}");
         receiver.process.signal("TERM");
         assert_eq!(receiver.end()["chunks"], 0);

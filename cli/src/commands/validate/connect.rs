@@ -25,8 +25,8 @@ pub(super) fn writer(end: &End, writer: Writer, args: &ValidateArgs, findings: &
             Ok(()) => {
                 let message = format!("connected in {} ms", started.elapsed().as_millis());
                 findings.ok(&end.named, message);
-                let told = "as it says itself";
-                check_sizes(&end.named, args, writer.capability(), told, findings);
+                let origin = "reported when it connected";
+                check_sizes(&end.named, args, writer.capability(), origin, findings);
             }
             Err(error) => refused(end, &error, findings),
         }

@@ -64,10 +64,10 @@ fn check_end(end: &End, args: &ValidateArgs, shutdown: &Shutdown, findings: &mut
         }
     };
     let endpoint = endpoint::shown(&end.uri);
-    findings.ok(&end.named, format!("{endpoint} can be"));
+    findings.ok(&end.named, format!("the URI {endpoint} is valid"));
     if let Some(Writer { writer, .. }) = &writer {
-        let told = "by default";
-        settings::check_sizes(&end.named, args, writer.capability(), told, findings);
+        let origin = "by its settings";
+        settings::check_sizes(&end.named, args, writer.capability(), origin, findings);
     }
     if !args.connect || shutdown.is_requested() {
         return;

@@ -24,12 +24,12 @@ fn bytes(value: usize) -> String {
 }
 
 /// Checks the order of the three sizes: a chunk closes at its threshold, is split at its cap, and
-/// the medium takes no larger chunk. `told` names the origin of the medium's limit.
+/// the medium takes no larger chunk. `origin` says who named the medium's limit.
 pub(super) fn check_sizes(
     subject: &str,
     args: &ValidateArgs,
     capability: &Capability,
-    told: &str,
+    origin: &str,
     findings: &mut Findings,
 ) {
     let shipping = &args.shipping;
@@ -44,22 +44,22 @@ pub(super) fn check_sizes(
         findings.failed(subject, message, fix);
     } else if threshold > limit {
         let message = format!(
-            "chunk_bytes ({size}) is above the largest chunk that {medium} takes {told} ({taken}): \
-             every full chunk is split"
+            "chunk_bytes ({size}) is above the largest chunk of {medium}, {taken} ({origin}): every \
+             full chunk is split"
         );
         let fix = "lower chunk_bytes, or raise the medium's limit";
         findings.warn(subject, message, fix);
     } else if shipping.max_chunk_bytes.is_some() && cap > limit {
         let message = format!(
-            "max_chunk_bytes ({most}) is above the largest chunk that {medium} takes {told} \
-             ({taken}), which counts"
+            "max_chunk_bytes ({most}) is above the largest chunk of {medium}, {taken} ({origin}), \
+             which counts"
         );
         let fix = "lower max_chunk_bytes, or raise the medium's limit";
         findings.warn(subject, message, fix);
     } else {
         let message = format!(
-            "sizes are in order: a chunk closes at {size}, is split at {kept}, {medium} takes \
-             {taken} {told}"
+            "sizes are in order: a chunk closes at {size} and is split at {kept}; largest chunk of \
+             {medium}: {taken} ({origin})"
         );
         findings.ok(subject, message);
     }
