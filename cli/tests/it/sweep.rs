@@ -210,18 +210,22 @@ fn a_sweep_needs_no_broker_and_its_table_fits_100_columns() {
     let args = sweep(
         "kafka+mock:sizes",
         folder.path(),
-        &["--chunk-sizes=1,128", "--recommend"],
+        &[
+            "--chunk-sizes=1,128",
+            "--container=native,kieker",
+            "--recommend",
+        ],
     );
     let text = output(&words(&args));
     for line in text.lines().filter(|line| !line.starts_with("report: ")) {
         assert!(line.chars().count() <= 100, "{line}");
     }
-    for name in ["pipelined", "awaiting", "128", "report: "] {
+    for name in ["pipelined", "awaiting", "128", "kieker", "report: "] {
         assert!(text.contains(name), "{text}");
     }
     check(
         &crate::support::read_json(&folder.path().join("sweep.json")),
-        &[1, 128],
+        &[1, 128, 1, 128],
         true,
     );
 }

@@ -160,6 +160,12 @@ impl SweepArgs {
                  use another --to",
             ));
         }
+        let has_native = self.container.contains(&ContainerKind::Native);
+        if !has_native && self.chunk_sizes.contains(&ChunkSize::Auto) {
+            return Err(Failure::new(
+                "--chunk-sizes auto is measured with native chunks: add native to --container",
+            ));
+        }
         match uri.scheme() {
             "tcp" if partitions(&self.cases()) > 1 => {
                 Err(Failure::new("tcp: has one receiver: --consumers must be 1"))
@@ -217,7 +223,6 @@ impl SweepArgs {
         let waits = self.wait_times();
         let bound = self.max_latency.unwrap_or(AUTO_LATENCY);
         let mut settings: Vec<(Way, Option<u32>, Setting)> = Vec::new();
-        let is_native = self.container.contains(&ContainerKind::Native);
         let mut chunks = Vec::new();
         for container in unique(&self.container) {
             match container {
@@ -239,7 +244,7 @@ impl SweepArgs {
                 }));
             }
         }
-        if is_native && sizes.contains(&ChunkSize::Auto) {
+        if sizes.contains(&ChunkSize::Auto) {
             let compressions = unique(&self.compression).into_iter();
             settings.extend(compressions.map(|it| (Way::Auto, None, (it, bound))));
         }
