@@ -5,3 +5,4 @@
 mod codec;
 mod overhead;
 mod pages;
+mod verdicts;

@@ -61,6 +61,7 @@ fn table(words: &str) -> String {
     let mut table = match kind {
         "statistics" => statistics(&result["rows"], &columns),
         "growth" => growth(&result["rows"], &columns),
+        "verdicts" => verdicts(&result["rows"], &columns),
         "chunk-sizes" => chunk_sizes(&result["cells"], &columns),
         _ => panic!("unknown kind of table: {kind}"),
     };
@@ -144,6 +145,22 @@ fn chunk_sizes(cells: &Value, containers: &[&str]) -> String {
     for size in sizes {
         let ways = containers.iter().flat_map(|it| find(it, Some(size)));
         line(&mut table, &size.to_string(), ways);
+    }
+    table
+}
+
+/// The 95 % intervals of these figures for each number of patterns and probes.
+fn verdicts(rows: &Value, figures: &[&str]) -> String {
+    let names: Vec<String> = figures.iter().map(|it| format!("{it}, µs")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = heading("patterns × probes", &names);
+    for row in rows.as_array().unwrap() {
+        measured(row);
+        let name = format!("{} × {}", row["patterns"], row["probes"]);
+        let figures = figures
+            .iter()
+            .map(|it| interval(&row[format!("{it}_us")], 1.0, 1));
+        line(&mut table, &name, figures);
     }
     table
 }
