@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -108,6 +108,19 @@ pub struct Standing {
 
 /// Called many times a second; returns whether to continue.
 pub type Progress<'a> = dyn FnMut(Standing) -> bool + 'a;
+
+/// Shows the progress on standard error if it is a terminal, but not in a file or a pipe. Always
+/// continues.
+pub fn on_terminal() -> impl FnMut(Standing) -> bool {
+    let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
+    move |Standing { done, of, .. }| {
+        if let Some(terminal) = &mut terminal {
+            // Only decoration.
+            write!(terminal, "\r{done} of {of} ").ok();
+        }
+        true
+    }
+}
 
 /// Measures every case once in each round. A case that failed is not measured again, but the others
 /// continue. `measure` gets the number of the run, and a function that it must call many times a

@@ -281,10 +281,11 @@ fn signature(number: usize, random: &mut Random) -> String {
 /// A crate may change its numbers with a new version. Then old and new results could not be
 /// compared.
 #[derive(Debug, Clone)]
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Begins the sequence of this seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -297,7 +298,7 @@ impl Random {
     }
 
     /// Uniform in `0..bound`; 0 for a bound of 0.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         // The high half of a product: Lemire's method without its rejection, whose bias is below
         // 2^-32 for the bounds used here.
         let product = u128::from(self.next()) * (bound as u128);
@@ -305,14 +306,14 @@ impl Random {
     }
 
     /// Uniform in `[0, 1)`.
-    pub(crate) fn unit(&mut self) -> f64 {
+    pub fn unit(&mut self) -> f64 {
         #[expect(clippy::cast_precision_loss, reason = "53 bits fit exactly")]
         let mantissa = (self.next() >> 11) as f64;
         mantissa / 9_007_199_254_740_992.0
     }
 
     /// Standard normal (Box and Muller).
-    fn normal(&mut self) -> f64 {
+    pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * (1.0 - self.unit()).ln()).sqrt();
         radius * (std::f64::consts::TAU * self.unit()).cos()
     }

@@ -3,10 +3,9 @@
 //! Everything except the rivals is in [`baler_rig::overhead`].
 
 mod peers;
+mod tcp;
 
-use std::io::{self, IsTerminal as _, Write as _};
-
-use baler_rig::harness::Standing;
+use baler_rig::harness::on_terminal;
 use baler_rig::overhead::{self, Origin, OverheadArgs, Variant};
 use baler_rig::process;
 use clap::Parser;
@@ -22,7 +21,12 @@ pub struct Args {
 }
 
 fn variants() -> Vec<Variant> {
-    [overhead::variants(), peers::variants()].concat()
+    [
+        overhead::variants(),
+        tcp::VARIANTS.to_vec(),
+        peers::variants(),
+    ]
+    .concat()
 }
 
 /// Measures the requested cases.
@@ -36,21 +40,16 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         variants: &variants,
         words: &[process::CHILD],
     };
-    // Progress is shown on a terminal, but not in a file or a pipe.
-    let mut terminal = Some(io::stderr()).filter(io::Stderr::is_terminal);
-    let mut progress = |Standing { done, of, .. }: Standing| {
-        if let Some(terminal) = &mut terminal {
-            // Only decoration.
-            write!(terminal, "\r{done} of {of} ").ok();
-        }
-        true
-    };
-    overhead::command(&args.overhead, &origin, &mut progress)
+    overhead::command(&args.overhead, &origin, &mut on_terminal())
 }
 
-/// Carries out the parent's order, if this is a child process of `overhead`; otherwise returns
-/// `None`.
+/// Carries out the parent's order, if this is a child process of `overhead`: to measure, or to
+/// consume what a measuring process sends. Otherwise returns `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
     let order = process::order()?;
-    Some(overhead::obey(&order, &variants()).map(|()| Outcome::silent()))
+    let obeyed = match process::parse_line(&order) {
+        Ok(consumer) => tcp::consume(consumer),
+        Err(_) => overhead::obey(&order, &variants()),
+    };
+    Some(obeyed.map(|()| Outcome::silent()))
 }

@@ -4,3 +4,5 @@
 
 mod codec;
 mod overhead;
+mod pages;
+mod verdicts;

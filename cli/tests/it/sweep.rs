@@ -136,12 +136,17 @@ fn without_consumers_writing_alone_is_measured_in_chunks_of_a_size_or_a_chosen_o
     let written = folder.path().join("written");
     let file = format!("file:{}", written.display());
     for to in ["null:", &file] {
-        let more = ["--consumers=0", "--chunk-sizes=auto,32", "--format=json"];
+        let more = [
+            "--consumers=0",
+            "--chunk-sizes=auto,32",
+            "--container=native,kieker",
+            "--format=json",
+        ];
         let document = json(&words(&sweep(to, folder.path(), &more)));
         assert_eq!(document["records"], Value::Null);
         let cells = document["cells"].as_array().unwrap();
         let ways: Vec<_> = cells.iter().map(|cell| &cell["way"]).collect();
-        assert_eq!(ways, ["baler", "auto"]);
+        assert_eq!(ways, ["baler", "kieker", "auto"]);
         for cell in cells {
             assert_eq!(cell["failure"], Value::Null, "{cell}");
             assert_eq!(cell["lost"], 0, "{cell}");

@@ -13,11 +13,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The records that the probes make.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Makes {
+pub enum Makes {
     /// None: a pattern deactivates all probes.
     Deactivated,
     /// Two for every call, and one for every call from outside, which has this depth.
-    Events { depth: u32 },
+    Events {
+        /// The depth of a call from outside.
+        depth: u32,
+    },
     /// None: monitoring is off.
     Nothing,
     /// One for every call.
@@ -33,8 +36,12 @@ struct Controlled {
     makes: Makes,
 }
 
-/// Starts a controller. The probes of `outer` make these records.
-pub(super) fn start(
+/// Starts a controller with the probes of `outer`, which make these records.
+///
+/// # Errors
+///
+/// The controller cannot be started.
+pub fn start(
     builder: ControllerBuilder,
     outer: Outer,
     makes: Makes,

@@ -24,6 +24,7 @@ pub use application::Outer;
 pub use args::OverheadArgs;
 pub use case::Case;
 pub use command::command;
+pub use controlled::{Makes, start};
 pub use run::{Origin, instructions_per_call, obey};
 pub use variant::{Alone, Running, Variant, find};
 pub use variants::{cycles, variants};

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
+use baler_common::transport::ContainerKind;
 use baler_common::transport::uri::{Uri, parse_bytes, parse_duration};
 use clap::Args;
 
@@ -53,7 +54,11 @@ pub struct SweepArgs {
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000", value_parser = rate)]
     pub rate: Vec<Rate>,
 
-    /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
+    /// The format of chunks: native, or kieker, which is never compressed and has no auto
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "native", value_parser = container)]
+    pub container: Vec<ContainerKind>,
+
+    /// How native chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "none", value_parser = compression)]
     pub compression: Vec<Compression>,
 
@@ -155,6 +160,12 @@ impl SweepArgs {
                  use another --to",
             ));
         }
+        let has_native = self.container.contains(&ContainerKind::Native);
+        if !has_native && self.chunk_sizes.contains(&ChunkSize::Auto) {
+            return Err(Failure::new(
+                "--chunk-sizes auto is measured with native chunks: add native to --container",
+            ));
+        }
         match uri.scheme() {
             "tcp" if partitions(&self.cases()) > 1 => {
                 Err(Failure::new("tcp: has one receiver: --consumers must be 1"))
@@ -212,12 +223,23 @@ impl SweepArgs {
         let waits = self.wait_times();
         let bound = self.max_latency.unwrap_or(AUTO_LATENCY);
         let mut settings: Vec<(Way, Option<u32>, Setting)> = Vec::new();
-        for compression in unique(&self.compression) {
+        let mut chunks = Vec::new();
+        for container in unique(&self.container) {
+            match container {
+                ContainerKind::Kieker => chunks.push((Way::Kieker, Compression::None)),
+                _ => chunks.extend(
+                    unique(&self.compression)
+                        .into_iter()
+                        .map(|it| (Way::Baler, it)),
+                ),
+            }
+        }
+        for (way, compression) in chunks {
             for wait in &waits {
                 settings.extend(sizes.iter().filter_map(|size| match size {
                     ChunkSize::Auto => None,
                     ChunkSize::Of(records) => {
-                        Some((Way::Baler, Some(records.get()), (compression, *wait)))
+                        Some((way, Some(records.get()), (compression, *wait)))
                     }
                 }));
             }
@@ -303,6 +325,12 @@ fn rate(text: &str) -> Result<Rate, String> {
         .ok_or_else(|| {
             format!("`{text}` is no rate; write records a second: 500, 20k, 1.5M or max")
         })
+}
+
+fn container(text: &str) -> Result<ContainerKind, String> {
+    ContainerKind::from_name(text)
+        .filter(|kind| *kind != ContainerKind::Added)
+        .ok_or_else(|| format!("`{text}` is no container; write native or kieker"))
 }
 
 fn compression(text: &str) -> Result<Compression, String> {

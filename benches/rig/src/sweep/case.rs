@@ -1,5 +1,6 @@
 //! The measured cases, one a row.
 
+use baler_common::transport::ContainerKind;
 use serde::{Deserialize, Serialize};
 
 /// The way of records to the broker.
@@ -10,6 +11,8 @@ pub enum Way {
     Auto,
     /// Through Baler's controller, in chunks of a fixed size.
     Baler,
+    /// As `Baler`, in Kieker's container.
+    Kieker,
     /// One message a record with the client library at its best: many messages are in flight, and
     /// its own batching is on.
     Pipelined,
@@ -25,6 +28,7 @@ impl Way {
         match self {
             Self::Auto => "auto",
             Self::Baler => "baler",
+            Self::Kieker => "kieker",
             Self::Pipelined => "pipelined",
             Self::Awaiting => "awaiting",
             Self::Pacing => "pacing",
@@ -84,7 +88,16 @@ impl Case {
         }
     }
 
-    /// Whether it has chunks of a fixed size with this compression.
+    /// The container of its chunks. `None`: there are no chunks.
+    pub fn container(&self) -> Option<ContainerKind> {
+        match self.way {
+            Way::Auto | Way::Baler => Some(ContainerKind::Native),
+            Way::Kieker => Some(ContainerKind::Kieker),
+            Way::Pipelined | Way::Awaiting | Way::Pacing => None,
+        }
+    }
+
+    /// Whether it has native chunks of a fixed size with this compression.
     pub(super) fn is_chunked_by(&self, compression: &str) -> bool {
         self.way == Way::Baler && self.compression.as_deref() == Some(compression)
     }

@@ -1,5 +1,7 @@
 //! The page of a sweep: the recommendation first, then costs, charts and the model.
 
+use baler_common::transport::ContainerKind;
+
 use super::advice::{NONE, advice};
 use super::case::Way;
 use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU};
@@ -98,8 +100,9 @@ fn svg(
         match case.chunk_records {
             Some(size) => {
                 let name = format!(
-                    "{}/s, {}, {} ms, {} reading",
+                    "{}/s, {}, {}, {} ms, {} reading",
                     rate(cell),
+                    case.container().map_or("-", ContainerKind::name),
                     case.compression.as_deref().unwrap_or("-"),
                     short_or_dash(case.wait_time_ms),
                     case.consumers

@@ -1,5 +1,7 @@
 //! The cells as tables of text.
 
+use baler_common::transport::ContainerKind;
+
 use super::advice::{NONE, advice};
 use super::cell::{
     BEYOND_LOAD, BEYOND_LOAD_BY_PIPELINED, BROKER_CPU, BYTES_BY_PIPELINED, CPU_BY_AWAITING,
@@ -109,6 +111,12 @@ pub(super) const SETTINGS: &[Column<Cell>] = &[
     Column::number("cons", |cell: &Cell| cell.case.consumers.to_string())
         .meaning("Processes that share the arriving chunks.")
         .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.consumers)),
+    Column::number("format", |cell: &Cell| {
+        let container = cell.case.container();
+        container.map_or("-", ContainerKind::name).to_owned()
+    })
+    .meaning("The format of chunks: Baler's own (native), or Kieker's.")
+    .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.container())),
     Column::number("compr", |cell: &Cell| {
         cell.case
             .compression

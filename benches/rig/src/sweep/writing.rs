@@ -5,7 +5,7 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Compression, NativeSerializer};
+use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
 use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
@@ -98,7 +98,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     };
     let mut load = Load::new(material, task.run, schedule);
     let mut sender = match task.case.way {
-        Way::Auto | Way::Baler => Sender::Chunks(controller(task, program)?),
+        Way::Auto | Way::Baler | Way::Kieker => Sender::Chunks(controller(task, program)?),
         Way::Pacing => Sender::Nothing(0),
         way => Sender::Plain(program.plain(&task.uri, way == Way::Awaiting)?, Vec::new()),
     };
@@ -180,18 +180,23 @@ fn emit_due(
 }
 
 fn controller(task: &Writing, program: &dyn Program) -> Result<Controller, Failure> {
-    let cannot_compress = "compress";
-    let compression = task.case.compression.as_deref().unwrap_or("none");
-    let compression = compression.parse::<Compression>();
-    let compression = compression.map_err(Failure::cannot(cannot_compress))?;
-    let serializer = NativeSerializer::new(compression);
     let mut builder = Controller::builder(program.writer(&task.uri)?)
         // Only the records of the load are sent.
         .metadata_record(false)
         .producer(producer_of(task.run))
         // Nothing may be lost, so the slower end sets the pace.
-        .overflow(Overflow::Block)
-        .serializer(serializer.map_err(Failure::cannot(cannot_compress))?);
+        .overflow(Overflow::Block);
+    builder = match task.case.way {
+        Way::Kieker => builder.serializer(KiekerSerializer::default()),
+        _ => {
+            let cannot_compress = "compress";
+            let compression = task.case.compression.as_deref().unwrap_or("none");
+            let compression = compression.parse::<Compression>();
+            let compression = compression.map_err(Failure::cannot(cannot_compress))?;
+            let serializer = NativeSerializer::new(compression);
+            builder.serializer(serializer.map_err(Failure::cannot(cannot_compress))?)
+        }
+    };
     if let Some(records) = task.case.chunk_records {
         builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
     }

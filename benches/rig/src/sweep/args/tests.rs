@@ -59,6 +59,23 @@ fn chunks_that_size_themselves_are_a_case_beside_each_compression() {
 }
 
 #[test]
+fn kieker_s_container_is_measured_beside_the_native_one_and_never_compressed() {
+    let args = [
+        "--container=kieker,native",
+        "--chunk-sizes=auto,16,32",
+        "--compression=none,lz4",
+    ];
+    let cases = parse(&args).cases();
+    let of = |way| cases.iter().filter(move |case| case.way == way);
+    assert_eq!(of(Way::Kieker).count(), 2);
+    assert!(of(Way::Kieker).all(|case| case.compression.as_deref() == Some("none")));
+    assert_eq!((of(Way::Baler).count(), of(Way::Auto).count()), (4, 2));
+    let alone = parse(&["--container=kieker", "--chunk-sizes=auto,16"]);
+    let error = alone.check().unwrap_err().to_string();
+    assert!(error.contains("add native"), "{error}");
+}
+
+#[test]
 fn what_nobody_reads_is_only_written() {
     let cases = parse(&["--to=null:", "--consumers=0"]).cases();
     assert!(
@@ -104,6 +121,7 @@ fn wrong_values_are_refused() {
         "--rate=0",
         "--chunk-sizes=0",
         "--compression=gzip",
+        "--container=added",
         "--wait-time=0s",
         "--consumers=65",
     ] {
