@@ -3,4 +3,5 @@
 #![cfg(test)]
 
 mod codec;
+mod detect;
 mod overhead;
