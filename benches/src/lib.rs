@@ -1,6 +1,12 @@
 #![doc = include_str!("../README.md")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what cannot happen ends the command"
+)]
 
 pub mod codec;
+pub mod detect;
 pub mod overhead;
 pub mod verdicts;
 

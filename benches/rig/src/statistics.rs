@@ -208,7 +208,7 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
 
 /// Student's t for 95 %, both sides: exact for few degrees of freedom; for more, by Abramowitz and
 /// Stegun, 26.7.5, with an error below 0.1 %.
-fn student(degrees: f64) -> f64 {
+pub fn student(degrees: f64) -> f64 {
     const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
     for (few, t) in (1_u32..).zip(FEW) {
         if degrees <= f64::from(few) {

@@ -3,6 +3,7 @@
 #![cfg(test)]
 
 mod codec;
+mod detect;
 mod overhead;
 mod pages;
 mod verdicts;
