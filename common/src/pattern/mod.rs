@@ -100,6 +100,9 @@ pub struct Pattern {
     /// The modifiers that signatures must have, or must not have. The expression matches the rest.
     modifiers: Option<Box<[Box<str>]>>,
     expression: Regex,
+    /// A part of the name that each matching signature contains. Looking for it is ten times as fast
+    /// as the expression, and most signatures of a long list fit few patterns.
+    part: Box<str>,
 }
 
 impl Pattern {
@@ -151,12 +154,18 @@ impl Pattern {
             text: trimmed.into(),
             dialect,
             modifiers,
+            part: part_of_name(trimmed).into(),
             expression: compile(&format!(r"\A(?:{expression})\z"))?,
         })
     }
 
     /// Whether the pattern matches this signature. Takes time linear in its length.
     pub fn matches(&self, signature: &str) -> bool {
+        signature.contains(&*self.part) && self.fits(signature)
+    }
+
+    /// As [`matches`](Self::matches), by the expression alone.
+    fn fits(&self, signature: &str) -> bool {
         let rest = match &self.modifiers {
             Some(wanted) => kieker::strip_modifiers(signature, wanted),
             None => Some(signature),
@@ -193,6 +202,18 @@ impl PartialEq for Pattern {
 }
 
 impl Eq for Pattern {}
+
+/// Returns the longest part without wildcards of the operation's name; for sensors nothing.
+fn part_of_name(pattern: &str) -> &str {
+    if pattern.starts_with('%') {
+        return "";
+    }
+    let head = pattern.split('(').next().unwrap_or_default();
+    let head = head.split("->").next().unwrap_or_default();
+    let name = head.split_whitespace().next_back().unwrap_or_default();
+    let parts = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+    parts.max_by_key(|part| part.len()).unwrap_or_default()
+}
 
 /// Refuses expressions with another meaning in Java than in `regex-lite`.
 fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
