@@ -40,7 +40,7 @@ impl Resolver<'_, '_> {
                 let mut expansion = Expansion { property, values };
                 let path = property.name.to_string();
                 if let Err(finding) = expansion.object(self, path, property, references, 1) {
-                    self.note(finding);
+                    self.note(*finding);
                 }
                 self.payloads.insert(key.clone(), expansion.values);
             }
@@ -71,7 +71,7 @@ impl Expansion<'_> {
         of: &Property,
         references: &[Reference],
         level: usize,
-    ) -> Result<(), Finding> {
+    ) -> Result<(), Box<Finding>> {
         let Base::Payload(payload) = &of.property_type.base else {
             unreachable!("the callers found a payload");
         };
@@ -97,17 +97,17 @@ impl Expansion<'_> {
             }
             let message = format!("{path} is an array, so the size of its objects has no bound");
             let hint = "do not name it, so that the object ids are sent";
-            return Err(self.error("payload", message).hint(hint));
+            return Err(self.error("payload", message).hint(hint).into());
         }
         let closure = resolver.closure(class, self.property.file, self.property.span);
         if level > MAX_LEVELS || closure.properties.len() > MAX_VALUES {
-            return Err(self.too_large());
+            return Err(self.too_large().into());
         }
         let mut named: HashMap<&str, &Reference> = HashMap::new();
         for reference in references {
             if named.insert(&reference.name, reference).is_some() {
                 let message = format!("the payload names {path}.{} twice", reference.name);
-                return Err(self.error("duplicate", message));
+                return Err(self.error("duplicate", message).into());
             }
         }
         for inner in closure.properties.iter().filter(|it| !it.is_transient) {
@@ -123,7 +123,7 @@ impl Expansion<'_> {
                 Some(it) if !it.references.is_empty() => {
                     let found = &inner.property_type;
                     let message = format!("{path} is {found}, which has no references");
-                    return Err(self.error("payload", message));
+                    return Err(self.error("payload", message).into());
                 }
                 _ => self.push(path, base.clone(), inner)?,
             }
@@ -132,16 +132,16 @@ impl Expansion<'_> {
             Some(it) if !closure.is_broken => {
                 let (class, name) = (&resolver.names.get(class).name, &it.name);
                 let message = format!("{path}: {class} sends no property {name}");
-                Err(self.error("unknown-name", message))
+                Err(self.error("unknown-name", message).into())
             }
             _ => Ok(()),
         }
     }
 
     /// Adds a value as a property of the record.
-    fn push(&mut self, path: String, base: Base, of: &Property) -> Result<(), Finding> {
+    fn push(&mut self, path: String, base: Base, of: &Property) -> Result<(), Box<Finding>> {
         if self.values.len() == MAX_VALUES || path.len() > MAX_PATH_BYTES {
-            return Err(self.too_large());
+            return Err(self.too_large().into());
         }
         let dimensions = of.property_type.dimensions.clone();
         self.values.push(Arc::new(Property {
