@@ -115,11 +115,10 @@ impl FieldSearch {
     fn message(&self, of: &str, missing: &[&str]) -> String {
         let known: Vec<_> = self.types.values().flatten().collect();
         let nearest = missing.iter().map(|name| nearest(name, &known));
-        let has_points = |field: &&&Box<str>| {
+        let pointed = known.iter().find(|field| {
             let mut rests = missing.iter().filter_map(|name| field.strip_prefix(name));
             rests.any(|rest| rest.starts_with('.'))
-        };
-        let pointed = known.iter().find(has_points);
+        });
         let pointed = pointed.filter(|_| self.flag == "--where");
         let pointed = pointed.map(|it| format!("; a name with points is fields[\"{it}\"]"));
         let mut message = format!(
