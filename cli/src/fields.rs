@@ -115,10 +115,17 @@ impl FieldSearch {
     fn message(&self, of: &str, missing: &[&str]) -> String {
         let known: Vec<_> = self.types.values().flatten().collect();
         let nearest = missing.iter().map(|name| nearest(name, &known));
+        let pointed = known.iter().find(|field| {
+            let mut rests = missing.iter().filter_map(|name| field.strip_prefix(name));
+            rests.any(|rest| rest.starts_with('.'))
+        });
+        let pointed = pointed.filter(|_| self.flag == "--where");
+        let pointed = pointed.map(|it| format!("; a name with points is fields[\"{it}\"]"));
         let mut message = format!(
-            "no record type has {}{}; the types {of} have",
+            "no record type has {}{}{}; the types {of} have",
             missing.join(", "),
             nearest.collect::<String>(),
+            pointed.unwrap_or_default(),
         );
         for (name, fields) in &self.types {
             let more = if fields.len() < MAX_LISTED {

@@ -139,7 +139,7 @@ pub enum Base {
     Int,
     /// A signed number of 64 bits.
     Long,
-    /// A value of a foreign type system (legacy).
+    /// A value of a type that the language lacks (legacy).
     Payload(Arc<Payload>),
     /// A signed number of 16 bits.
     Short,
@@ -203,13 +203,18 @@ pub struct EnumType {
     pub about: About,
 }
 
-/// A value of a foreign type, and which of its references are sent with it (legacy).
+/// A value of a type that the language lacks, and which of its references are sent with it (legacy).
+///
+/// If a file describes the class, its values are properties of the record instead.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Payload {
     /// The type in the foreign type system.
     pub type_name: Box<str>,
     /// The references that are followed. Others are sent as an object id.
     pub references: Vec<Reference>,
+    /// Whether it is a class, which a file may describe. A type of `Settings::known` that the
+    /// language lacks is none, and stays as it is.
+    pub is_class: bool,
 }
 
 /// A reference of a payload, and the references that are followed from there.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use crate::syntax::{Declaration, File, Kind, QualifiedName};
-use crate::{Base, Finding, KnownType, Settings, Span};
+use crate::{Base, Edition, Finding, KnownType, Settings, Span};
 
 /// The most unknown names that are reported. Names after them are not looked up.
 const MAX_UNKNOWN: usize = 1_000;
@@ -31,7 +31,7 @@ pub(crate) enum Wanted {
 
 impl Wanted {
     /// A type that is known without files may be an event or a template.
-    fn fits(self, definition: &Definition<'_, '_>) -> bool {
+    pub(crate) fn fits(self, definition: &Definition<'_, '_>) -> bool {
         let kind = definition.kind;
         let is_template = matches!(kind, Kind::Template | Kind::Sub)
             || matches!(definition.origin, Origin::Known(_));
@@ -131,6 +131,10 @@ impl<'s, 'a> Names<'s, 'a> {
         names
     }
 
+    pub(crate) fn is_legacy(&self) -> bool {
+        self.settings.edition == Edition::Legacy
+    }
+
     /// Returns the name with the package of a file.
     pub(crate) fn full_name(&self, file: usize, name: &str) -> Arc<str> {
         match self.packages.get(file).filter(|it| !it.is_empty()) {
@@ -143,6 +147,11 @@ impl<'s, 'a> Names<'s, 'a> {
         self.definitions
             .get(id)
             .expect("ids are positions, and nothing is removed")
+    }
+
+    /// Returns the definition with this full name, if there is one.
+    pub(crate) fn by_full_name(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
     }
 
     /// Adds a definition. Returns its id, or `None` if its name is taken.
@@ -209,6 +218,14 @@ impl<'s, 'a> Names<'s, 'a> {
         if self.unknown == MAX_UNKNOWN {
             return None;
         }
+        match self.find(file, name, span) {
+            Some(id) => Some(id),
+            None => self.unknown(file, name, span, wanted),
+        }
+    }
+
+    /// Returns the definition to which a name in a file refers, if there is one.
+    pub(crate) fn find(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
         let own = self.full_name(file, name);
         let scope = self.scopes.get(file)?;
         let imported = scope.by_last_part.get(name).map(|it| (*it).to_owned());
@@ -231,7 +248,7 @@ impl<'s, 'a> Names<'s, 'a> {
                 });
             }
         }
-        self.unknown(file, name, span, wanted)
+        None
     }
 
     fn unknown(&mut self, file: usize, name: &str, span: Span, wanted: Wanted) -> Option<usize> {

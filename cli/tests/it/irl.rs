@@ -221,27 +221,93 @@ fn lenient_and_legacy_accept_more() {
 }
 
 #[test]
-fn a_payload_is_shown_and_has_no_bytes() {
+fn a_payload_is_its_values_in_every_command() {
     let folder = tempfile::tempdir().unwrap();
-    let text = "package p\nuse m 'http://m'\nstruct E {\n\tm.T it { a { b } c }\n}\n";
-    let payload = file(&folder, "payload.irl", text);
-    let legacy = ["irl", "dump", "--edition", "legacy", &payload];
-    let shown = output(&legacy);
-    assert!(shown.contains("p.E\n  m.T { a { b } c } it\n"), "{shown}");
-    let out = folder.path().join("out");
-    let generate = ["irl", "generate", "--language", "c", "--edition", "legacy"];
-    let generate = [&generate[..], &["--out", out.to_str().unwrap(), &payload]].concat();
-    let run = baler(&generate).code(65);
-    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    assert!(told.contains("p.E: it: a payload has no form"), "{told}");
-    assert!(!out.exists());
-    let from = format!("file:{}", folder.path().display());
-    let run = baler(&["receive", "--from", &from, "--schemas", &payload]).code(78);
-    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let order = |payload: &str| {
+        format!(
+            "package shop\nuse crm 'http://example.org/crm.ecore'\nstruct Order {{\n\tlong id\n\t\
+             crm.Customer customer {payload}\n\tstring item\n}}\n"
+        )
+    };
+    let (types, next) = (path("types"), path("next"));
+    let crm = "package crm
+        template Customer { string name Address address Customer boss }
+        template Address { string city Customer owner }";
+    for (folder, payload) in [(&types, "{ address }"), (&next, "{ address boss }")] {
+        fs::create_dir(folder).unwrap();
+        fs::write(format!("{folder}/shop.irl"), order(payload)).unwrap();
+        fs::write(format!("{folder}/crm.irl"), crm).unwrap();
+    }
+    let legacy = |command: &[&str]| baler(&[&["irl"], command, &["--edition", "legacy"]].concat());
+    let shown = legacy(&["dump", &types]).success();
+    let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    let fields = "shop.Order\n  long id\n  string customer.name\n  string customer.address.city\n  \
+                  long customer.address.owner\n  long customer.boss\n  string item\n";
+    assert!(shown.ends_with(fields), "{shown}");
+    let checked = legacy(&["check", &types]).success();
+    let checked = String::from_utf8(checked.get_output().stdout.clone()).unwrap();
+    assert!(!checked.contains("unknown-class"), "{checked}");
+    let changes = legacy(&["compat", &types, &next]).code(65);
+    let changes = String::from_utf8(changes.get_output().stdout.clone()).unwrap();
     assert!(
-        told.contains("payload.irl:3:8: a payload cannot be read here"),
+        changes.contains("string customer.boss.name was added"),
+        "{changes}"
+    );
+    let out = path("out");
+    legacy(&["generate", "--language", "c", "--out", &out, &types]).success();
+    let header = fs::read_to_string(format!("{out}/shop_Order.h")).unwrap();
+    assert!(header.contains("customer_address_city;"), "{header}");
+
+    fs::create_dir(path("log")).unwrap();
+    fs::write(path("log/kieker.map"), "$0=shop.Order\n").unwrap();
+    let records = "$0;5;1;Ada;Ulm;7;8;tea\n$0;6;2;Bob;Bonn;0;0;jam\n";
+    fs::write(path("log/kieker-1.dat"), records).unwrap();
+    let from = format!("kieker-log:{}", path("log"));
+    let receive = |flags: &[&str]| {
+        let args = ["receive", "--format", "json", "--from", &from];
+        baler(&[&args[..], flags].concat())
+    };
+    let ulm = r#"fields["customer.address.city"] == "Ulm""#;
+    let read = receive(&["--schemas", &types, "--where", ulm]).success();
+    let read: Value = serde_json::from_slice(&read.get_output().stdout).unwrap();
+    let ada = r#"{"id":1,"customer.name":"Ada","customer.address.city":"Ulm","customer.address.owner":7,"customer.boss":8,"item":"tea"}"#;
+    assert_eq!(read["fields"].to_string(), ada);
+    let flags = ["--fields", "customer.address.city,Order.customer.boss"];
+    let read = receive(&[&["--schemas", &types, "--where", ulm], &flags[..]].concat()).success();
+    let read: Value = serde_json::from_slice(&read.get_output().stdout).unwrap();
+    let some = r#"{"customer.address.city":"Ulm","customer.boss":8}"#;
+    assert_eq!(read["fields"].to_string(), some);
+    let told = receive(&["--schemas", &types, "--where", "customer.name == 'Ada'"]).code(65);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains(r#"a name with points is fields["customer.name"]"#),
         "{told}"
     );
+
+    // Without the file of its class the payload is read and shown, but has no bytes.
+    let alone = format!("{types}/shop.irl");
+    let shown = legacy(&["dump", &alone]).success();
+    let shown = String::from_utf8(shown.get_output().stdout.clone()).unwrap();
+    assert!(
+        shown.contains("\n  crm.Customer { address } customer\n"),
+        "{shown}"
+    );
+    let checked = legacy(&["check", &alone]).success();
+    let checked = String::from_utf8(checked.get_output().stdout.clone()).unwrap();
+    assert!(checked.contains("warning[unknown-class]"), "{checked}");
+    let problem = "customer is a crm.Customer, a class that no file describes";
+    let told = receive(&["--schemas", &alone]).code(78);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(told.contains(&format!("shop.irl:3:8: {problem}")), "{told}");
+    let out = path("none");
+    let told = legacy(&["generate", "--language", "c", "--out", &out, &alone]).code(65);
+    let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("crm.Customer is a class that no file describes"),
+        "{told}"
+    );
+    assert!(!folder.path().join("none").exists());
 }
 
 #[test]

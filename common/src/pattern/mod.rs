@@ -99,10 +99,10 @@ pub struct Pattern {
     dialect: Dialect,
     /// The modifiers that signatures must have, or must not have. The expression matches the rest.
     modifiers: Option<Box<[Box<str>]>>,
+    /// Texts that each matching signature has. Most patterns of a long list do not match. To miss a
+    /// text takes about 50 ns, to try the expression several microseconds.
+    parts: Box<[Box<str>]>,
     expression: Regex,
-    /// A part of the name that each matching signature contains. Looking for it is ten times as fast
-    /// as the expression, and most signatures of a long list fit few patterns.
-    part: Box<str>,
 }
 
 impl Pattern {
@@ -127,6 +127,7 @@ impl Pattern {
             compiled.map_err(|error| PatternError::expression(text, &error))
         };
         let trimmed = text.trim();
+        let mut parts = Vec::new();
         let (modifiers, expression) = if trimmed == "*" {
             // Everything; Kieker's `.*` stops at the end of a line.
             let any = match dialect {
@@ -148,20 +149,22 @@ impl Pattern {
             .map_err(unexpected)?;
             let modifiers = modifiers.into_iter().map(Into::into).collect();
             let modifiers = (dialect != Dialect::Kieker).then_some(modifiers);
+            parts = parts_of_name(trimmed);
             (modifiers, expression)
         };
         Ok(Self {
             text: trimmed.into(),
             dialect,
             modifiers,
-            part: part_of_name(trimmed).into(),
+            parts: parts.into(),
             expression: compile(&format!(r"\A(?:{expression})\z"))?,
         })
     }
 
     /// Whether the pattern matches this signature. Takes time linear in its length.
     pub fn matches(&self, signature: &str) -> bool {
-        signature.contains(&*self.part) && self.fits(signature)
+        let mut parts = self.parts.iter();
+        parts.all(|part| signature.contains(&**part)) && self.fits(signature)
     }
 
     /// As [`matches`](Self::matches), by the expression alone.
@@ -203,16 +206,17 @@ impl PartialEq for Pattern {
 
 impl Eq for Pattern {}
 
-/// Returns the longest part without wildcards of the operation's name; for sensors nothing.
-fn part_of_name(pattern: &str) -> &str {
-    if pattern.starts_with('%') {
-        return "";
-    }
-    let head = pattern.split('(').next().unwrap_or_default();
-    let head = head.split("->").next().unwrap_or_default();
+/// Returns the letters and digits between stars, dots and colons in the operation's name. It is the
+/// last word before parameters and result.
+fn parts_of_name(pattern: &str) -> Vec<Box<str>> {
+    let (head, _) = pattern.split_once('(').unwrap_or((pattern, ""));
+    let (head, _) = head.split_once("->").unwrap_or((head, ""));
     let name = head.split_whitespace().next_back().unwrap_or_default();
-    let parts = name.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    parts.max_by_key(|part| part.len()).unwrap_or_default()
+    let parts = name.split(|it: char| !it.is_alphanumeric());
+    let mut parts: Vec<Box<str>> = parts.filter(|it| !it.is_empty()).map(Into::into).collect();
+    // The longest ones are the rarest.
+    parts.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    parts
 }
 
 /// Refuses expressions with another meaning in Java than in `regex-lite`.

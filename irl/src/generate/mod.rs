@@ -266,7 +266,9 @@ impl<'a> Writer<'a> {
             .collect();
         let mut fields = Vec::new();
         for property in &record.properties {
-            let id = names.claim(self.head.spelled("spelling_of_fields", &property.name));
+            // A value of a payload has points between the names on the way to it.
+            let name = property.name.replace('.', "_");
+            let id = names.claim(self.head.spelled("spelling_of_fields", &name));
             let about = field_about(record, property);
             let default = property.default.as_ref();
             let item = self.item(&property.property_type, default, &constants);
@@ -275,7 +277,7 @@ impl<'a> Writer<'a> {
             let suffix = self.head.words("length_of_an_array").first();
             let is_open = property.property_type.dimensions == [None];
             let length = suffix.filter(|_| is_open).map(|suffix| {
-                let name = format!("{}{suffix}", property.name);
+                let name = format!("{name}{suffix}");
                 names.claim(self.head.spelled("spelling_of_fields", &name))
             });
             fields.push(context! { name => &*property.name, id, length,
@@ -324,7 +326,12 @@ impl<'a> Writer<'a> {
             Base::Float => ("float", 4),
             Base::Int => ("int", 4),
             Base::Long => ("long", 8),
-            Base::Payload(_) => return Err("a payload has no form in a program".to_owned()),
+            Base::Payload(it) => {
+                return Err(format!(
+                    "{0} is a class that no file describes; name a file with a template {0}, too",
+                    it.type_name
+                ));
+            }
             Base::Short => ("short", 2),
             Base::String => ("string", 4),
         };

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::{Closure, Resolver};
-use crate::model::{Constant, Value};
+use crate::model::{Constant, Property, Value};
 use crate::names::is_event;
 use crate::syntax::{Declaration, Member};
 use crate::{Finding, MAX_DEPTH, literals};
@@ -21,6 +21,11 @@ impl Resolver<'_, '_> {
             .iter()
             .map(|it| (&*it.name, &**it))
             .collect();
+        let properties: HashMap<&str, &Property> = closure
+            .properties
+            .iter()
+            .map(|it| (&*it.name, &**it))
+            .collect();
         for member in &declaration.members {
             let (name, literal) = match member {
                 Member::Constant(it) => (it.name.text, Some(&it.value)),
@@ -29,10 +34,7 @@ impl Resolver<'_, '_> {
             };
             let found = match member {
                 Member::Constant(_) => constants.get(name).map(|it| it.constant_type.clone()),
-                _ => {
-                    let own = closure.properties.iter().find(|it| &*it.name == name);
-                    own.map(|it| it.property_type.clone())
-                }
+                _ => properties.get(name).map(|it| it.property_type.clone()),
             };
             if matches!(member, Member::Constant(_)) && is_round(name, &constants) {
                 let span = literal.map_or(declaration.name.span, |it| it.span);

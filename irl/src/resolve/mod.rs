@@ -2,6 +2,7 @@
 
 mod checks;
 mod enums;
+mod payloads;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -23,6 +24,7 @@ pub(crate) fn resolve(files: &[File<'_>], settings: &Settings<'_>) -> (Vec<Recor
         files,
         closures: HashMap::new(),
         enums: HashMap::new(),
+        payloads: HashMap::new(),
         stack: Vec::new(),
         properties: 0,
         is_too_large: false,
@@ -59,6 +61,8 @@ struct Resolver<'s, 'a> {
     files: &'s [File<'a>],
     closures: HashMap<usize, Arc<Closure>>,
     enums: HashMap<usize, Arc<EnumType>>,
+    /// The values of payloads, by the place and the name of the property.
+    payloads: HashMap<(usize, Span, Arc<str>), Vec<Arc<Property>>>,
     /// The definitions that are being resolved.
     stack: Vec<usize>,
     properties: usize,
@@ -90,13 +94,17 @@ impl<'s, 'a> Resolver<'s, 'a> {
                 _ => {}
             }
             let closure = self.closure(id, file, span);
+            let properties = match is_event(kind) {
+                true => self.flat(&closure.properties),
+                false => Vec::new(),
+            };
             let definition = self.names.get(id);
             inherited.extend(definition.parents.iter().copied());
             if is_event(kind) {
                 records.push(Record {
                     name: Arc::clone(&definition.name),
                     is_abstract: kind == Kind::AbstractEvent,
-                    properties: closure.properties.clone(),
+                    properties,
                     aliases: closure.aliases.clone(),
                     constants: closure.constants.clone(),
                     about: self.about(id),
@@ -454,23 +462,36 @@ impl<'s, 'a> Resolver<'s, 'a> {
         payload: Option<&Vec<crate::Reference>>,
     ) -> Option<Type> {
         let dimensions = name.dimensions.clone();
-        let text = &*name.name.text;
+        let (text, span) = (&*name.name.text, name.name.span);
         let uses = self.files.get(file).map_or(&[][..], |it| &it.uses);
         let is_foreign = text.split_once('.').is_some_and(|(first, rest)| {
             !rest.contains('.') && uses.iter().any(|it| it.text == first)
         });
-        let base = if is_foreign || payload.is_some() {
+        // Only the legacy edition has classes as types.
+        let found = match (self.names.is_legacy(), Base::of(text)) {
+            (true, None) => self.names.find(file, text, span),
+            _ => None,
+        };
+        let class = found.map(|it| self.names.get(it));
+        let class = class.filter(|it| Wanted::Record.fits(it));
+        let class = class.map(|it| Arc::clone(&it.name));
+        let has_no_references = Base::of(text).is_some() || found.is_some() && class.is_none();
+        if payload.is_some() && has_no_references {
+            let message = format!("{text} is no class, so it has no references");
+            self.note(Finding::error("payload", file, span, message));
+            return None;
+        }
+        let base = if is_foreign || payload.is_some() || class.is_some() {
             Base::Payload(Arc::new(Payload {
-                type_name: text.into(),
+                type_name: class.as_deref().unwrap_or(text).into(),
                 references: payload.cloned().unwrap_or_default(),
+                is_class: true,
             }))
         } else if let Some(base) = Base::of(text) {
             base
         } else {
-            let id = self
-                .names
-                .resolve(file, text, name.name.span, Wanted::Type)?;
-            Base::Enum(self.enum_type(id, file, name.name.span)?)
+            let id = self.names.resolve(file, text, span, Wanted::Type)?;
+            Base::Enum(self.enum_type(id, file, span)?)
         };
         Some(Type { base, dimensions })
     }

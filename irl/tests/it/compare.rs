@@ -1,13 +1,17 @@
 //! Which differences of two versions break readers.
 
-use baler_irl::{Effect, Record, Settings, Source, compare, read};
+use baler_irl::{Edition, Effect, Record, Settings, Source, compare, read};
 
 fn records(text: &str) -> Vec<Record> {
     let source = Source {
         name: "a.irl",
         text,
     };
-    let workspace = read(&[source], &Settings::default());
+    let settings = Settings {
+        edition: Edition::Legacy,
+        ..Settings::default()
+    };
+    let workspace = read(&[source], &settings);
     assert_eq!(workspace.error(), None, "{text}");
     workspace.records
 }
@@ -75,6 +79,16 @@ fn each_change_of_the_bytes_breaks_readers() {
             "template T event E : T",
             "template T { int a } event E : T",
             "Both p.E: int a (from p.T) was added `a`",
+        ),
+        (
+            "template T { int a } event E { T it }",
+            "template T { int a T b } event E { T it }",
+            "Both p.E: long it.b was added `it`",
+        ),
+        (
+            "template T { int a } event E { T it }",
+            "template T { long a } event E { T it }",
+            "Both p.E: long it.a had the type int `it`",
         ),
         (
             "event E { int a } event F",

@@ -155,6 +155,63 @@ fn the_edition_of_the_paper_is_read_with_warnings() {
 }
 
 #[test]
+fn payloads_that_are_wrong_or_too_large_are_errors() {
+    for (body, message) in [
+        ("event E { C it { b } }", "it: p.C sends no property b"),
+        (
+            "event E { C it { hidden } }",
+            "it: p.C sends no property hidden",
+        ),
+        (
+            "event E { C it { next next } }",
+            "the payload names it.next twice",
+        ),
+        (
+            "event E { C it { a { next } } }",
+            "it.a is int, which has no references",
+        ),
+        (
+            "event E { C it { all } }",
+            "it.all is an array, so the size of its objects has no bound",
+        ),
+        (
+            "event E { C[] it { next } }",
+            "it is an array, so the size of its objects has no bound",
+        ),
+        ("event E { int it {} }", "int is no class"),
+        ("enum X { A } event E { X it { a } }", "X is no class"),
+        ("event E { C it = 1 }", "a whole number does not fit p.C"),
+        (
+            "event E { const C it = 1 }",
+            "a whole number does not fit p.C",
+        ),
+        ("event E { Nobody it }", "Nobody is not defined"),
+        (
+            "event E { C it { next { next { next { next { next { next { next { next } } } } } } } } }",
+            "the payload it has more than 256 values, 8 levels of objects, or 255 bytes in a name",
+        ),
+    ] {
+        let text =
+            format!("package p template C {{ int a C next C[] all transient C hidden }} {body}");
+        let settings = Settings {
+            edition: Edition::Legacy,
+            ..Settings::default()
+        };
+        let source = Source {
+            name: "a.irl",
+            text: &text,
+        };
+        let workspace = read(&[source], &settings);
+        let error = workspace.error().unwrap_or_else(|| panic!("{body}"));
+        assert!(
+            error.message.starts_with(message),
+            "{body}: {}",
+            error.message
+        );
+    }
+}
+
+#[test]
 fn a_lenient_reader_takes_the_only_definition_of_a_name() {
     let sources = [
         Source {

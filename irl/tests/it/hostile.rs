@@ -77,6 +77,15 @@ fn hostile_files_end_soon() {
     let mut products = String::from("package p template T model M T");
     (0..600).for_each(|it| products.push_str(&format!(" event E{it} : T sub S{it} M {{ int a }}")));
     assert!(message(&products).contains("more than 250000 properties"));
+    // Each property of a class is a value of each payload.
+    let mut payloads = String::from("package p template C {");
+    (0..200).for_each(|it| payloads.push_str(&format!(" C c{it}")));
+    payloads.push_str(" } event E {");
+    (0..50_000).for_each(|it| payloads.push_str(&format!(" C d{it}")));
+    assert!(message(&payloads).contains("more than 250000 properties"));
+    let name = "x".repeat(MAX_BYTES / 2);
+    let long = format!("package p template C {{ int {name} }} event E {{ C a C b C c }}");
+    assert!(message(&long).contains("255 bytes in a name"));
     let mut wildcards = String::from("package p");
     (0..1_000).for_each(|it| wildcards.push_str(&format!(" import a{it}.*")));
     (0..2_000).for_each(|it| wildcards.push_str(&format!(" event E{it} : U{it}")));

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::Command;
 
 use baler_irl::{
-    Base, LANGUAGES, Literal, Property, Record, Settings, Type, Value, generate, read,
+    Base, Edition, LANGUAGES, Literal, Property, Record, Settings, Type, Value, generate, read,
 };
 
 use crate::kieker;
@@ -29,12 +29,20 @@ const TEXTS: [&str; 8] = [
 fn records() -> Vec<Record> {
     let mut texts = kieker::texts();
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
-    for name in ["languages.irl", "languages_other.irl"] {
+    for name in [
+        "languages.irl",
+        "languages_other.irl",
+        "languages_payload.irl",
+    ] {
         let text = fs::read_to_string(fixtures.join(name)).unwrap();
         texts.push((name.to_owned(), text));
     }
     let sources = crate::fixtures::sources(&texts);
-    let workspace = read(&sources, &Settings::default());
+    let settings = Settings {
+        edition: Edition::Legacy,
+        ..Settings::default()
+    };
+    let workspace = read(&sources, &settings);
     assert_eq!(workspace.error(), None);
     let mut records = workspace.records;
     records.retain(|it| !it.is_abstract);
@@ -273,7 +281,7 @@ fn check(language: &str, build: impl FnOnce(&Path, &[Record]) -> String) {
         }
         count += 1;
     }
-    assert_eq!(count, 72 + 4);
+    assert_eq!(count, 72 + 5);
     fs::write(folder.path().join("input"), input).unwrap();
     let found = build(folder.path(), &plain);
     for (found, expected) in found.lines().zip(expected.lines()) {
@@ -475,7 +483,7 @@ fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
     for (text, message) in [
         (
             "package p use m 'u' event E { m.T it { a } }",
-            "p.E: it: a payload has no form in a program",
+            "p.E: it: m.T is a class that no file describes; name a file with a template m.T, too",
         ),
         (
             "package p event E { int[][2] it }",
@@ -495,7 +503,7 @@ fn a_language_that_is_unknown_and_a_type_without_a_form_are_refused() {
             text,
         };
         let settings = Settings {
-            edition: baler_irl::Edition::Legacy,
+            edition: Edition::Legacy,
             ..Settings::default()
         };
         let workspace = read(&[source], &settings);

@@ -7,7 +7,8 @@
 //!
 //! Both editions of the language are read. Mistakes in default values, constants and aliases do not
 //! matter, because these have no bytes. Arrays of a fixed length or of several dimensions, and
-//! payloads of the legacy edition, are refused.
+//! payloads (legacy edition) whose class no file describes, are refused. The values of other payloads
+//! are fields with points in their names: `customer.address.city`.
 
 #[cfg(test)]
 mod tests;
@@ -140,6 +141,7 @@ impl Known {
                 let payload = Payload {
                     type_name: name.into(),
                     references: Vec::new(),
+                    is_class: false,
                 };
                 return Type {
                     base: Base::Payload(Arc::new(payload)),
@@ -171,10 +173,18 @@ impl Known {
             Base::Float => FieldType::F32,
             Base::Int => FieldType::I32,
             Base::Long => FieldType::I64,
-            Base::Payload(it) => match self.foreign.borrow().get(&*it.type_name) {
-                Some(known) => known.clone(),
-                None => return unsupported("a payload"),
-            },
+            Base::Payload(it) => {
+                let foreign = self.foreign.borrow();
+                let known = foreign.get(&*it.type_name).filter(|_| !it.is_class);
+                known.cloned().ok_or_else(|| {
+                    let (name, class) = (&property.name, &it.type_name);
+                    let message = format!(
+                        "{name} is a {class}, a class that no file describes; name a file with a \
+                         template {class}, too"
+                    );
+                    IrlProblem::Language(message.into())
+                })?
+            }
             Base::Short => FieldType::I16,
             Base::String => FieldType::String,
         };

@@ -68,6 +68,48 @@ fn parent_comes_before_templates_and_a_property_comes_once() {
 }
 
 #[test]
+fn a_payload_is_its_values() {
+    let text = "package p
+        import kieker.common.record.misc.*
+        template Customer { string name Address address Customer[] friends transient int tries }
+        template Address { string city Customer owner }
+        event E { long id Customer customer { address } string last }
+        event F { TimestampRecord it E[] all }";
+    assert_eq!(
+        fields(text, "p.E"),
+        "id:i64 customer.name:string customer.address.city:string customer.address.owner:i64 \
+         customer.friends:list<i64> last:string"
+    );
+    assert_eq!(fields(text, "p.F"), "it.timestamp:i64 all:list<i64>");
+}
+
+#[test]
+fn a_type_that_the_language_lacks_stays_itself_in_a_payload() {
+    let own = vec![
+        Field::new("count", FieldType::U32),
+        Field::new("next", FieldType::I64.optional()),
+    ];
+    let mut catalog = Catalog::kieker();
+    catalog.register(Arc::new(Schema::new("app.Own", own).unwrap()));
+    let text = "package app event E extends Own { Own it { next } }";
+    let name = "a.irl";
+    read(&mut catalog, &[IrlSource { name, text }]).unwrap();
+    let fields = catalog.get("app.E").unwrap().fields().iter();
+    let fields = fields.map(|it| format!("{}:{}", it.name(), it.field_type()));
+    assert_eq!(
+        fields.collect::<Vec<_>>().join(" "),
+        "count:u32 next:optional<i64> it.count:u32 it.next:optional<i64>"
+    );
+    let text = "package app template C { Own own } event E { C it { own { count } } u32 bad {} }";
+    let error = read(&mut catalog, &[IrlSource { name, text }]).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains("bad is a u32, a class that no file describes"),
+        "{error}"
+    );
+}
+
+#[test]
 fn files_name_definitions_of_each_other() {
     let first = "package p.one template T { int a }";
     let second = "package p.two import p.one.T event E : T { int b }";
@@ -126,6 +168,18 @@ fn wrong_files_are_refused_with_the_line() {
         (
             "package p event E { int[][] a }",
             "an array of several dimensions cannot be read",
+        ),
+        (
+            "package p\nevent E { m.C it { a } u32 other {} }",
+            "a.irl:2:7: it is a m.C, a class that no file describes; name a file",
+        ),
+        (
+            "package p event E { C it { a } } template C { u32 b }",
+            "u32 is not defined",
+        ),
+        (
+            "package p event E { C it { b } } template C { int a }",
+            "a.irl:1:23: it: p.C sends no property b",
         ),
         ("package p model M E", "E is not defined"),
         (
