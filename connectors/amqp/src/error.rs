@@ -83,11 +83,18 @@ fn class_of_refusal(error: &AMQPError) -> RetryClass {
     // AMQP 0.9.1, section 1.2: access-refused, not-found, resource-locked, precondition-failed,
     // not-allowed, not-implemented.
     let refused = matches!(error.get_id(), 403..=406 | 530 | 540);
-    // A broker sends the same codes while a node is down or starting, or at a limit of connections.
+    // A broker sends the same codes while a node is down or starting, at a limit of connections, or
+    // while the replica of a stream that was just declared starts.
     let message = error.get_message().as_str();
-    let passes = ["is down", "stopped by", "connection limit", "locked queue"]
-        .iter()
-        .any(|word| message.contains(word));
+    let passes = [
+        "is down",
+        "stopped by",
+        "connection limit",
+        "locked queue",
+        "replica on the local node",
+    ]
+    .iter()
+    .any(|word| message.contains(word));
     if refused && !passes {
         RetryClass::Final
     } else {

@@ -11,6 +11,11 @@ fn refusals_are_final_unless_they_pass_by_themselves() {
     assert_eq!(soft(AMQPSoftError::NOTFOUND, "no queue"), RetryClass::Final);
     let down = "home node 'a' of durable queue 'q' is down or inaccessible";
     assert_eq!(soft(AMQPSoftError::NOTFOUND, down), RetryClass::Retry);
+    let starting = "queue 'q' in vhost '/' does not have a replica on the local node";
+    assert_eq!(
+        soft(AMQPSoftError::PRECONDITIONFAILED, starting),
+        RetryClass::Retry
+    );
     let hard = |kind, message: &str| {
         class_of_refusal(&AMQPError::new(AMQPErrorKind::Hard(kind), message.into()))
     };
