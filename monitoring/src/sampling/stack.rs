@@ -1,4 +1,4 @@
-//! The stack of sites of one thread, which a sampler reads while the thread goes on.
+//! The stack of operations of one thread, which a sampler reads while the thread goes on.
 //!
 //! One thread writes, a sampler reads meanwhile, and neither waits for the other (a sequence lock,
 //! as in `probe/aggregate/cell.rs`): the owner makes `sequence` odd before it changes the rest, and
@@ -7,13 +7,13 @@
 
 use crate::queue::sync::{AtomicU32, Ordering, fence};
 
-/// The number of operations whose sites are published. Deeper ones are only counted.
+/// The number of operations that are published. Deeper ones are only counted.
 pub(crate) const DEPTH: usize = if cfg!(all(test, baler_loom)) { 2 } else { 64 };
 
 /// How often a reader looks again at a stack that was torn.
 const LOOKS: usize = if cfg!(all(test, baler_loom)) { 2 } else { 4 };
 
-/// The open calls of one thread, as numbers of sites. It is never freed, but reused.
+/// The open calls of one thread, as handles of their sites' signatures. It is never freed, but reused.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct PublishedStack {
@@ -25,7 +25,7 @@ pub(crate) struct PublishedStack {
     /// The number of the owning thread.
     thread: AtomicU32,
     depth: AtomicU32,
-    sites: [AtomicU32; DEPTH],
+    operations: [AtomicU32; DEPTH],
 }
 
 /// A stack as a reader has seen it.
@@ -34,8 +34,8 @@ pub(crate) struct SeenStack {
     pub(crate) thread: u32,
     /// The number of open calls.
     pub(crate) depth: u32,
-    /// Their sites, the outermost first; at most [`DEPTH`].
-    pub(crate) sites: Vec<u32>,
+    /// Their operations, the outermost first; at most [`DEPTH`].
+    pub(crate) operations: Vec<u32>,
 }
 
 impl PublishedStack {
@@ -46,7 +46,7 @@ impl PublishedStack {
             choice: AtomicU32::new(0),
             thread: AtomicU32::new(0),
             depth: AtomicU32::new(0),
-            sites: std::array::from_fn(|_| AtomicU32::new(0)),
+            operations: std::array::from_fn(|_| AtomicU32::new(0)),
         }
     }
 
@@ -59,15 +59,15 @@ impl PublishedStack {
     }
 
     /// Begins a call. Only the owner may call it.
-    pub(crate) fn push(&self, choice: u32, site: u32) {
+    pub(crate) fn push(&self, choice: u32, operation: u32) {
         self.change(|| {
             let mut depth = self.depth.load(Ordering::Relaxed);
             if self.choice.load(Ordering::Relaxed) != choice {
                 self.choice.store(choice, Ordering::Relaxed);
                 depth = 0;
             }
-            if let Some(slot) = self.sites.get(index(depth)) {
-                slot.store(site, Ordering::Relaxed);
+            if let Some(slot) = self.operations.get(index(depth)) {
+                slot.store(operation, Ordering::Relaxed);
             }
             self.depth.store(depth.saturating_add(1), Ordering::Relaxed);
         });
@@ -76,12 +76,12 @@ impl PublishedStack {
     /// Ends a call, and all calls above it, which were not ended (a forgotten guard). Does nothing
     /// if the call is not on the stack, because its site was not sampled when it began. Only the
     /// owner may call it.
-    pub(crate) fn pop(&self, site: u32) {
+    pub(crate) fn pop(&self, operation: u32) {
         let depth = self.depth.load(Ordering::Relaxed);
-        let left = match self.sites.get(..index(depth)) {
+        let left = match self.operations.get(..index(depth)) {
             Some(open) => open
                 .iter()
-                .rposition(|open| open.load(Ordering::Relaxed) == site),
+                .rposition(|open| open.load(Ordering::Relaxed) == operation),
             // Too deep for names.
             None => index(depth).checked_sub(1),
         };
@@ -115,10 +115,10 @@ impl PublishedStack {
             if self.choice.load(Ordering::Relaxed) != choice {
                 seen.depth = 0;
             }
-            seen.sites.clear();
-            let open = self.sites.iter().take(index(seen.depth));
-            seen.sites
-                .extend(open.map(|site| site.load(Ordering::Relaxed)));
+            seen.operations.clear();
+            let open = self.operations.iter().take(index(seen.depth));
+            seen.operations
+                .extend(open.map(|open| open.load(Ordering::Relaxed)));
             fence(Ordering::Acquire);
             if sequence & 1 == 0 && self.sequence.load(Ordering::Relaxed) == sequence {
                 return (torn, true);

@@ -3,7 +3,7 @@ use super::*;
 fn seen(stack: &PublishedStack, choice: u32) -> (u32, Vec<u32>) {
     let mut seen = SeenStack::default();
     assert_eq!(stack.look(choice, &mut seen), (0, true));
-    (seen.depth, seen.sites)
+    (seen.depth, seen.operations)
 }
 
 #[test]
