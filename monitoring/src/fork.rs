@@ -48,8 +48,6 @@ mod handlers {
 
     use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
     use baler_common::record::kieker::EmptyRecord;
-    #[cfg(feature = "sampling")]
-    use baler_common::record::sampling::ThreadSampleRecord;
     use baler_common::record::timing::{
         AggregatedDurationRecord, AsyncOperationExecutionRecord, DurationRecord,
     };
@@ -61,7 +59,7 @@ mod handlers {
     use crate::probe::{self, CellsHold, RegistryHold};
     use crate::queue::{self, Inside};
     #[cfg(feature = "sampling")]
-    use crate::sampling::{self, StacksHold};
+    use crate::sampling::{self, StacksHold, ThreadSample};
     use crate::trace;
 
     // SAFETY: as POSIX declares it.
@@ -112,7 +110,7 @@ mod handlers {
         AggregatedDurationRecord::schema();
         AsyncOperationExecutionRecord::schema();
         #[cfg(feature = "sampling")]
-        ThreadSampleRecord::schema();
+        ThreadSample::schema();
         // The first chunk makes the table of Kieker's types.
         let mut batch = BatchBuilder::new();
         let header = ChunkHeader::new(ChunkIdentity {

@@ -11,8 +11,6 @@ use baler_common::record::kieker::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
     NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
 };
-#[cfg(feature = "sampling")]
-use baler_common::record::sampling::ThreadSampleRecord;
 
 use super::cpu::{Cpu, Detail};
 use super::disk::Disk;
@@ -22,7 +20,7 @@ use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
 #[cfg(feature = "sampling")]
-use crate::sampling::Threads;
+use crate::sampling::{ThreadSample, Threads};
 
 /// Something that can be sampled; for
 /// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
@@ -175,7 +173,7 @@ pub(crate) enum Sample {
     Process(ProcessRecord),
     Resource(ResourceUtilizationRecord),
     #[cfg(feature = "sampling")]
-    Thread(ThreadSampleRecord),
+    Thread(ThreadSample),
     Uptime(UptimeRecord),
 }
 

@@ -12,7 +12,7 @@ mod sensor;
 mod stack;
 mod threads;
 
-pub(crate) use sensor::Threads;
+pub(crate) use sensor::{ThreadSample, Threads};
 #[cfg(unix)]
 pub(crate) use threads::{StacksHold, hold_stacks};
 pub(crate) use threads::{choose_anew, enter, leave};

@@ -4,20 +4,37 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use baler_common::record::Interned;
-use baler_common::record::sampling::{SEPARATOR, ThreadSampleRecord};
+use baler_common::record::sampling::SEPARATOR;
+use baler_common::record::{Interned, Record};
 
 use super::stack::SeenStack;
 use super::threads::stacks;
 use crate::samplers::{Context, Sample, Sensor};
+
+/// A [`ThreadSampleRecord`](baler_common::record::sampling::ThreadSampleRecord) with interned
+/// strings, which are not copied for each record.
+#[derive(Debug, Record)]
+#[record(name = "baler.ThreadSampleRecord", rename_all = "camelCase")]
+pub(crate) struct ThreadSample {
+    #[record(unix_nanos)]
+    timestamp: i64,
+    hostname: Interned,
+    thread: u32,
+    round: u64,
+    interval: u64,
+    operation_signature: Interned,
+    callers: String,
+    depth: u32,
+}
 
 /// Reads the stacks of all threads.
 #[derive(Debug, Default)]
 pub(crate) struct Threads {
     /// The time of the last sample.
     last: Option<Instant>,
-    /// The stack of one thread, kept for its memory.
+    /// The stack of one thread and the names of its callers, kept for their memory.
     seen: SeenStack,
+    callers: String,
 }
 
 impl Sensor for Threads {
@@ -28,6 +45,8 @@ impl Sensor for Threads {
         };
         let interval = context.at.saturating_duration_since(last).as_nanos();
         let interval = u64::try_from(interval).map_err(io::Error::other)?;
+        // It is known already.
+        let hostname = Interned::leaked(context.hostname);
         let (choice, stacks) = stacks();
         for stack in stacks {
             let (torn, is_whole) = stack.look(choice, &mut self.seen);
@@ -37,14 +56,22 @@ impl Sensor for Threads {
             else {
                 continue;
             };
-            out.push(Sample::Thread(ThreadSampleRecord {
+            self.callers.clear();
+            for (index, caller) in callers.iter().enumerate() {
+                if index > 0 {
+                    self.callers.push(SEPARATOR);
+                }
+                let caller = Interned::from_number(*caller);
+                self.callers.push_str(caller.as_str());
+            }
+            out.push(Sample::Thread(ThreadSample {
                 timestamp: context.unix_ns,
-                hostname: context.hostname.to_owned(),
+                hostname,
                 thread: seen.thread,
                 round: context.round,
                 interval,
-                operation_signature: name(*operation).to_owned(),
-                callers: join(callers),
+                operation_signature: Interned::from_number(*operation),
+                callers: self.callers.clone(),
                 depth: seen.depth,
             }));
         }
@@ -52,17 +79,14 @@ impl Sensor for Threads {
     }
 }
 
-fn name(operation: u32) -> &'static str {
-    Interned::from_number(operation).as_str()
-}
+#[cfg(test)]
+mod tests {
+    use baler_common::record::sampling::ThreadSampleRecord;
 
-fn join(callers: &[u32]) -> String {
-    let mut joined = String::new();
-    for (index, caller) in callers.iter().enumerate() {
-        if index > 0 {
-            joined.push(SEPARATOR);
-        }
-        joined.push_str(name(*caller));
+    use super::*;
+
+    #[test]
+    fn the_type_of_samples_is_the_public_one() {
+        assert_eq!(ThreadSample::schema(), ThreadSampleRecord::schema());
     }
-    joined
 }
