@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::task::{Context, Poll, Waker};
 use std::thread::{self, Scope};
@@ -125,6 +126,9 @@ fn inner(gate: &Gate) {
     gate.wait();
 }
 
+#[probe(name = "s.step()")]
+fn step() {}
+
 #[test]
 fn inactive_probes_are_sampled_with_their_callers() {
     let _alone = one_at_a_time();
@@ -163,6 +167,42 @@ fn inactive_probes_are_sampled_with_their_callers() {
     let stats = sampling.controller.sampler_stats();
     // Nothing but samples.
     assert_eq!(sampling.controller.stats().emitted, stats.records);
+    sampling.end();
+}
+
+#[test]
+fn a_sample_of_a_busy_thread_is_one_of_its_stacks() {
+    let _alone = one_at_a_time();
+    let sampling = Sampling::start();
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    outer(|| outer(|| (0..3).for_each(|_| step())));
+                }
+            });
+        }
+        await_that("many samples", || {
+            sampling.controller.sampler_stats().records >= 400
+        });
+        is_over.store(true, Ordering::Relaxed);
+    });
+    sampling.controller.flush(PATIENCE).unwrap();
+    for sample in of_type::<ThreadSampleRecord>(&sampling.medium) {
+        let stacks = [
+            "s.outer()",
+            "s.outer();s.outer()",
+            "s.outer();s.outer();s.step()",
+        ];
+        let seen = stack(&sample);
+        let depth = usize::try_from(sample.depth).unwrap();
+        assert_eq!(
+            stacks.iter().position(|it| *it == seen),
+            Some(depth - 1),
+            "{seen}"
+        );
+    }
     sampling.end();
 }
 
