@@ -58,6 +58,8 @@ mod handlers {
     use crate::controller::{self, InstalledHold};
     use crate::probe::{self, CellsHold, RegistryHold};
     use crate::queue::{self, Inside};
+    #[cfg(feature = "sampling")]
+    use crate::sampling::{self, StacksHold, ThreadSample};
     use crate::trace;
 
     // SAFETY: as POSIX declares it.
@@ -74,6 +76,8 @@ mod handlers {
         _installed: InstalledHold,
         registry: RegistryHold,
         cells: CellsHold,
+        #[cfg(feature = "sampling")]
+        stacks: StacksHold,
         _interner: InternerHold,
         _inside: Inside,
     }
@@ -105,6 +109,8 @@ mod handlers {
         DurationRecord::schema();
         AggregatedDurationRecord::schema();
         AsyncOperationExecutionRecord::schema();
+        #[cfg(feature = "sampling")]
+        ThreadSample::schema();
         // The first chunk makes the table of Kieker's types.
         let mut batch = BatchBuilder::new();
         let header = ChunkHeader::new(ChunkIdentity {
@@ -130,6 +136,8 @@ mod handlers {
             _installed: controller::hold_installed(),
             registry: probe::hold_registry(),
             cells: probe::hold_cells(),
+            #[cfg(feature = "sampling")]
+            stacks: sampling::hold_stacks(),
             _interner: Interned::hold(),
             _inside: inside,
         };
@@ -157,6 +165,8 @@ mod handlers {
         };
         locks.registry.switch_off();
         locks.cells.forget();
+        #[cfg(feature = "sampling")]
+        locks.stacks.forget();
         queue::forget_block();
         trace::forget_ids();
     }

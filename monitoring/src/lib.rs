@@ -20,6 +20,8 @@ mod probe;
 mod queue;
 #[cfg(feature = "samplers")]
 mod samplers;
+#[cfg(feature = "sampling")]
+mod sampling;
 mod trace;
 mod traceparent;
 

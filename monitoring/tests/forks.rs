@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 use baler_common::pattern::PatternList;
 use baler_common::record::{Interned, Record};
 use baler_connector_null::{NullConfig, NullWriter};
+#[cfg(feature = "sampling")]
+use baler_monitoring::Sampler;
 use baler_monitoring::{Controller, FlushError, emit, probe, shutdown_installed};
 
 const FORKS: usize = 1_000;
@@ -55,11 +57,12 @@ fn added_up(number: u64) {
 
 fn start() -> Controller {
     let writer = NullWriter::new(NullConfig::default());
-    Controller::builder(Box::new(writer))
+    let builder = Controller::builder(Box::new(writer))
         .queue_bytes(256 << 10)
-        .chunk_records(32)
-        .start()
-        .unwrap()
+        .chunk_records(32);
+    #[cfg(feature = "sampling")]
+    let builder = builder.sampler(Sampler::Threads, Duration::from_millis(1));
+    builder.start().unwrap()
 }
 
 /// Held while a thread begins and ends, and while the process forks. The standard library has its
@@ -126,8 +129,12 @@ fn live_as_child(parent: &Controller) -> Result<(), u8> {
     std::thread::scope(|scope| drop(scope.spawn(|| work(100))));
     let report = own.shutdown(PATIENCE);
     ensure(report.on_time && report.adds_up(), 9)?;
+    #[cfg(feature = "sampling")]
+    let samples = own.sampler_stats().records;
+    #[cfg(not(feature = "sampling"))]
+    let samples = 0;
     // Metadata, and for each thread one record of aggregated calls.
-    ensure(report.delivered() == 1 + 2 * 101 + 2, 10)
+    ensure(report.delivered() == 1 + 2 * 101 + 2 + samples, 10)
 }
 
 /// Forks. The child runs `run`, and its result becomes the child's exit code.

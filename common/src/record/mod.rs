@@ -16,6 +16,7 @@ pub mod kieker;
 mod read;
 mod reference;
 mod row;
+pub mod sampling;
 mod schema;
 #[cfg(feature = "serde")]
 pub mod serde;

@@ -133,13 +133,15 @@ fn guards(options: &Options) -> TokenStream {
 pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream {
     let span = Span::mixed_site();
     let krate = options.crate_path();
-    let site = named_site(name, &krate);
     if cfg!(feature = "enable") {
+        // The guard of a time alone may be held over an `.await`.
+        let site = named_site(name, &krate, &unsampled(options, true));
         let statics = statics(options, &krate);
         let guards = guards(options);
         return quote_spanned!(span=> { #site #statics #guards });
     }
     // Nothing, but of the same type as with the feature.
+    let site = named_site(name, &krate, &TokenStream::new());
     let guard = match options.kind {
         Kind::Events => quote_spanned!(span=> __BALER_SITE.enter_events()),
         _ => quote_spanned!(span=> __BALER_SITE.enter()),
@@ -335,8 +337,9 @@ fn statics(options: &Options, krate: &Path) -> TokenStream {
 fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
     let statics = statics(options, krate);
+    let unsampled = unsampled(options, function.signature.asyncness.is_some());
     if let Some(name) = &options.name {
-        let site = named_site(&name.to_token_stream(), krate);
+        let site = named_site(&name.to_token_stream(), krate, &unsampled);
         return quote_spanned!(span=> #site #statics);
     }
     let returned = modifiers_and_return(&function.visibility, &function.signature);
@@ -347,17 +350,28 @@ fn site_and_statics(options: &Options, function: &Function, krate: &Path) -> Tok
             ::core::any::type_name_of_val(&here)
         }
         static __BALER_SITE: #krate::__private::Site =
-            #krate::__private::Site::new(#returned, here, #name, #arguments);
+            #krate::__private::Site::new(#returned, here, #name, #arguments) #unsampled;
         #statics
     }
 }
 
 /// A call site with an explicit signature. Items are not hygienic: the name may be a constant of
 /// any name.
-fn named_site(name: &TokenStream, krate: &Path) -> TokenStream {
+fn named_site(name: &TokenStream, krate: &Path, unsampled: &TokenStream) -> TokenStream {
     quote_spanned! {Span::mixed_site()=>
-        static __BALER_SITE: #krate::__private::Site = #krate::__private::Site::named(#name);
+        static __BALER_SITE: #krate::__private::Site =
+            #krate::__private::Site::named(#name) #unsampled;
     }
+}
+
+/// Hides a site from the sampler of threads, unless each of its calls ends on the thread on which
+/// it began, or is polled by the call's own future.
+fn unsampled(options: &Options, can_move: bool) -> TokenStream {
+    let is_timed = matches!(options.kind, Kind::Duration | Kind::Aggregated);
+    if options.sample.is_none() && options.full.is_none() && !(is_timed && can_move) {
+        return TokenStream::new();
+    }
+    quote_spanned!(Span::mixed_site()=> .unsampled())
 }
 
 /// Gives the compiler the output type of the body's future. Without it `?` and `return` in the body

@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
+#[cfg(feature = "sampling")]
+use baler_common::pattern::PatternList;
 use baler_common::record::Interned;
 use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::transport::{
@@ -36,6 +38,8 @@ pub struct ControllerBuilder {
     pub(super) adaptive: adaptive::Settings,
     #[cfg(feature = "samplers")]
     pub(super) samplers: Vec<crate::samplers::Task>,
+    #[cfg(feature = "sampling")]
+    pub(super) sampled_sites: PatternList,
     hooks: Hooks,
 }
 
@@ -55,6 +59,8 @@ impl ControllerBuilder {
             adaptive: adaptive::Settings::default(),
             #[cfg(feature = "samplers")]
             samplers: Vec::new(),
+            #[cfg(feature = "sampling")]
+            sampled_sites: PatternList::new(),
             hooks: Hooks::default(),
         }
     }
@@ -335,6 +341,8 @@ impl ControllerBuilder {
         spawn(shared, outbox, plan)?;
         #[cfg(feature = "samplers")]
         controller.start_samplers(&self.samplers)?;
+        #[cfg(feature = "sampling")]
+        controller.set_sampled_sites(self.sampled_sites);
         Ok(controller)
     }
 }

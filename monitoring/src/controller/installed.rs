@@ -77,7 +77,12 @@ fn publish(controller: &Controller) {
     let key = if is_enabled { shared.queues.key() } else { 0 };
     ACTIVE.store(key, Ordering::Relaxed);
     let switch = controller.switch();
-    crate::probe::set_recording(key, &switch.list(), switch.verdicts());
+    let patterns = switch.list();
+    #[cfg(feature = "sampling")]
+    let sampled = controller.sampled_sites(&patterns);
+    #[cfg(not(feature = "sampling"))]
+    let sampled = None;
+    crate::probe::set_recording(key, &patterns, switch.verdicts(), sampled);
 }
 
 /// Returns the process-wide controller, if one was installed.

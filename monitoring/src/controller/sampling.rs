@@ -3,9 +3,16 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "sampling")]
+use baler_common::pattern::PatternList;
+
+#[cfg(feature = "sampling")]
+use super::installed::refresh_active;
 use super::settings::StartError;
 use super::{Controller, ControllerBuilder, Handle};
 use crate::collector::Event;
+#[cfg(feature = "sampling")]
+use crate::samplers::THREADS;
 use crate::samplers::{Sampler, SamplerStats, Task};
 
 /// The longest time that a shutdown waits for a sample in progress.
@@ -24,14 +31,40 @@ impl ControllerBuilder {
     /// takes no samples while the controller is disabled, or while a pattern deactivates the
     /// sampler's signature. The first sample afterwards only primes the rates again.
     pub fn sampler(mut self, sampler: Sampler, period: Duration) -> Self {
-        self.samplers.push(Task { sampler, period });
+        self.samplers.push(Task {
+            sampler,
+            period,
+            is_jittered: false,
+        });
+        self
+    }
+
+    /// As [`sampler`](Self::sampler), but takes each sample at a random time within its period. So
+    /// work that keeps in step with the period is not seen too often, or never.
+    pub fn jittered_sampler(mut self, sampler: Sampler, period: Duration) -> Self {
+        self.samplers.push(Task {
+            sampler,
+            period,
+            is_jittered: true,
+        });
+        self
+    }
+
+    /// The sites whose calls [`Sampler::Threads`] sees: those that these patterns activate, and
+    /// those that no pattern matches. Default no patterns: the whole program. With the feature
+    /// `sampling`.
+    ///
+    /// It does not matter whether the sites record: an inactive probe can be sampled.
+    #[cfg(feature = "sampling")]
+    pub fn sampled_sites(mut self, patterns: PatternList) -> Self {
+        self.sampled_sites = patterns;
         self
     }
 }
 
 /// Checks whether these samplers are possible.
 pub(super) fn check(tasks: &[Task]) -> Result<(), StartError> {
-    if !tasks.is_empty() && !cfg!(any(target_os = "linux", target_os = "android")) {
+    if !tasks.iter().all(|task| task.sampler.is_possible()) {
         return Err(StartError::SamplersNeedLinux);
     }
     for task in tasks {
@@ -53,6 +86,28 @@ impl Controller {
     /// Returns the figures of the samplers so far.
     pub fn sampler_stats(&self) -> SamplerStats {
         self.handle.samplers.stats()
+    }
+
+    /// Replaces the [sites that are sampled](ControllerBuilder::sampled_sites). Calls in progress
+    /// are no longer seen. With the feature `sampling`.
+    ///
+    /// Without [`Sampler::Threads`], or while a pattern deactivates `%THREADS`, no site is sampled.
+    #[cfg(feature = "sampling")]
+    pub fn set_sampled_sites(&self, patterns: PatternList) {
+        if self.shared().is_forked() {
+            return;
+        }
+        self.handle.samplers.set_sampled_sites(patterns);
+        refresh_active(self.shared());
+    }
+
+    /// Returns the sites that are sampled while these patterns are in force; `None` if none is.
+    #[cfg(feature = "sampling")]
+    pub(super) fn sampled_sites(&self, patterns: &PatternList) -> Option<Arc<PatternList>> {
+        patterns
+            .is_active(THREADS)
+            .then(|| self.handle.samplers.sampled_sites())
+            .flatten()
     }
 
     pub(super) fn start_samplers(&self, tasks: &[Task]) -> Result<(), StartError> {

@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
+#[cfg(feature = "sampling")]
+use super::published::Published;
 use super::record::{self, Begun, OperationCall};
 use super::site::{OFF, Site};
 use crate::clock::ticks;
@@ -120,7 +122,7 @@ fn duration_row(site: &Site, tin: u64, tout: u64) -> [u64; CALL_WORDS] {
 #[inline(never)]
 fn end_duration_slowly(site: &'static Site, tin: u64) {
     let key = controller::active_key();
-    if key != 0 {
+    if record::end_published(site, tin) && key != 0 {
         record::push(key, duration_row(site, tin, record::read_marked(key)));
     }
 }
@@ -131,6 +133,9 @@ fn end_duration_slowly(site: &'static Site, tin: u64) {
 pub struct AsyncCall<R: AsyncRecord> {
     /// The record in progress, and the context in which the body is polled.
     running: Option<(R, TraceContext)>,
+    /// Each poll of the body is published if the site is sampled then.
+    #[cfg(feature = "sampling")]
+    site: Option<&'static Site>,
 }
 
 /// The record of an asynchronous call.
@@ -149,7 +154,11 @@ impl<R: AsyncRecord> AsyncCall<R> {
     /// A call that is not recorded.
     #[inline]
     pub const fn inactive() -> Self {
-        Self { running: None }
+        Self {
+            running: None,
+            #[cfg(feature = "sampling")]
+            site: None,
+        }
     }
 
     /// Begins a call, if calls are recorded at this site.
@@ -159,6 +168,8 @@ impl<R: AsyncRecord> AsyncCall<R> {
     ) -> Self {
         Self {
             running: site.active().and_then(|_| begin(site)),
+            #[cfg(feature = "sampling")]
+            site: Some(site),
         }
     }
 
@@ -173,6 +184,8 @@ impl<R: AsyncRecord> AsyncCall<R> {
         body: Pin<&mut F>,
         task: &mut Context<'_>,
     ) -> Poll<F::Output> {
+        #[cfg(feature = "sampling")]
+        let _published = self.site.map(Published::begin);
         match &mut self.running {
             Some((record, context)) => record.poll(|| context.poll(body, task)),
             None => body.poll(task),

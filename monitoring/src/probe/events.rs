@@ -14,6 +14,7 @@ use baler_common::record::kieker::AfterOperationFailedEvent;
 use baler_common::record::{Interned, Record};
 
 use super::call::{AsyncCall, AsyncRecord};
+use super::published::Published;
 use super::record::record_trace;
 use super::site::Site;
 use crate::controller::{self, active_unix_ns};
@@ -56,6 +57,7 @@ operation_events! {
 #[must_use = "the call ends at once unless the guard is kept in a variable, as `let _probe = …`"]
 pub struct EventGuard {
     begun: Option<EventCall>,
+    _published: Published,
     not_send: PhantomData<*const ()>,
 }
 
@@ -81,6 +83,8 @@ impl Site {
                 .active()
                 .and_then(|_| begin(self, || (trace::enter_events(), ())))
                 .map(|(begun, ())| begun),
+            // Last, because the first call registers the site.
+            _published: Published::begin(self),
             not_send: PhantomData,
         }
     }

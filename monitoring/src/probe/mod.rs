@@ -8,6 +8,7 @@ mod busy;
 mod call;
 mod events;
 mod path;
+mod published;
 mod record;
 mod registry;
 mod site;

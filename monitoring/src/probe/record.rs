@@ -36,6 +36,10 @@ impl Begun {
     const NOT: Self = Self { tin: 0, at: 0 };
 }
 
+/// The start of a call that is published for the sampler of threads, but not recorded. No clock
+/// shows this time.
+const PUBLISHED: u64 = 1;
+
 /// Begins a synchronous call.
 #[inline(always)]
 pub(super) fn begin(site: &'static Site) -> Begun {
@@ -60,13 +64,17 @@ fn is_ticking(state: u32) -> bool {
     (state as i32) > 0
 }
 
-/// Begins a call in the unusual cases: the first call of a site, a call in a trace that spreads, or
-/// a call without ticks.
+/// Begins a call in the unusual cases: the first call of a site, a call in a trace that spreads, a
+/// sampled call, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn begin_slowly(site: &'static Site) -> Begun {
-    let Some(key) = recording_key(site) else {
-        return Begun::NOT;
+    let (key, published) = begin_published(site);
+    let Some(key) = key else {
+        return Begun {
+            tin: published,
+            at: 0,
+        };
     };
     let at = trace::enter_fast().unwrap_or_else(trace::enter_slow);
     Begun {
@@ -76,10 +84,23 @@ fn begin_slowly(site: &'static Site) -> Begun {
     }
 }
 
-/// Returns the key of the queues into which calls of this site are recorded, if they are.
-fn recording_key(site: &'static Site) -> Option<u64> {
+/// Publishes the call if the site is sampled. Returns the key of the queues into which calls are
+/// recorded, if they are, and the start of a call that is not recorded: [`PUBLISHED`] or 0.
+fn begin_published(site: &'static Site) -> (Option<u64>, u64) {
     let key = controller::active_key();
-    (site.active().is_some() && key != 0).then_some(key)
+    // First, because it registers the site.
+    let is_recorded = site.active().is_some() && key != 0;
+    let is_published = site.publish(is_recorded);
+    (
+        is_recorded.then_some(key),
+        if is_published { PUBLISHED } else { 0 },
+    )
+}
+
+/// Ends a call on the slow path; returns whether it is recorded.
+pub(super) fn end_published(site: &'static Site, tin: u64) -> bool {
+    site.unpublish();
+    tin != PUBLISHED
 }
 
 /// Begins a call that has no place in a trace. Returns its start in the form of a row, or 0 if the
@@ -96,11 +117,12 @@ pub(super) fn begin_timed(site: &'static Site) -> u64 {
     }
 }
 
-/// Begins the first call of a site, or a call without ticks.
+/// Begins the first call of a site, a sampled call, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn begin_timed_slowly(site: &'static Site) -> u64 {
-    recording_key(site).map_or(0, read_marked)
+    let (key, published) = begin_published(site);
+    key.map_or(published, read_marked)
 }
 
 /// Begins an asynchronous call, and makes the context in which its body is polled.
@@ -131,10 +153,13 @@ pub(super) fn end(site: &'static Site, begun: Begun) {
     }
 }
 
-/// Ends a call for which the thread's block is not enough, or a call without ticks.
+/// Ends a call for which the thread's block is not enough, a sampled call, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn end_slowly(site: &'static Site, begun: Begun) {
+    if !end_published(site, begun.tin) {
+        return;
+    }
     let trace_id = trace::id_here() as i64;
     let position = Position {
         trace_id,

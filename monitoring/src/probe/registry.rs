@@ -2,10 +2,10 @@
 //!
 //! A site registers itself at its first call, gets a permanent number, and learns whether it is
 //! active. From then on a call reads only the state of its own site. These decide that state: the
-//! installed controller, whether it is enabled, its patterns, and the verdicts of the other end of
-//! its writer. They are passed to the registry, which sets the state of every site. All states are
-//! set under one lock, so the last decision stays. A call that begins meanwhile may still see the
-//! previous state, once.
+//! installed controller, whether it is enabled, its patterns, the verdicts of the other end of its
+//! writer, and the sites that it samples. They are passed to the registry, which sets the state of
+//! every site. All states are set under one lock, so the last decision stays. A call that begins
+//! meanwhile may still see the previous state, once.
 
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,13 +17,15 @@ use crate::clock::tag_of;
 use crate::controller;
 use crate::queue::{self, Inside};
 
-use super::site::{OFF, Site, SiteNumber};
+use super::published;
+use super::site::{OFF, RECORDED_AND_SAMPLED, RECORDED_SLOWLY, SAMPLED, Site, SiteNumber};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     entries: Vec::new(),
     tag: OFF,
     patterns: None,
     verdicts: None,
+    sampled: None,
     changes: 0,
 });
 
@@ -42,7 +44,9 @@ struct Registry {
     patterns: Option<Arc<PatternList>>,
     /// The verdicts of the other end of its writer, by position; a site without one may record.
     verdicts: Option<Arc<Vec<bool>>>,
-    /// The number of changes of the list of patterns.
+    /// The sites that are sampled; `None` while none is.
+    sampled: Option<Arc<PatternList>>,
+    /// The number of changes of the two lists of patterns.
     changes: u64,
 }
 
@@ -51,29 +55,53 @@ struct Entry {
     site: &'static Site,
     /// Whether the patterns let it record.
     is_active: bool,
+    is_sampled: bool,
+    /// Whether there may be calls that are sampled, but not recorded. Such a call must not end on
+    /// the fast path, where it would be recorded. So the site never takes the fast path again.
+    is_slow: bool,
 }
 
 impl Registry {
-    /// Returns the state of the site at this position, which the patterns let record, or do not.
-    fn state(&self, index: usize, is_active: bool) -> u32 {
+    /// Sets the state of the site at this position; returns whether calls are recorded.
+    fn set_state(&mut self, index: usize) -> Option<bool> {
         let verdict = self.verdicts.as_ref().and_then(|it| it.get(index));
-        if is_active && verdict.is_none_or(|it| *it) {
-            self.tag
-        } else {
-            OFF
-        }
+        let is_allowed = verdict.is_none_or(|it| *it);
+        let entry = self.entries.get_mut(index)?;
+        Some(entry.set_state(self.tag, is_allowed))
     }
 
-    fn set_states(&self) {
-        for (index, entry) in self.entries.iter().enumerate() {
-            entry.site.set_state(self.state(index, entry.is_active));
+    fn set_states(&mut self) {
+        for index in 0..self.entries.len() {
+            self.set_state(index);
         }
     }
 }
 
-/// Whether the patterns let a site record; its signature is made only if there are patterns.
-fn is_active(site: &Site, patterns: Option<&PatternList>) -> bool {
-    patterns.is_none_or(|it| it.is_empty() || it.is_active(site.signature().as_str()))
+impl Entry {
+    /// Judges a site by the patterns of recorded and of sampled ones. The signature is made only if
+    /// there are patterns, or samples.
+    fn judge(&mut self, patterns: Option<&PatternList>, sampled: Option<&PatternList>) {
+        let site = self.site;
+        let matches = |list: &PatternList| list.is_active(site.signature().as_str());
+        self.is_active = patterns.is_none_or(|it| it.is_empty() || matches(it));
+        self.is_sampled = site.can_be_sampled() && sampled.is_some_and(matches);
+    }
+
+    /// Sets the state of the site, which the other end allows to record, or not. Returns whether
+    /// calls are recorded.
+    fn set_state(&mut self, tag: u32, is_allowed: bool) -> bool {
+        let is_recorded = tag != OFF && self.is_active && is_allowed;
+        let state = match (is_recorded, self.is_sampled && tag != OFF) {
+            (false, false) => OFF,
+            (false, true) => SAMPLED,
+            (true, true) => RECORDED_AND_SAMPLED,
+            (true, false) if self.is_slow => RECORDED_SLOWLY,
+            (true, false) => tag,
+        };
+        self.is_slow |= state == SAMPLED;
+        self.site.set_state(state);
+        is_recorded
+    }
 }
 
 /// Registers a site and sets its state. Returns its number if it is active.
@@ -87,16 +115,19 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
             Some(number) => number,
             None => {
                 let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
-                let is_active = is_active(site, registry.patterns.as_deref());
-                registry.entries.push(Entry { site, is_active });
+                let mut entry = Entry {
+                    site,
+                    is_active: true,
+                    is_sampled: false,
+                    is_slow: false,
+                };
+                entry.judge(registry.patterns.as_deref(), registry.sampled.as_deref());
+                registry.entries.push(entry);
                 site.set_number(number);
-                site.set_state(registry.state(number.index(), is_active));
                 number
             }
         };
-        let index = number.index();
-        let entry = registry.entries.get(index)?;
-        (registry.state(index, entry.is_active) != OFF).then_some(number)
+        registry.set_state(number.index())?.then_some(number)
     });
     registered.unwrap_or_else(|| {
         queue::count_reentrant(controller::active_key());
@@ -104,39 +135,54 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
     })
 }
 
-/// Sets the key of the queues into which calls are recorded, 0 for none, the patterns, and the
-/// verdicts of the other end. This sets the state of every site.
+/// Sets the key of the queues into which calls are recorded, 0 for none, the patterns, the verdicts
+/// of the other end, and the sites that are sampled. This sets the state of every site.
 ///
 /// Only one thread at a time may call it. Patterns are matched without the lock, so that first
 /// calls of other sites need not wait.
-pub(crate) fn set_recording(key: u64, patterns: &Arc<PatternList>, verdicts: Arc<Vec<bool>>) {
+pub(crate) fn set_recording(
+    key: u64,
+    patterns: &Arc<PatternList>,
+    verdicts: Arc<Vec<bool>>,
+    sampled: Option<Arc<PatternList>>,
+) {
     let to_judge = with_registry(|registry| {
         registry.tag = if key == 0 { OFF } else { tag_of(key) };
         registry.verdicts = Some(verdicts);
         let before = registry.patterns.replace(Arc::clone(patterns));
-        if before.is_some_and(|before| Arc::ptr_eq(&before, patterns)) {
+        let sampled_before = std::mem::replace(&mut registry.sampled, sampled.clone());
+        let is_resampled = !is_same(sampled_before.as_ref(), sampled.as_ref());
+        if is_same(before.as_ref(), Some(patterns)) && !is_resampled {
             registry.set_states();
             return None;
         }
         registry.changes = registry.changes.wrapping_add(1);
-        Some((registry.changes, registry.entries.clone()))
+        Some((registry.changes, registry.entries.clone(), is_resampled))
     });
-    let Some((changes, mut entries)) = to_judge.flatten() else {
+    let Some((changes, mut entries, is_resampled)) = to_judge.flatten() else {
         return;
     };
     for entry in &mut entries {
-        entry.is_active = is_active(entry.site, Some(patterns));
+        entry.judge(Some(patterns), sampled.as_deref());
     }
     let judged = with_registry(|registry| {
         if registry.changes == changes {
             // Sites that were registered meanwhile used these patterns already.
             for (entry, judged) in registry.entries.iter_mut().zip(entries) {
                 entry.is_active = judged.is_active;
+                entry.is_sampled = judged.is_sampled;
             }
             registry.set_states();
         }
     });
     judged.unwrap_or_default();
+    if is_resampled {
+        published::choose_anew();
+    }
+}
+
+fn is_same(one: Option<&Arc<PatternList>>, other: Option<&Arc<PatternList>>) -> bool {
+    one.map(Arc::as_ptr) == other.map(Arc::as_ptr)
 }
 
 /// Returns the signatures of the sites from this position on.

@@ -27,16 +27,28 @@ const HEADER_KIND: u32 = KIND_CALL as u32;
 pub(super) const OFF: u32 = 0;
 /// It is not yet known whether calls are recorded. Negative, like every state that is not in ticks.
 const UNKNOWN: u32 = NOT_IN_TICKS;
+/// Calls are published for the sampler of threads, but not recorded. Like the next two, it is
+/// negative and no tag. So begin and end of a call leave the fast path without a check of its own.
+pub(super) const SAMPLED: u32 = NOT_IN_TICKS | PUBLISHED;
+/// Calls are recorded and published.
+pub(super) const RECORDED_AND_SAMPLED: u32 = RECORDED_SLOWLY | PUBLISHED;
+/// Calls are recorded, but not published.
+pub(super) const RECORDED_SLOWLY: u32 = NOT_IN_TICKS | 2;
+
+/// This bit distinguishes states in which calls are published.
+const PUBLISHED: u32 = 1;
 
 /// A place in the program where calls are recorded: one static a probe.
 #[derive(Debug)]
 pub struct Site {
-    /// [`OFF`], [`UNKNOWN`], or the tag of the queues into which calls are recorded. One load gives
-    /// all data that a call needs.
+    /// The tag of the queues into which calls are recorded, or one of the states above. One load
+    /// gives all data that a call needs.
     state: AtomicU32,
     /// The number in the form of the rows of calls, once the site is registered. It never changes.
     header: AtomicU32,
     operation: Operation,
+    /// Whether the sampler of threads may see calls.
+    can_be_sampled: bool,
     /// Made at the first recorded call; after that a call writes only the site's number.
     signature: LazyString,
     /// Made at the first event.
@@ -110,8 +122,18 @@ impl Site {
             state: AtomicU32::new(UNKNOWN),
             header: AtomicU32::new(0),
             operation,
+            can_be_sampled: true,
             signature: LazyString::new(),
             class: LazyString::new(),
+        }
+    }
+
+    /// Hides calls from the sampler of threads: only some of them are probed, or they may end on
+    /// another thread.
+    pub const fn unsampled(self) -> Self {
+        Self {
+            can_be_sampled: false,
+            ..self
         }
     }
 
@@ -157,6 +179,8 @@ impl Site {
     pub(super) fn active(&'static self) -> Option<SiteNumber> {
         match self.state.load(Ordering::Relaxed) {
             OFF => None,
+            #[cfg(feature = "sampling")]
+            SAMPLED => None,
             UNKNOWN => registry::register(self),
             _ => self.number(),
         }
@@ -194,7 +218,22 @@ impl Site {
         self.header.store(header, Ordering::Relaxed);
     }
 
-    /// For the registry, under its lock: [`OFF`], or the tag of the queues.
+    pub(super) const fn can_be_sampled(&self) -> bool {
+        self.can_be_sampled
+    }
+
+    /// Whether calls that are recorded, or calls that are not, are published now. The site may have
+    /// been switched since its caller found out which of them this one is.
+    #[cfg(feature = "sampling")]
+    pub(super) fn is_sampled(&self, is_recorded: bool) -> bool {
+        match self.state() {
+            SAMPLED => true,
+            RECORDED_AND_SAMPLED => is_recorded,
+            _ => false,
+        }
+    }
+
+    /// For the registry, under its lock.
     pub(super) fn set_state(&self, state: u32) {
         self.state.store(state, Ordering::Release);
     }

@@ -1,4 +1,4 @@
-//! Samplers: records about the load of the machine and the process, at a fixed rate.
+//! Samplers: records about the load of the machine and the process, and of running threads.
 //!
 //! ```text
 //! /proc, /sys -> (cpu | machine | network | disk | process) -> records -> queue
@@ -7,6 +7,7 @@
 //!
 //! The records are Kieker's, with its names and fields (`kieker.common.record.system`), and can be
 //! switched by the patterns of adaptive monitoring under Kieker's signatures.
+//! The sampler of threads is in `sampling`.
 //! Each sensor takes the kernel's text and the time as arguments.
 
 mod cpu;
@@ -20,5 +21,7 @@ mod thread;
 
 pub use process::ProcessRecord;
 pub use sampler::Sampler;
+#[cfg(feature = "sampling")]
+pub(crate) use sampler::{Context, Sample, Sensor, THREADS};
 pub use thread::SamplerStats;
 pub(crate) use thread::{Samplers, Task};

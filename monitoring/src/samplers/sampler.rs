@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io;
+#[cfg(feature = "sampling")]
+use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use baler_common::pattern::PatternList;
@@ -17,6 +19,8 @@ use super::network::Network;
 use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
+#[cfg(feature = "sampling")]
+use crate::sampling::{ThreadSample, Threads};
 
 /// Something that can be sampled; for
 /// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
@@ -54,7 +58,19 @@ pub enum Sampler {
     /// This process: [`ProcessRecord`](crate::ProcessRecord), signature `%PROCESS`, and
     /// `UptimeRecord`, signature `%JVM_UPTIME`.
     Process,
+    /// The sampled operation that each thread is in, as
+    /// [`ThreadSampleRecord`](baler_common::record::sampling::ThreadSampleRecord); signature
+    /// `%THREADS`. It works on all systems, with the feature `sampling`.
+    ///
+    /// It reads stacks that probes publish while it is active, of the process-wide controller's
+    /// [sampled sites](crate::ControllerBuilder::sampled_sites).
+    #[cfg(feature = "sampling")]
+    Threads,
 }
+
+/// The signature by which patterns switch the sampler of threads.
+#[cfg(feature = "sampling")]
+pub(crate) const THREADS: &str = "%THREADS";
 
 impl Sampler {
     /// Returns its name in events.
@@ -67,6 +83,8 @@ impl Sampler {
             Self::Memory => "memory",
             Self::Network => "network",
             Self::Process => "process",
+            #[cfg(feature = "sampling")]
+            Self::Threads => "threads",
         }
     }
 
@@ -80,6 +98,8 @@ impl Sampler {
             Self::Memory => "%MEM_SWAP",
             Self::Network => "%NETWORK_UTILIZATION",
             Self::Process => "%PROCESS",
+            #[cfg(feature = "sampling")]
+            Self::Threads => THREADS,
         }
     }
 
@@ -93,6 +113,17 @@ impl Sampler {
             Self::Memory => Box::new(Memory),
             Self::Network => Box::new(Network::default()),
             Self::Process => Box::new(Process::default()),
+            #[cfg(feature = "sampling")]
+            Self::Threads => Box::new(Threads::default()),
+        }
+    }
+
+    /// Whether it works on this system: most samplers read files of Linux.
+    pub(crate) const fn is_possible(self) -> bool {
+        match self {
+            #[cfg(feature = "sampling")]
+            Self::Threads => true,
+            _ => cfg!(any(target_os = "linux", target_os = "android")),
         }
     }
 }
@@ -103,20 +134,26 @@ impl fmt::Display for Sampler {
     }
 }
 
-/// Makes records of the kernel's data.
-pub(super) trait Sensor: Send {
+/// Makes records of the kernel's data, or of the process's threads.
+pub(crate) trait Sensor: Send {
     /// Appends the current records.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
 }
 
 /// The environment of a sensor.
-pub(super) struct Context<'a> {
+pub(crate) struct Context<'a> {
     pub(super) root: &'a Root,
     /// By a clock that never jumps.
-    pub(super) at: Instant,
-    pub(super) unix_ns: i64,
-    pub(super) hostname: &'a str,
+    pub(crate) at: Instant,
+    pub(crate) unix_ns: i64,
+    pub(crate) hostname: &'a str,
     pub(super) patterns: &'a PatternList,
+    /// The number of this point in time of the sampler, from 1.
+    #[cfg(feature = "sampling")]
+    pub(crate) round: u64,
+    /// Counts torn reads of stacks.
+    #[cfg(feature = "sampling")]
+    pub(crate) torn: &'a AtomicU64,
 }
 
 impl Context<'_> {
@@ -127,7 +164,7 @@ impl Context<'_> {
 
 /// A record of any sampler.
 #[derive(Debug)]
-pub(super) enum Sample {
+pub(crate) enum Sample {
     Cpu(CPUUtilizationRecord),
     Disk(DiskUsageRecord),
     Load(LoadAverageRecord),
@@ -135,6 +172,8 @@ pub(super) enum Sample {
     Network(NetworkUtilizationRecord),
     Process(ProcessRecord),
     Resource(ResourceUtilizationRecord),
+    #[cfg(feature = "sampling")]
+    Thread(ThreadSample),
     Uptime(UptimeRecord),
 }
 
@@ -148,6 +187,8 @@ impl Sample {
             Self::Network(record) => controller.emit(record),
             Self::Process(record) => controller.emit(record),
             Self::Resource(record) => controller.emit(record),
+            #[cfg(feature = "sampling")]
+            Self::Thread(record) => controller.emit(record),
             Self::Uptime(record) => controller.emit(record),
         }
     }
@@ -189,6 +230,10 @@ impl<S: Sensor> Bench<S> {
             unix_ns: 1_000,
             hostname: "host",
             patterns: &self.patterns,
+            #[cfg(feature = "sampling")]
+            round: 1,
+            #[cfg(feature = "sampling")]
+            torn: &AtomicU64::new(0),
         };
         self.sensor.sample(&context, &mut out)?;
         Ok(out)

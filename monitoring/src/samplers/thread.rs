@@ -8,11 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+#[cfg(feature = "sampling")]
+use baler_common::pattern::PatternList;
+
 use super::proc::Root;
 use super::sampler::{Context, Sample, Sampler, Sensor};
 use crate::clock::monotonic;
 use crate::collector::Event;
-use crate::controller::WeakController;
+use crate::controller::{WeakController, random};
 use crate::queue::suppress;
 
 /// A sampler and its period.
@@ -20,6 +23,8 @@ use crate::queue::suppress;
 pub(crate) struct Task {
     pub(crate) sampler: Sampler,
     pub(crate) period: Duration,
+    /// Whether each sample is taken at a random time within its period.
+    pub(crate) is_jittered: bool,
 }
 
 /// The figures of a controller's samplers.
@@ -32,6 +37,10 @@ pub struct SamplerStats {
     pub missed: u64,
     /// Samples that failed.
     pub failed: u64,
+    /// Reads of a thread's stack that found it in change. The sampler of threads reads again, up to
+    /// three times.
+    #[cfg(feature = "sampling")]
+    pub torn: u64,
 }
 
 /// The samplers of a controller, from outside of their thread.
@@ -41,6 +50,11 @@ pub(crate) struct Samplers {
     records: AtomicU64,
     missed: AtomicU64,
     failed: AtomicU64,
+    #[cfg(feature = "sampling")]
+    torn: AtomicU64,
+    /// The sites that the sampler of threads sees; `None` without this sampler.
+    #[cfg(feature = "sampling")]
+    sampled_sites: Mutex<Option<Arc<PatternList>>>,
 }
 
 /// Nothing is sent over its channels. Each of them only shows that one of its ends is gone.
@@ -58,6 +72,8 @@ impl Samplers {
             records: self.records.load(Ordering::Relaxed),
             missed: self.missed.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
+            #[cfg(feature = "sampling")]
+            torn: self.torn.load(Ordering::Relaxed),
         }
     }
 
@@ -74,11 +90,17 @@ impl Samplers {
         if tasks.is_empty() {
             return Ok(());
         }
+        #[cfg(feature = "sampling")]
+        if tasks.iter().any(|task| task.sampler == Sampler::Threads) {
+            *self.lock_sampled_sites() = Some(Arc::default());
+        }
         let start = monotonic();
         let running = tasks.iter().map(|task| Running {
             sampler: task.sampler,
             sensor: task.sampler.sensor(),
-            schedule: Schedule::new(start, task.period),
+            schedule: Schedule::new(start, task),
+            #[cfg(feature = "sampling")]
+            round: 0,
             is_reported: false,
         });
         let (goes_on, stop) = mpsc::channel();
@@ -118,6 +140,25 @@ impl Samplers {
         }
     }
 
+    /// Replaces the sites that the sampler of threads sees, if there is this sampler.
+    #[cfg(feature = "sampling")]
+    pub(crate) fn set_sampled_sites(&self, patterns: PatternList) {
+        if let Some(sampled) = &mut *self.lock_sampled_sites() {
+            *sampled = Arc::new(patterns);
+        }
+    }
+
+    #[cfg(feature = "sampling")]
+    pub(crate) fn sampled_sites(&self) -> Option<Arc<PatternList>> {
+        self.lock_sampled_sites().clone()
+    }
+
+    #[cfg(feature = "sampling")]
+    fn lock_sampled_sites(&self) -> MutexGuard<'_, Option<Arc<PatternList>>> {
+        let sampled = &self.sampled_sites;
+        sampled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn thread(&self) -> MutexGuard<'_, Option<SamplerThread>> {
         self.thread.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -128,6 +169,9 @@ struct Running {
     sampler: Sampler,
     sensor: Box<dyn Sensor>,
     schedule: Schedule,
+    /// The number of points in time so far.
+    #[cfg(feature = "sampling")]
+    round: u64,
     /// Whether its failure was reported; reset when it works again.
     is_reported: bool,
 }
@@ -146,7 +190,7 @@ struct Worker {
 
 impl Worker {
     fn run(mut self) {
-        while let Some(next) = self.running.iter().map(|it| it.schedule.next).min() {
+        while let Some(next) = self.running.iter().map(|it| it.schedule.due).min() {
             let left = next.saturating_duration_since(monotonic());
             let is_due = self.stop.recv_timeout(left) == Err(RecvTimeoutError::Timeout);
             if !is_due || !self.sample() {
@@ -170,8 +214,12 @@ impl Worker {
         };
         running.retain_mut(|task| {
             let now = monotonic();
-            if task.schedule.next > now {
+            if task.schedule.due > now {
                 return true;
+            }
+            #[cfg(feature = "sampling")]
+            {
+                task.round = task.round.wrapping_add(1);
             }
             let patterns = controller.switch().list();
             let signature = task.sampler.signature();
@@ -186,6 +234,10 @@ impl Worker {
                 unix_ns: controller.clock().unix_ns(),
                 hostname: controller.hostname(),
                 patterns: &patterns,
+                #[cfg(feature = "sampling")]
+                round: task.round,
+                #[cfg(feature = "sampling")]
+                torn: &samplers.torn,
             };
             out.clear();
             let sampled = {
@@ -227,33 +279,57 @@ impl Worker {
     }
 }
 
-/// Points in time at a fixed distance, whatever happens in between.
+/// Points in time at a fixed distance, or one at a random time within each period, whatever happens
+/// in between. So neither form drifts.
 #[derive(Debug, Clone, Copy)]
 struct Schedule {
-    next: Instant,
+    /// The start of the present period.
+    start: Instant,
     period: Duration,
+    is_jittered: bool,
+    /// The point in the present period.
+    due: Instant,
 }
 
 impl Schedule {
-    /// Due at once, and then after each period.
-    const fn new(start: Instant, period: Duration) -> Self {
+    /// Due at once, and then in each period.
+    const fn new(start: Instant, task: &Task) -> Self {
         Self {
-            next: start,
-            period,
+            start,
+            period: task.period,
+            is_jittered: task.is_jittered,
+            due: start,
         }
     }
 
-    /// Advances to the first point in the future; returns the number of missed points.
+    /// Advances to the next period; returns the number of missed points. Points at a fixed distance
+    /// are also missed in the period that has begun meanwhile.
     ///
-    /// Returns `None` if that point is beyond the range of an instant.
+    /// Returns `None` if the next point is beyond the range of an instant.
     fn advance(&mut self, now: Instant) -> Option<u64> {
-        let late = now.saturating_duration_since(self.next).as_nanos();
-        let missed = late.checked_div(self.period.as_nanos())?;
-        let missed = u32::try_from(missed).ok()?;
+        let late = now.saturating_duration_since(self.start).as_nanos();
+        let begun = u32::try_from(late.checked_div(self.period.as_nanos())?).ok()?;
+        let missed = if self.is_jittered {
+            begun.saturating_sub(1)
+        } else {
+            begun
+        };
         let step = self.period.checked_mul(missed.checked_add(1)?)?;
-        self.next = self.next.checked_add(step)?;
+        self.start = self.start.checked_add(step)?;
+        let delay = if self.is_jittered {
+            random_part(self.period)
+        } else {
+            Duration::ZERO
+        };
+        self.due = self.start.checked_add(delay)?;
         Some(u64::from(missed))
     }
+}
+
+/// Returns a random time below this one.
+fn random_part(period: Duration) -> Duration {
+    let period = u64::try_from(period.as_nanos()).unwrap_or(u64::MAX);
+    Duration::from_nanos(random().checked_rem(period).unwrap_or(0))
 }
 
 #[cfg(test)]

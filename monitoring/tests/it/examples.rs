@@ -4,6 +4,8 @@ use std::path::Path;
 
 use baler_common::container::ChunkDecoder;
 use baler_common::record::kieker::OperationExecutionRecord;
+#[cfg(feature = "sampling")]
+use baler_common::record::sampling::{BackToBack, Midpoint, ThreadSampleRecord};
 use baler_common::record::{Record, RecordBatch, read};
 use baler_connector_file::{PathItem, read_path};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium};
@@ -20,6 +22,10 @@ mod own_record;
 #[expect(dead_code, reason = "`main` is not called")]
 #[path = "../../examples/producer.rs"]
 mod producer;
+#[cfg(feature = "sampling")]
+#[expect(dead_code, reason = "`main` is not called")]
+#[path = "../../examples/sampled.rs"]
+mod sampled;
 
 /// The records of one type, in order.
 fn of_type<R: Record>(batches: &[RecordBatch]) -> Vec<R> {
@@ -58,6 +64,49 @@ fn the_producer_leaves_its_calls_in_the_folder() {
         .map(|call| call.operation_signature.as_str())
         .collect();
     assert_eq!(signatures, ["String it.examples.producer.greet(str)"; 3]);
+}
+
+/// The estimates of a sampler beside the durations that probes measured. A call is estimated too
+/// long or too short by at most an interval, and the article's rule loses at most two. The sampler
+/// begins late by up to one more.
+#[cfg(feature = "sampling")]
+#[test]
+fn samples_show_the_times_of_operations() {
+    let _alone = one_at_a_time();
+    let folder = tempfile::tempdir().unwrap();
+    assert_all_delivered(&sampled::run(folder.path()).unwrap());
+    let batches = batches_in(folder.path());
+    let calls: Vec<OperationExecutionRecord> = of_type(&batches);
+    let samples: Vec<ThreadSampleRecord> = of_type(&batches);
+    assert!(samples.iter().all(|it| it.thread == 1), "{samples:?}");
+    let longest = samples.iter().map(|it| it.interval).max().unwrap();
+    let midpoint = Midpoint::of(&samples).times;
+    let back_to_back = BackToBack::of(&samples).times;
+    for (planted, times) in [(500, 1), (100, 3), (50, 2), (1, 3)] {
+        let operation = format!("void Demo.method{planted}ms()");
+        let measured = calls
+            .iter()
+            .filter(|it| it.operation_signature == operation);
+        let measured: u64 = measured.map(|it| it.tout.abs_diff(it.tin)).sum();
+        assert!(
+            measured >= times * planted * 1_000_000,
+            "{operation}: {measured}"
+        );
+        let better = midpoint.get(&*operation).map_or(0, |it| it.nanoseconds);
+        let article = back_to_back.get(&*operation).copied().unwrap_or(0);
+        assert!(
+            better.abs_diff(measured) <= (times + 1) * longest,
+            "{operation}: {better} for {measured}, with intervals up to {longest}"
+        );
+        assert!(
+            article <= measured + longest && measured <= article + 2 * (times + 1) * longest,
+            "{operation}: {article} for {measured}, with intervals up to {longest}"
+        );
+    }
+    let within = samples
+        .iter()
+        .filter(|it| it.caller() == Some("void Demo.runCode()"));
+    assert!(within.count() >= samples.len() - 3, "{samples:?}");
 }
 
 #[test]

@@ -17,4 +17,6 @@ mod limits;
 mod probe;
 #[cfg(all(feature = "samplers", target_os = "linux"))]
 mod samplers;
+#[cfg(all(feature = "macros", feature = "sampling"))]
+mod sampling;
 mod support;

@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::pattern::{Dialect, PatternList};
 use baler_common::record::kieker::{
     CPUUtilizationRecord, LoadAverageRecord, MemSwapUsageRecord, ResourceUtilizationRecord,
     UptimeRecord,
 };
-use baler_common::record::{Record, read};
 use baler_monitoring::{Controller, ControllerBuilder, ProcessRecord, Sampler, StartError};
 
-use crate::support::{Medium, PATIENCE, await_that, plain};
+use crate::support::{Medium, PATIENCE, await_that, of_type, plain};
 
 const PERIOD: Duration = Duration::from_millis(20);
 
@@ -33,19 +31,6 @@ fn all_samplers(builder: ControllerBuilder) -> ControllerBuilder {
         .sampler(Sampler::Memory, PERIOD)
         .sampler(Sampler::Network, PERIOD)
         .sampler(Sampler::Process, PERIOD)
-}
-
-/// The records of a type, in order.
-fn of_type<R: Record>(medium: &Medium) -> Vec<R> {
-    let mut decoder = ChunkDecoder::default();
-    let mut all = Vec::new();
-    for chunk in medium.chunks() {
-        let decoded = decoder.decode(&chunk.bytes).unwrap();
-        let records = decoded.batch.records();
-        let wanted = records.filter(|record| record.schema() == R::schema());
-        all.extend(wanted.map(|record| read::<R>(record.fields()).unwrap()));
-    }
-    all
 }
 
 /// How many records of each type were delivered, by the last part of its name.

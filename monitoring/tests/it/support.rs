@@ -392,6 +392,20 @@ impl Received {
     }
 }
 
+/// The records of a type, in order.
+#[cfg(feature = "samplers")]
+pub(crate) fn of_type<R: Record>(medium: &Medium) -> Vec<R> {
+    let mut decoder = ChunkDecoder::default();
+    let mut all = Vec::new();
+    for chunk in medium.chunks() {
+        let decoded = decoder.decode(&chunk.bytes).unwrap();
+        let records = decoded.batch.records();
+        let wanted = records.filter(|record| record.schema() == R::schema());
+        all.extend(wanted.map(|record| read::<R>(record.fields()).unwrap()));
+    }
+    all
+}
+
 /// A controller without a metadata record, so that a test counts its own records only.
 pub(crate) fn plain(writer: Box<dyn ChunkWriter>) -> ControllerBuilder {
     Controller::builder(writer).metadata_record(false)

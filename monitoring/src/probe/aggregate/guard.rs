@@ -2,7 +2,7 @@
 
 use std::thread::LocalKey;
 
-use super::super::record::{begin_timed, read_marked};
+use super::super::record::{begin_timed, end_published, read_marked};
 use super::super::site::Site;
 use super::cell::Cell;
 use super::cells::{CellSlot, own_cell, with_spare_cell};
@@ -51,7 +51,7 @@ fn end<const HISTOGRAM: bool>(site: &'static Site, slot: &'static LocalKey<CellS
 }
 
 /// Ends a call in the unusual cases: the first call of a site on this thread, a call that starts
-/// its cell over, or a call without ticks.
+/// its cell over, a sampled call, or a call without ticks.
 #[cold]
 #[inline(never)]
 fn end_slowly<const HISTOGRAM: bool>(
@@ -59,6 +59,9 @@ fn end_slowly<const HISTOGRAM: bool>(
     slot: &'static LocalKey<CellSlot>,
     tin: u64,
 ) {
+    if !end_published(site, tin) {
+        return;
+    }
     let key = controller::active_key();
     let (Some(site), false) = (site.number(), key == 0) else {
         return;

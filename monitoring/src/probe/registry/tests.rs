@@ -1,3 +1,5 @@
+use baler_common::pattern::Dialect;
+
 use super::*;
 
 /// There is one registry in a process, and `cargo test` runs many tests in one.
@@ -8,7 +10,8 @@ fn alone() -> MutexGuard<'static, ()> {
 
 fn switch(is_recording: bool) {
     let patterns = Arc::new(PatternList::new());
-    set_recording(u64::from(is_recording), &patterns, Arc::default());
+    let key = u64::from(is_recording) << 30;
+    set_recording(key, &patterns, Arc::default(), None);
 }
 
 #[test]
@@ -46,4 +49,36 @@ fn a_site_entered_by_the_registry_itself_waits_for_another_call() {
     });
     assert_eq!(within, Some(()));
     assert!(SITE.active().is_some());
+}
+
+#[test]
+fn a_site_that_was_only_sampled_never_takes_the_fast_path_again() {
+    static SITE: Site = Site::named("registry.sampled()");
+    static FAST: Site = Site::named("registry.recorded()");
+    static HIDDEN: Site = Site::named("registry.hidden()").unsampled();
+    let _alone = alone();
+    let all = Arc::new(PatternList::new());
+    let (none, errors) = PatternList::parse("- registry.sampled()", Dialect::Strict);
+    assert_eq!(errors, []);
+    let none = Arc::new(none);
+    let set = |key, patterns: &Arc<PatternList>, is_sampled: bool| {
+        let sampled = is_sampled.then(|| Arc::clone(&all));
+        set_recording(key, patterns, Arc::default(), sampled);
+        [&SITE, &FAST, &HIDDEN].map(Site::state)
+    };
+    // As a controller with ticks has it.
+    let tag = 1 << 30;
+    let key = (1 << 32) | u64::from(tag);
+    set(key, &all, false);
+    for site in [&SITE, &FAST, &HIDDEN] {
+        assert!(site.active().is_some());
+    }
+    let both = RECORDED_AND_SAMPLED;
+    assert_eq!(set(key, &all, false), [tag; 3]);
+    assert_eq!(set(key, &all, true), [both, both, tag]);
+    assert_eq!(set(key, &all, false), [tag; 3]);
+    assert_eq!(set(key, &none, true), [SAMPLED, both, tag]);
+    assert_eq!(set(0, &none, true), [OFF; 3]);
+    assert_eq!(set(key, &all, false), [RECORDED_SLOWLY, tag, tag]);
+    assert_eq!(set(key, &none, false), [OFF, tag, tag]);
 }

@@ -1,0 +1,18 @@
+//! Running threads, seen from outside: each thread publishes the stack of its sampled operations, and
+//! a sampler reads it.
+//!
+//! ```text
+//! probe -> [stack of this thread] <- sampler of threads -> records -> queue
+//! ```
+//!
+//! The sampler neither stops a thread nor unwinds its stack, so it cannot crash a program. It sees
+//! only operations with a probe.
+
+mod sensor;
+mod stack;
+mod threads;
+
+pub(crate) use sensor::{ThreadSample, Threads};
+#[cfg(unix)]
+pub(crate) use threads::{StacksHold, hold_stacks};
+pub(crate) use threads::{choose_anew, enter, leave};
