@@ -99,10 +99,14 @@ fn a_sweep_over_tcp_prints_what_programs_expect_and_keeps_a_page_that_loads_noth
     let args = sweep(
         "tcp://127.0.0.1:0",
         folder.path(),
-        &["--chunk-sizes=32,64,128", "--format=json"],
+        &[
+            "--chunk-sizes=32,64,128",
+            "--container=native,kieker",
+            "--format=json",
+        ],
     );
     let document = json(&words(&args));
-    check(&document, &[32, 64, 128], false);
+    check(&document, &[32, 64, 128, 32, 64, 128], false);
     assert_eq!(document["models"][0]["compression"], "none");
     // Every size between the smallest and the largest was measured, so the recommended one was, too:
     // its figures are those of its row.

@@ -6,7 +6,7 @@ use std::sync::mpsc::TryRecvError;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::transport::{ProducerId, Received, Verdict};
+use baler_common::transport::{Delivery, ProducerId, Received, Verdict};
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -260,7 +260,7 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
         };
         match received {
             Received::Chunk(delivery) => {
-                run.take(&delivery.bytes);
+                run.take(&delivery);
                 let settled = reader.settle(delivery.token, Verdict::Ack);
                 settled.map_err(Failure::cannot("settle"))?;
             }
@@ -317,19 +317,22 @@ impl Run {
 
     /// Decodes a chunk, or reads the beginning of a row. Messages of other runs and of other
     /// programs are skipped.
-    fn take(&mut self, bytes: &[u8]) {
+    fn take(&mut self, delivery: &Delivery) {
         if self.plain {
-            let own = plain_row::read(bytes).filter(|(run, _)| *run == self.number);
+            let own = plain_row::read(&delivery.bytes).filter(|(run, _)| *run == self.number);
             if let Some((_, due)) = own {
                 self.time(due, now_ns());
                 self.records += 1;
             }
             return;
         }
-        let Ok(decoded) = self.decoder.decode(bytes) else {
+        let Ok(decoded) = self.decoder.decode(&delivery.bytes) else {
             return;
         };
-        let producer = decoded.summary.identity().map(|it| it.producer);
+        // A native container holds it, for others the medium carries it.
+        let carried = delivery.meta.map(|it| it.identity);
+        let producer = decoded.summary.identity().or(carried);
+        let producer = producer.map(|it| it.producer);
         if producer != Some(producer_of(self.number)) {
             return;
         }
