@@ -62,6 +62,9 @@ pub(crate) enum IrlCommand {
         files: IrlFiles,
         #[command(flatten)]
         format: FormatArgs,
+        /// The same as --format json
+        #[arg(long)]
+        json: bool,
     },
     /// Write source code: the record types, with functions that encode and decode their fields
     Generate {

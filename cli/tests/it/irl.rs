@@ -109,7 +109,7 @@ fn check_shows_each_mistake_with_its_line_and_a_hint() {
     let legacy = &document["findings"][2];
     assert_eq!((&legacy["line"], &legacy["column"]), (&5.into(), &1.into()));
     assert_eq!(legacy["replacement"], "event");
-    let run = baler(&args(&irl(&["dump", "--format", "json"], &files))).code(65);
+    let run = baler(&args(&irl(&["dump", "--json"], &files))).code(65);
     assert!(run.get_output().stdout.is_empty());
     let text = String::from_utf8(run.get_output().stderr.clone()).unwrap();
     assert!(

@@ -24,7 +24,17 @@ pub(super) fn run(args: &IrlArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     match &args.command {
         IrlCommand::Check { files, format } => check(files, format.choice),
         IrlCommand::Fmt { files, check } => fmt(files, *check),
-        IrlCommand::Dump { files, format } => dump(files, format.choice, quiet),
+        IrlCommand::Dump {
+            files,
+            format,
+            json,
+        } => {
+            let format = match json {
+                true => DocumentFormat::Json,
+                false => format.choice,
+            };
+            dump(files, format, quiet)
+        }
         IrlCommand::Compat {
             old,
             new,
