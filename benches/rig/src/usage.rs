@@ -48,18 +48,36 @@ impl Footprint {
 ///
 /// The process has ended, or the kernel does not count.
 pub fn busy_time_of(pid: u32) -> Result<Duration, Failure> {
+    busy_time(pid, |_| true)
+}
+
+/// The CPU time of the present threads of this process with this name, of at most 15 bytes.
+///
+/// # Errors
+///
+/// There is no such thread, or the kernel does not count.
+pub fn busy_time_of_threads(name: &str) -> Result<Duration, Failure> {
+    busy_time(std::process::id(), |found| found == name)
+}
+
+/// The CPU time of the present threads of a process with the wanted names.
+fn busy_time(pid: u32, is_wanted: impl Fn(&str) -> bool) -> Result<Duration, Failure> {
     let threads = fs::read_dir(format!("/proc/{pid}/task"));
     let threads = threads.map_err(Failure::cannot("look at a process"))?;
     let times: Vec<u64> = threads
         .flatten()
         .filter_map(|thread| {
             // A thread that has ended meanwhile has no file.
-            let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse().ok()
+            let read = |file| fs::read_to_string(thread.path().join(file)).ok();
+            let is_wanted = is_wanted(read("comm")?.trim_end());
+            let time = || read("schedstat")?.split_whitespace().next()?.parse().ok();
+            is_wanted.then(time).flatten()
         })
         .collect();
     match times.as_slice() {
-        [] => Err(Failure::new("Linux was built without scheduler statistics")),
+        [] => Err(Failure::new(
+            "there is no such thread, or Linux was built without scheduler statistics",
+        )),
         times => Ok(Duration::from_nanos(times.iter().sum())),
     }
 }
