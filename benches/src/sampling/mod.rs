@@ -17,11 +17,11 @@ use std::time::Duration;
 
 use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
-use baler_rig::process::{self, CHILD, Child, parse_line, send_to_parent};
+use baler_rig::process::{self, CHILD, Child};
 use clap::Parser;
 
 use crate::{Failure, Outcome};
-use measure::{Agent, Case, Measured, measure};
+use measure::{Agent, Case, measure};
 use row::{MASS, MIXED, Row, lines, table_of_balances, table_of_errors};
 
 /// The time limit of a run.
@@ -71,10 +71,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         finished: BTreeMap::new(),
     };
     let all = in_rounds(&cases, rounds, &mut on_terminal(), |_, case, go_on| {
-        let child = Child::with_order(&[CHILD], case)?;
-        let measured: Measured = child.answer(PATIENCE, go_on)?;
-        child.end(PATIENCE)?;
-        Ok(measured)
+        Child::answer_to(&[CHILD], case, PATIENCE, go_on)
     })?;
     let mut text = String::new();
     let mut rows = Vec::new();
@@ -107,9 +104,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the parent's order, if this is a child process of `sampling`; otherwise returns
 /// `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    let order = process::order()?;
-    let obeyed = parse_line(&order).and_then(|case: Case| send_to_parent(&measure(&case)?));
-    Some(obeyed.map(|()| Outcome::silent()))
+    process::obey(measure)
 }
 
 fn cases(args: &Args) -> Vec<Case> {
