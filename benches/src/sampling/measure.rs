@@ -41,6 +41,28 @@ pub(super) enum Agent {
     Jittered,
 }
 
+impl Agent {
+    /// Its name, as in JSON.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::Operation => "operation",
+            Self::Aggregated => "aggregated",
+            Self::Fixed => "fixed",
+            Self::Jittered => "jittered",
+        }
+    }
+
+    /// Its ways to get times; the article's one is the first.
+    pub(super) const fn estimators(self) -> &'static [&'static str] {
+        match self {
+            Self::Plain => &[],
+            Self::Operation | Self::Aggregated => &["probes"],
+            Self::Fixed | Self::Jittered => &["back-to-back", "midpoint"],
+        }
+    }
+}
+
 /// The order to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Case {
@@ -49,13 +71,6 @@ pub(super) struct Case {
     pub(super) agent: Agent,
     /// The period of the sampler.
     pub(super) interval_ms: Option<u32>,
-}
-
-impl Measured {
-    pub(super) fn estimate(&self, estimator: &str, method: &str) -> Option<&Estimate> {
-        let mut all = self.estimates.iter();
-        all.find(|it| it.estimator == estimator && it.method == method)
-    }
 }
 
 impl Case {
@@ -90,6 +105,13 @@ pub(super) struct Measured {
     pub(super) missed: u64,
 }
 
+impl Measured {
+    pub(super) fn estimate(&self, estimator: &str, method: &str) -> Option<&Estimate> {
+        let mut all = self.estimates.iter();
+        all.find(|it| it.estimator == estimator && it.method == method)
+    }
+}
+
 /// The parts of a run's wall time in milliseconds, and the time itself, to which they add up.
 ///
 /// `setup` and `report` start and end the agent. `work` is the true time of the calls; `probes` is the
@@ -122,7 +144,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
         flushed.map_err(Failure::cannot("deliver the records of the calibration"))?;
         take(&recorded)?;
     }
-    let before = background(case.agent)?;
+    let before = background()?;
     let begin = Instant::now();
     let calls = match case.mass {
         None => (demo.mixed)(),
@@ -132,7 +154,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
         }
     };
     let demo_time = begin.elapsed();
-    let after = background(case.agent)?;
+    let after = background()?;
     let begin = Instant::now();
     let mut missed = 0;
     if let Some(controller) = controller {
@@ -193,39 +215,13 @@ fn start(case: &Case, recorded: &Shared) -> Result<Option<Controller>, Failure> 
     };
     let controller = builder.start();
     let controller = controller.map_err(Failure::cannot("start a controller"))?;
-    if case.agent.samples() {
+    if case.interval_ms.is_some() {
         let only_sampled = controller.deactivate("*");
         let only_sampled = only_sampled.and_then(|()| controller.activate("%THREADS"));
         only_sampled.map_err(Failure::cannot("deactivate the probes"))?;
     }
     controller.install();
     Ok(Some(controller))
-}
-
-impl Agent {
-    const fn samples(self) -> bool {
-        matches!(self, Self::Fixed | Self::Jittered)
-    }
-
-    /// Its name, as in JSON.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::Operation => "operation",
-            Self::Aggregated => "aggregated",
-            Self::Fixed => "fixed",
-            Self::Jittered => "jittered",
-        }
-    }
-
-    /// Its ways to get times; the article's one is the first.
-    pub(super) const fn estimators(self) -> &'static [&'static str] {
-        match self {
-            Self::Plain => &[],
-            Self::Operation | Self::Aggregated => &["probes"],
-            Self::Fixed | Self::Jittered => &["back-to-back", "midpoint"],
-        }
-    }
 }
 
 /// Returns the nanoseconds of `method0ms` without a probe, and by how much the probe makes it longer.
@@ -246,15 +242,11 @@ fn calibrate(demo: &Demo) -> (f64, f64) {
     (plain, probed - plain)
 }
 
-/// The CPU time of the sampler and the collector so far.
-fn background(agent: Agent) -> Result<[Duration; 2], Failure> {
-    let time = |name, runs| match runs {
-        true => busy_time_of_threads(name),
-        false => Ok(Duration::ZERO),
-    };
+/// The CPU time of the sampler and of the collector so far.
+fn background() -> Result<[Duration; 2], Failure> {
     Ok([
-        time("baler-samplers", agent.samples())?,
-        time("baler-collector", agent != Agent::Plain)?,
+        busy_time_of_threads("baler-samplers")?,
+        busy_time_of_threads("baler-collector")?,
     ])
 }
 

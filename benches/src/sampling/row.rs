@@ -207,7 +207,8 @@ pub(super) fn lines(case: &Case, run: &Measured) -> String {
     if !run.is_path_complete {
         lines.push("Execution Path incomplete!".to_owned());
     }
-    let internal = part("probes") + part("sampler");
+    // A calibrated time can be a little below 0.
+    let internal = (part("probes") + part("sampler")).max(0.0);
     lines.push(format!("Agent internal Overhead {internal:.0}ms"));
     let outside = part("setup") + part("report");
     lines.push(format!("Agent Overhead {outside:.0}ms"));

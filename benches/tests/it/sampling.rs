@@ -12,7 +12,7 @@ fn method(ms: u64) -> String {
 
 #[test]
 fn agents_show_the_known_calls_and_balances_add_up() {
-    const MASS: u64 = 20_000;
+    const MASS: usize = 20_000;
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_sampling"))
         .args(["--repetitions=1", "--intervals=10", "--format=json"])
@@ -52,7 +52,7 @@ fn agents_show_the_known_calls_and_balances_add_up() {
         let is_mixed = row["demo"] == "mixed";
         let (all, methods): (Vec<u64>, &[u64]) = match is_mixed {
             true => (PATH.to_vec(), &[1, 50, 100, 500]),
-            false => (vec![0; MASS as usize], &[0]),
+            false => (vec![0; MASS], &[0]),
         };
         if is_mixed {
             let least = all.iter().sum::<u64>() as f64;
