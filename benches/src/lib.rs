@@ -8,6 +8,8 @@
 pub mod codec;
 pub mod detect;
 pub mod overhead;
+mod recorded;
+pub mod sampling;
 pub mod verdicts;
 
 pub use baler_rig::{Failure, Outcome, exit_code};

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::harness::Failure;
+use crate::harness::{Failure, Outcome};
 
 /// A child process that reads and writes lines of JSON.
 ///
@@ -35,6 +35,24 @@ impl Child {
         let mut command = Command::new(program);
         command.args(arguments).arg(to_line(order)?);
         Self::start(command)
+    }
+
+    /// Gives this program an order as [`with_order`](Self::with_order) does; returns its only
+    /// answer. The limit and `go_on` are those of [`answer`](Self::answer).
+    ///
+    /// # Errors
+    ///
+    /// It cannot be started, does not answer in time, or fails.
+    pub fn answer_to<T: DeserializeOwned>(
+        arguments: &[&str],
+        order: &impl Serialize,
+        patience: Duration,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<T, Failure> {
+        let child = Self::with_order(arguments, order)?;
+        let answer = child.answer(patience, go_on)?;
+        child.end(patience)?;
+        Ok(answer)
     }
 
     /// Starts a command.
@@ -175,6 +193,15 @@ pub const CHILD: &str = "child";
 pub fn order() -> Option<String> {
     let mut words = env::args().skip(1);
     (words.next().as_deref() == Some(CHILD)).then(|| words.next().unwrap_or_default())
+}
+
+/// Answers the order of the parent process by this function; `None` if this is no child process.
+pub fn obey<O: DeserializeOwned, A: Serialize>(
+    measure: impl FnOnce(&O) -> Result<A, Failure>,
+) -> Option<Result<Outcome, Failure>> {
+    let order = order()?;
+    let obeyed = parse_line(&order).and_then(|order| send_to_parent(&measure(&order)?));
+    Some(obeyed.map(|()| Outcome::silent()))
 }
 
 /// Prints a value to the parent process.

@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 use baler_rig::clock::nanos;
 use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
-use baler_rig::process::{self, CHILD, Child, parse_line, send_to_parent};
+use baler_rig::process::{self, CHILD, Child};
 use clap::Parser;
 
 use crate::{Failure, Outcome};
 use kind::{KINDS, Kind, find, work};
 use row::{Group, Row, chart, table};
-use run::{Measured, Run, measure};
+use run::{Run, measure};
 
 /// The time limit of a run.
 const PATIENCE: Duration = Duration::from_secs(300);
@@ -106,9 +106,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the parent's order, if this is a child process of `detect`; otherwise returns
 /// `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    let order = process::order()?;
-    let obeyed = parse_line(&order).and_then(|run: Run| send_to_parent(&measure(&run)?));
-    Some(obeyed.map(|()| Outcome::silent()))
+    process::obey(measure)
 }
 
 fn measure_all(args: &Args) -> Result<Vec<Row>, Failure> {
@@ -138,10 +136,7 @@ fn measure_all(args: &Args) -> Result<Vec<Row>, Failure> {
     let runs = |group: &Group| runs_of(group, work_ms, steps_per_us);
     let runs: Vec<Run> = groups.iter().flat_map(runs).collect();
     let measured = in_rounds(&runs, rounds, &mut on_terminal(), |_, run, go_on| {
-        let child = Child::with_order(&[CHILD], run)?;
-        let measured: Measured = child.answer(PATIENCE, go_on)?;
-        child.end(PATIENCE)?;
-        Ok(measured)
+        Child::answer_to(&[CHILD], run, PATIENCE, go_on)
     })?;
     let of_groups = groups
         .iter()

@@ -7,11 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
-use baler_common::record::{RecordBatch, Table};
-use baler_common::transport::{
-    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Rejected, TransportError,
-};
-use baler_connector_null::{NullConfig, NullWriter};
+use baler_common::transport::Chunk;
 use baler_monitoring::{Controller, Overflow};
 use baler_rig::statistics::to_f64;
 use serde::{Deserialize, Serialize};
@@ -19,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Kind, VERSIONS, Worker, find};
 use super::trimmed::count;
 use crate::Failure;
+use crate::recorded::{Time, times_of, watched};
 
 /// The time limit for delivering the queues.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -59,10 +56,13 @@ pub(super) fn measure(run: &Run) -> Result<Measured, Failure> {
         });
     };
     let kept = Kept::default();
-    let builder = Controller::builder(Box::new(KeepingWriter {
-        discarding: NullWriter::new(NullConfig::default()),
-        kept: Arc::clone(&kept),
-    }));
+    // Decoded after the measurement, so that decoding takes no processor from it.
+    let keep = Arc::clone(&kept);
+    let writer = watched(move |chunk| {
+        let mut all = keep.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(chunk);
+    });
+    let builder = Controller::builder(writer);
     let builder = builder.overflow(Overflow::Block).metadata_record(false);
     let controller = settings(builder.application("detect")).start();
     let controller = controller.map_err(Failure::cannot("start a controller"))?;
@@ -111,11 +111,15 @@ fn recorded(chunks: &[Chunk], run: &Run) -> Result<Measured, Failure> {
         for table in batch.tables() {
             let of_table = times_of(table, &batch).ok_or_else(|| {
                 let name = table.schema().name();
-                Failure::new(format!(
-                    "{name} is no record of the time of these operations"
-                ))
+                Failure::new(format!("{name} is no record of the time of an operation"))
             })?;
-            for (version, time) in of_table {
+            for (operation, time) in of_table {
+                let version = VERSIONS.iter().position(|version| *version == operation);
+                let version = version.ok_or_else(|| {
+                    Failure::new(format!(
+                        "there is a record of another operation: {operation}"
+                    ))
+                })?;
                 times[version].push(time);
             }
         }
@@ -128,46 +132,6 @@ fn recorded(chunks: &[Chunk], run: &Run) -> Result<Measured, Failure> {
         batches_ns: times.iter().map(|times| means(times, size)).collect(),
         batch_calls: count(size * calls) / count(records.max(1)),
     })
-}
-
-/// The calls of a record, and the time that they took together.
-#[derive(Debug, Clone, Copy)]
-struct Time {
-    calls: u64,
-    ns: u64,
-}
-
-/// Returns the version and the time of each record; `None` if the type has no such fields.
-fn times_of(table: &Table, batch: &RecordBatch) -> Option<Vec<(usize, Time)>> {
-    let signatures = table.column("operationSignature")?.string_ids()?;
-    let versions = signatures.iter().map(|id| {
-        let signature = batch.strings().get(*id)?;
-        VERSIONS.iter().position(|version| *version == signature)
-    });
-    let times: Vec<Time> = match table.column("tin") {
-        // One call.
-        Some(begins) => {
-            let ends = table.column("tout")?.signed()?;
-            let both = begins.signed()?.iter().zip(ends);
-            let time = |(begin, end): (&i64, &i64)| Time {
-                calls: 1,
-                ns: end.saturating_sub(*begin).max(0).unsigned_abs(),
-            };
-            both.map(time).collect()
-        }
-        // Many calls.
-        None => {
-            let sums = table.column("sum")?.unsigned()?;
-            let both = table.column("count")?.unsigned()?.iter().zip(sums);
-            let time = |(calls, ns): (&u64, &u64)| Time {
-                calls: *calls,
-                ns: *ns,
-            };
-            both.map(time).collect()
-        }
-    };
-    let both = versions.zip(times);
-    both.map(|(version, time)| Some((version?, time))).collect()
 }
 
 /// Returns the mean time of a call in each group of records; incomplete groups do not count.
@@ -183,43 +147,6 @@ type Kept = Arc<Mutex<Vec<Chunk>>>;
 
 fn take(kept: &Kept) -> Vec<Chunk> {
     mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Keeps chunks: they are decoded after the measurement, so that decoding takes no processor from
-/// it.
-struct KeepingWriter {
-    discarding: NullWriter,
-    kept: Kept,
-}
-
-impl ChunkWriter for KeepingWriter {
-    fn capability(&self) -> &Capability {
-        self.discarding.capability()
-    }
-
-    fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let kept = chunk.clone();
-        self.discarding.offer(chunk)?;
-        let mut all = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(kept);
-        Ok(())
-    }
-
-    fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
-        self.discarding.delivery_reports(out)
-    }
-
-    fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.discarding.set_notify(notify);
-    }
-
-    fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
-        self.discarding.reopen(by)
-    }
-
-    fn close(self: Box<Self>, by: Instant) -> CloseReport {
-        Box::new(self.discarding).close(by)
-    }
 }
 
 #[cfg(test)]

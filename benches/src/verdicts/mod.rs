@@ -152,10 +152,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         finished: BTreeMap::new(),
     };
     let all = in_rounds(&cases, rounds, &mut on_terminal(), |_, case, go_on| {
-        let child = Child::with_order(&[CHILD], case)?;
-        let sample: Sample = child.answer(PATIENCE, go_on)?;
-        child.end(PATIENCE)?;
-        Ok(sample)
+        Child::answer_to(&[CHILD], case, PATIENCE, go_on)
     })?;
     let rows = cases.iter().zip(&all);
     let rows: Vec<Row> = rows.map(|(case, runs)| Row::new(*case, runs)).collect();
@@ -176,8 +173,5 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// Measures a case, if this is a child process of `verdicts`; otherwise returns `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    let order = process::order()?;
-    let sample = process::parse_line(&order).and_then(|case| measure(&case));
-    let sent = sample.and_then(|sample| process::send_to_parent(&sample));
-    Some(sent.map(|()| Outcome::silent()))
+    process::obey(measure)
 }

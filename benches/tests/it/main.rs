@@ -6,4 +6,5 @@ mod codec;
 mod detect;
 mod overhead;
 mod pages;
+mod sampling;
 mod verdicts;

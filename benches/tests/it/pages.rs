@@ -63,6 +63,8 @@ fn table(words: &str) -> String {
         "statistics" => statistics(&result["rows"], &columns),
         "growth" => growth(&result["rows"], &columns),
         "verdicts" => verdicts(&result["rows"], &columns),
+        "sampling-errors" => sampling_errors(&result["rows"], &columns),
+        "sampling-balances" => sampling_balances(&result["rows"], &columns),
         "chunk-sizes" => chunk_sizes(&result["cells"], &columns),
         _ => panic!("unknown kind of table: {kind}"),
     };
@@ -166,6 +168,58 @@ fn verdicts(rows: &Value, figures: &[&str]) -> String {
     table
 }
 
+/// The errors of each estimator's times of these methods, by their milliseconds.
+fn sampling_errors(rows: &Value, methods: &[&str]) -> String {
+    let names: Vec<String> = methods.iter().map(|it| format!("{it} ms, %")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = heading("agent, estimator", &names);
+    let known = methods.iter().map(|it| format!("void Demo.method{it}ms()"));
+    let known: Vec<String> = known.collect();
+    let mut lines: Vec<(String, Vec<String>)> = Vec::new();
+    for row in rows.as_array().unwrap() {
+        for error in row["errors"].as_array().unwrap() {
+            let Some(column) = known.iter().position(|it| error["method"] == **it) else {
+                continue;
+            };
+            let name = format!(
+                "{}, {}",
+                sampling_agent(row),
+                error["estimator"].as_str().unwrap()
+            );
+            let index = lines.iter().position(|(line, _)| *line == name);
+            let index = index.unwrap_or_else(|| {
+                lines.push((name, vec![String::new(); known.len()]));
+                lines.len() - 1
+            });
+            lines[index].1[column] = margin(&error["error_percent"], 2);
+        }
+    }
+    for (name, figures) in lines {
+        line(&mut table, &name, figures.into_iter());
+    }
+    table
+}
+
+/// These parts of the wall time of each demo and agent.
+fn sampling_balances(rows: &Value, parts: &[&str]) -> String {
+    let mut table = heading("ms", parts);
+    for row in rows.as_array().unwrap() {
+        let name = format!("{}, {}", row["demo"].as_str().unwrap(), sampling_agent(row));
+        let figures = parts.iter().map(|it| margin(&row["balance_ms"][it], 1));
+        line(&mut table, &name, figures);
+    }
+    table
+}
+
+fn sampling_agent(row: &Value) -> String {
+    measured(row);
+    let agent = row["agent"].as_str().unwrap();
+    match row["interval_ms"].as_u64() {
+        Some(ms) => format!("{agent} {ms} ms"),
+        None => agent.to_owned(),
+    }
+}
+
 fn row<'a>(rows: &'a Value, variant: &str, depth: u64) -> &'a Value {
     let mut rows = rows.as_array().unwrap().iter();
     let row =
@@ -206,4 +260,10 @@ fn interval(value: &Value, factor: f64, decimals: usize) -> String {
     let (low, high) = (of("low"), of("high"));
     let decimals = if high < 1_000.0 { decimals } else { 0 };
     format!("[{low:.decimals$}; {high:.decimals$}]")
+}
+
+fn margin(value: &Value, decimals: usize) -> String {
+    let of = |name: &str| value[name].as_f64().unwrap();
+    let (mean, margin) = (of("mean"), of("high") - of("mean"));
+    format!("{mean:.decimals$} ± {margin:.decimals$}")
 }

@@ -72,10 +72,8 @@ pub(super) fn run(
         finished: BTreeMap::new(),
     };
     let all = in_rounds(&cases, rounds, progress, |_, case, go_on| {
-        let child = Child::with_order(origin.words, &Order::Measure(case.clone()))?;
-        let measured: Measured = child.answer(PATIENCE, go_on)?;
-        child.end(PATIENCE)?;
-        Ok(measured)
+        let order = Order::Measure(case.clone());
+        Child::answer_to::<Measured>(origin.words, &order, PATIENCE, go_on)
     })?;
     let mut rows = Vec::new();
     for (case, runs) in cases.iter().zip(&all) {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::clock::process_cpu_time;
+use crate::clock::{process_cpu_time, thread_cpu_time};
 
 #[test]
 fn a_process_that_holds_and_works_more_shows_more() {
@@ -25,4 +25,23 @@ fn a_process_that_holds_and_works_more_shows_more() {
     assert!(busy + step >= exact && busy <= exact + step, "{busy:?}");
     Footprint::of(u32::MAX).unwrap_err();
     busy_time_of(u32::MAX).unwrap_err();
+}
+
+#[test]
+fn the_time_of_a_thread_is_its_own() {
+    let time = || busy_time_of_threads("rig-busy");
+    let spin = move || {
+        let before = time().unwrap();
+        while thread_cpu_time() < Duration::from_millis(60) {
+            std::hint::spin_loop();
+        }
+        time().unwrap() - before
+    };
+    let thread = std::thread::Builder::new().name("rig-busy".to_owned());
+    let busy = thread.spawn(spin).unwrap().join().unwrap();
+    assert!(
+        busy >= Duration::from_millis(30) && busy <= Duration::from_millis(120),
+        "{busy:?}"
+    );
+    assert_eq!(busy_time_of_threads("rig-none").unwrap(), Duration::ZERO);
 }

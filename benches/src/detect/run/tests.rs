@@ -29,7 +29,10 @@ fn more_work_takes_more_time_by_the_records_of_every_kind() {
 
 #[test]
 fn a_group_of_records_is_a_batch() {
-    let times = [(1, 10), (1, 30), (4, 100), (4, 60), (9, 9)].map(|(calls, ns)| Time { calls, ns });
+    let times = [(1, 10), (1, 30), (4, 100), (4, 60), (9, 9)].map(|(calls, ns)| Time {
+        calls,
+        ..Time::of_call(ns)
+    });
     assert_eq!(means(&times, 2), [20.0, 20.0]);
 }
 
