@@ -76,6 +76,15 @@ pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     out
 }
 
+/// Returns the shown columns with their explanations, one a line.
+pub fn legend<R>(rows: &[R], columns: &[Column<R>]) -> Vec<String> {
+    let shown = columns.iter().filter(|column| (column.is_shown)(rows));
+    let explained = shown.filter(|column| !column.meaning.is_empty());
+    explained
+        .map(|column| format!("{}: {}", column.heading, column.meaning))
+        .collect()
+}
+
 /// [`short`], or a dash where there is no value.
 pub fn short_or_dash(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), short)

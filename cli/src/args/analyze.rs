@@ -16,7 +16,8 @@ pub(crate) struct AnalyzeArgs {
         env = "BALER_FROM",
         hide_env_values = true,
         required_unless_present = "merge",
-        help = format!("Where the records come from: {}", media::sources())
+        help = "Where the records come from, for instance file:///folder",
+        long_help = format!("Where the records come from:\n\n{}", media::sources())
     )]
     pub(crate) from: Option<String>,
     /// Keep the results in this file, go on with those that it has, and acknowledge chunks when their
@@ -35,11 +36,11 @@ pub(crate) struct AnalyzeArgs {
     /// Receive like `receive --follow`, until a signal or --idle-timeout
     ///
     /// Chunks are acknowledged when they are read, or with --partial when their records are in its
-    /// file, so that other consumers of the same queue or group do not get them. Without this flag, the records that a folder or topic has now are
-    /// read, and nothing is taken.
+    /// file. Other consumers of the same queue or group do not get them. Without this flag, the
+    /// records that a folder or topic has now are read, and nothing is taken.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Stop when the source was read to its end and nothing more arrives for this long
+    /// Stop when the source was read to its end and nothing more arrives for this long [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

@@ -1,9 +1,10 @@
 //! Checks of a command line beyond each flag by itself.
 
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args as _, Command};
 
-use super::ShippingArgs;
+use super::{Cli, ShippingArgs};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 
@@ -125,6 +126,8 @@ fn given_twice(command: &Command, matches: &ArgMatches) -> Result<(), Failure> {
 ///
 /// clap quotes misplaced arguments, and one of them may be a URI with a password.
 pub(super) fn wrong_command_line(error: &clap::Error) -> Failure {
+    let without_hidden = without_hidden(error);
+    let error = without_hidden.as_ref().unwrap_or(error);
     let text = error.to_string();
     let typed: Vec<String> = std::env::args_os()
         .skip(1)
@@ -137,6 +140,29 @@ pub(super) fn wrong_command_line(error: &clap::Error) -> Failure {
     let message = masked.trim_end();
     let message = message.strip_prefix("error: ").unwrap_or(message);
     Failure::new(Code::Usage, message)
+}
+
+/// Returns an error that suggests commands, without the hidden ones.
+fn without_hidden(error: &clap::Error) -> Option<clap::Error> {
+    error.get(ContextKind::SuggestedSubcommand)?;
+    let root = Cli::command();
+    let is_hidden = |name: &str| {
+        let command = root.find_subcommand(name);
+        command.is_some_and(Command::is_hide_set)
+    };
+    let mut shown = clap::Error::new(error.kind()).with_cmd(&root);
+    for (kind, value) in error.context() {
+        let mut value = value.clone();
+        if let (ContextKind::SuggestedSubcommand, ContextValue::Strings(names)) = (kind, &mut value)
+        {
+            names.retain(|name| !is_hidden(name));
+            if names.is_empty() {
+                continue;
+            }
+        }
+        shown.insert(kind, value);
+    }
+    Some(shown)
 }
 
 /// Returns the text, with stars in place of each argument, or value after `=`, that looks like a

@@ -45,7 +45,8 @@ pub(crate) struct GenerateArgs {
         value_name = "URI",
         env = "BALER_TO",
         hide_env_values = true,
-        help = format!("Where the records go: {}", media::targets())
+        help = "Where the records go, for instance file:///folder",
+        long_help = format!("Where the records go:\n\n{}", media::targets())
     )]
     pub(crate) to: String,
     /// How many records
@@ -112,7 +113,8 @@ pub(crate) struct ReplayArgs {
         long,
         value_name = "URI",
         required_unless_present = "check",
-        help = format!("Where the chunks go: {}", media::targets())
+        help = "Where the chunks go, for instance file:///folder",
+        long_help = format!("Where the chunks go:\n\n{}", media::targets())
     )]
     pub(crate) to: Option<String>,
     /// Send nothing: only report which chunks decode now
@@ -149,14 +151,16 @@ pub(crate) struct SendArgs {
         long,
         value_name = "URI",
         env = "BALER_FROM", hide_env_values = true,
-        help = format!("Where the records come from: {}", media::sources()),
+        help = "Where the records come from, for instance file:///folder",
         long_help = format!(
-            "Where the records come from: {}\n\n\
+            "Where the records come from:\n\n{}\n\n\
              With jsonl:FILE?follow, a file is read while it is written, also when it is rotated. \
              FILE.position says up to where its lines are confirmed, and the next run goes on \
-             there; position=FILE names another file. Lines that are not JSON objects go to the \
-             quarantine. A line's field `type` names the type of its record; type=NAME chooses \
-             another field. origin adds the file and the offset of each line.\n\n\
+             there; position=FILE names another file. Of names with *, it lies in the last folder \
+             without *, and has _ for each *: jsonl:/var/log/*.log has \
+             /var/log/_.log.position. Lines that are not JSON objects go to the quarantine. A \
+             line's field `type` names the type of its record; type=NAME chooses another field. \
+             origin adds the file and the offset of each line.\n\n\
              With kieker-log:DIR?follow, a log of Kieker is read while it is written, and \
              DIR.position says up to where its records are settled. Records that cannot be read go \
              to the quarantine; with kieker-log:DIR?on_bad_line=stop, the first one ends the \
@@ -170,10 +174,11 @@ pub(crate) struct SendArgs {
         value_name = "URI",
         env = "BALER_TO",
         hide_env_values = true,
-        help = format!("Where the records go: {}", media::targets())
+        help = "Where the records go, for instance file:///folder",
+        long_help = format!("Where the records go:\n\n{}", media::targets())
     )]
     pub(crate) to: String,
-    /// Stop when the source was read to its end and nothing more arrives for this long
+    /// Stop when the source was read to its end and nothing more arrives for this long [default: never]
     ///
     /// With this flag, --give-up limits the wait for the source as well as the wait for the target.
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
@@ -206,7 +211,8 @@ pub(crate) struct TapArgs {
         value_name = "URI",
         env = "BALER_TAP",
         hide_env_values = true,
-        help = format!("What to look at: {}", media::tapped())
+        help = "What to look at, for instance http://127.0.0.1:9464 or file:///folder",
+        long_help = format!("What to look at:\n\n{}", media::tapped())
     )]
     pub(crate) from: String,
     /// Only records of these types: full names, last parts, or either with `*`
@@ -217,13 +223,13 @@ pub(crate) struct TapArgs {
     /// Begin with the oldest chunk that the medium has, not with the next one that arrives
     #[arg(long)]
     pub(crate) from_start: bool,
-    /// Stop after this many records
+    /// Stop after this many records [default: never]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Show at most this many records per second; the others are counted
+    /// Show at most this many records per second, and count the others [default: all]
     #[arg(long, value_name = "RATE", value_parser = values::rate)]
     pub(crate) rate: Option<f64>,
-    /// Stop when the medium was read to its end and nothing more arrives for this long
+    /// Stop when the medium was read to its end and nothing more arrives for this long [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     /// A file with the token that a running command asks for (--metrics-tap)
@@ -269,14 +275,20 @@ pub(crate) struct ValidateArgs {
     #[arg(
         long,
         value_name = "URI",
-        help = format!(
-            "Check this source: {}. Without --from and --to, all sections of the configuration \
-             file are checked",
+        help = "Check this source; without --from and --to, all sections of the configuration file",
+        long_help = format!(
+            "Check this source. Without --from and --to, all sections of the configuration file are \
+             checked.\n\n{}",
             media::sources()
         )
     )]
     pub(crate) from: Option<String>,
-    #[arg(long, value_name = "URI", help = format!("Check this target: {}", media::targets()))]
+    #[arg(
+        long,
+        value_name = "URI",
+        help = "Check this target",
+        long_help = format!("Check this target:\n\n{}", media::targets())
+    )]
     pub(crate) to: Option<String>,
     /// Connect to the endpoints as well: reach, credentials, topic or queue, the broker's limits
     ///

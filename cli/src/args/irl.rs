@@ -74,8 +74,8 @@ pub(crate) enum IrlCommand {
         #[arg(long, value_parser = PossibleValuesParser::new(baler_irl::LANGUAGES))]
         language: String,
         /// The folder of the source code; files in it with the same names are replaced
-        #[arg(long, value_name = "DIR")]
-        out: PathBuf,
+        #[arg(long, value_name = "DIR", alias = "out")]
+        output: PathBuf,
     },
 }
 
@@ -87,8 +87,8 @@ pub(crate) struct FromRustArgs {
     pub(crate) what: String,
     /// Write a file for each package into this folder, and print their names [default: standard
     /// output, if there is one package]
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) to: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", alias = "to")]
+    pub(crate) output: Option<PathBuf>,
     /// The package of types whose names have none
     #[arg(long, value_name = "NAME", default_value = "records")]
     pub(crate) package: String,

@@ -1,74 +1,75 @@
-//! The built-in media, which the help of `--from` and `--to` lists.
+//! The built-in media, which the long help of `--from` and `--to` lists.
 
-/// Lists the media that chunks can come from.
+/// Lists the media that chunks can come from, one a line.
 pub(super) fn sources() -> String {
-    listed(&[
-        "tcp://host:port (tcp+tls: with TLS) listens for senders",
+    lines(&[
+        "tcp://host:port           listens for senders; tcp+tls: with TLS",
         #[cfg(feature = "kafka")]
-        "kafka://host:port/topic joins a consumer group",
+        "kafka://host:port/topic   joins a consumer group",
         #[cfg(feature = "kafka")]
-        "kafka+mock:topic starts a small cluster inside this process, which keeps 5 MiB a partition",
+        "kafka+mock:topic          starts a small cluster in this process",
         #[cfg(feature = "amqp")]
-        "amqp://host:port/vhost?queue=name (amqps: with TLS) reads a queue",
+        "amqp://host?queue=NAME    reads a queue; amqps: with TLS",
         #[cfg(feature = "kieker")]
-        "kieker+tcp://host:port listens for socket writers of Kieker",
+        "kieker+tcp://host:port    listens for socket writers of Kieker",
         #[cfg(feature = "kieker")]
-        "kieker-log:DIR reads a log of Kieker, text or binary",
-        "file:///folder reads a folder or a file",
-        "jsonl:PATH reads JSON lines, text:PATH lines of text: of a file, of a folder, of names \
-         with *, or of standard input (jsonl:-)",
-        "null: has no chunks",
+        "kieker-log:DIR            reads a log of Kieker, text or binary",
+        "file:///folder            reads a folder or a file",
+        "jsonl:PATH                reads JSON lines: of a file, a folder,",
+        "                          names with *, or standard input (-)",
+        "text:PATH                 reads lines of text in the same way",
+        "null:                     has no chunks",
     ])
 }
 
-/// Lists the media that chunks can go to.
+/// Lists the media that chunks can go to, one a line.
 pub(super) fn targets() -> String {
-    listed(&[
-        "tcp://host:port (tcp+tls: with TLS)",
+    lines(&[
+        "tcp://host:port           a receiver; tcp+tls: with TLS",
         #[cfg(feature = "kafka")]
-        "kafka://host:port/topic",
+        "kafka://host:port/topic   a topic",
         #[cfg(feature = "amqp")]
-        "amqp://host:port/vhost?queue=name (amqps: with TLS)",
+        "amqp://host?queue=NAME    a queue, or exchange=NAME; amqps: with TLS",
         #[cfg(feature = "kieker")]
-        "kieker+tcp://host:port sends records to Kieker's TCP source",
+        "kieker+tcp://host:port    Kieker's TCP source",
         #[cfg(feature = "kieker")]
-        "kieker-log:folder writes a log of Kieker",
-        "file:///folder",
-        "null: (discards them)",
+        "kieker-log:DIR            a log of Kieker",
+        "file:///folder            a folder",
+        "null:                     nothing; chunks are discarded",
     ])
 }
 
-/// Lists the endpoints that `tap` can look at.
+/// Lists the endpoints that `tap` can look at, one a line.
 pub(super) fn tapped() -> String {
-    listed(&[
-        "http://host:port is the --metrics address of a running command",
+    lines(&[
+        "http://host:port          the --metrics address of a running command",
         #[cfg(feature = "kafka")]
-        "kafka://host:port/topic",
+        "kafka://host:port/topic   a topic, beside its consumers",
         #[cfg(feature = "amqp")]
-        "amqp://host:port/vhost?exchange=name",
+        "amqp://host?exchange=NAME an exchange, or a queue of the type stream",
         #[cfg(feature = "kieker")]
-        "kieker-log:DIR",
-        "file:///folder",
-        "jsonl:PATH, text:PATH",
+        "kieker-log:DIR            a log of Kieker",
+        "file:///folder            a folder",
+        "jsonl:PATH, text:PATH     lines",
     ])
 }
 
-/// Lists the media that `sweep` can measure.
+/// Lists the media that `sweep` can measure, one a line.
 pub(super) fn swept() -> String {
-    listed(&[
+    lines(&[
         #[cfg(feature = "kafka")]
-        "kafka://host:port/topic",
+        "kafka://host:port/topic   a topic",
         #[cfg(feature = "kafka")]
-        "kafka+mock:topic (a cluster in a process of its own)",
+        "kafka+mock:topic          a cluster in a process of its own",
         #[cfg(feature = "amqp")]
-        "amqp://host:port/vhost?queue=name (amqps: with TLS)",
-        "tcp://host:port",
-        "file:///folder and null: with --consumers 0",
+        "amqp://host?queue=NAME    a queue; amqps: with TLS",
+        "tcp://host:port           a receiver in a process of its own",
+        "file:///folder, null:     only with --consumers 0",
     ])
 }
 
-fn listed(media: &[&str]) -> String {
-    media.join("; ")
+fn lines(media: &[&str]) -> String {
+    media.join("\n")
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 mod analyze;
 mod check;
 mod commands;
+mod help;
 #[cfg(feature = "instrument")]
 mod instrument;
 mod irl;
@@ -85,7 +86,7 @@ on a machine that does nothing else.";
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a small instrumented shop, ship its records over TCP on loopback, and analyse them
+    /// Run a small shop with probes, ship its records, and analyse them
     Demo(DemoArgs),
     /// Make synthetic records and ship them
     Generate(GenerateArgs),
@@ -93,21 +94,22 @@ pub(crate) enum Command {
     Send(SendArgs),
     /// Receive records and print, store or measure them
     Receive(ReceiveArgs),
-    /// Put traces together, and show response times, call trees and dependency graphs
+    /// Show response times, call trees and dependencies of traces
     Analyze(AnalyzeArgs),
-    /// Pass chunks of a medium on to another medium as they are, without decoding them
+    /// Pass chunks of a medium on to another one without decoding them
     Relay(RelayArgs),
-    /// Send quarantined or stored chunks on, byte for byte, or some of their records
+    /// Send quarantined or stored chunks on, or some of their records
     ///
+    /// Chunks are sent byte for byte.
     /// With --where or --fields, chunks are decoded, and the records that pass are sent in new chunks.
     /// Those have a producer and sequence of their own: consumers process them even if they processed
     /// the original chunks, and a second such replay sends every record once more.
     Replay(ReplayArgs),
-    /// Show what is in chunks: headers, schemas, strings, columns and records
+    /// Show what is in chunks: headers, schemas, strings and records
     Inspect(InspectArgs),
-    /// Show records as they pass, without taking them from their consumers
+    /// Show records as they pass; their consumers lose none
     Tap(TapArgs),
-    /// List and switch the probes of programs that send to a relay or receiver
+    /// List and switch the probes of connected programs
     Probes(ProbesArgs),
     /// Watch the figures of a running process in the terminal
     Top(TopArgs),
@@ -129,14 +131,14 @@ pub(crate) enum Command {
         /// What to do
         order: String,
     },
-    /// Check, format and show files of Kieker's record language (.irl), and generate source code
+    /// Check files of Kieker's record language (.irl), and generate code
     Irl(IrlArgs),
-    /// Put probes on the functions of a source tree, list them, and remove them again
+    /// Put probes on the functions of a source tree, and remove them
     #[cfg(feature = "instrument")]
     Instrument(InstrumentArgs),
     /// Check a configuration and its endpoints before anything is sent
     Validate(Box<ValidateArgs>),
-    /// Send numbered records through an endpoint, inject faults, and prove that nothing was lost
+    /// Inject faults into an endpoint, and prove that nothing is lost
     Verify(VerifyArgs),
     /// A consumer of `verify`
     #[command(hide = true)]
@@ -187,12 +189,13 @@ impl Cli {
 
     /// Returns the complete definition of the command line.
     pub(crate) fn command() -> clap::Command {
-        <Self as clap::CommandFactory>::command()
+        let command = <Self as clap::CommandFactory>::command()
             .after_long_help(exit::help())
             .mut_subcommand("sweep", |sweep| {
-                let help = format!("The medium: {}", media::swept());
-                sweep.mut_arg("to", |to| to.help(help))
-            })
+                let help = format!("The medium:\n\n{}", media::swept());
+                sweep.mut_arg("to", |to| to.help("The medium").long_help(help))
+            });
+        help::complete(command)
     }
 }
 

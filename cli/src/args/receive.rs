@@ -21,10 +21,14 @@ pub(crate) struct ReceiveArgs {
         value_name = "URI",
         env = "BALER_FROM",
         hide_env_values = true,
-        help = format!("Where the records come from: {}", media::sources())
+        help = "Where the records come from, for instance file:///folder",
+        long_help = format!("Where the records come from:\n\n{}", media::sources())
     )]
     pub(crate) from: String,
-    /// Wait for more at the end of a file source
+    /// Wait for more at the end of a source
+    ///
+    /// `?follow` in the URI of lines and logs (jsonl:, text:, kieker-log:) does the same, and saves a
+    /// position, where the next run goes on.
     #[arg(long)]
     pub(crate) follow: bool,
     /// How many workers receive and decode at the same time, each on a thread of its own
@@ -34,13 +38,13 @@ pub(crate) struct ReceiveArgs {
     /// different lanes interleave.
     #[arg(long, value_name = "N", default_value = "1", env = "BALER_WORKERS")]
     pub(crate) workers: NonZeroUsize,
-    /// Stop after exactly this many records
+    /// Stop after exactly this many records [default: never]
     ///
     /// The last chunk is acknowledged only if all of its records were taken; otherwise the medium
     /// delivers it again to the next reader.
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count: Option<u64>,
-    /// Stop when the source was read to its end and nothing more arrives for this long
+    /// Stop when the source was read to its end and nothing more arrives for this long [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]
@@ -147,10 +151,11 @@ mod parquet {
         /// Divide the Parquet files of a record type into folders; several names are separated by commas
         #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
         pub(crate) parquet_by: Vec<ParquetBy>,
-        /// Close Parquet files when all open ones together have this many records
+        /// Close Parquet files when all open ones together have this many records [default: 1048576]
         #[arg(long, value_name = "N")]
         pub(crate) parquet_records: Option<NonZeroUsize>,
         /// Close a Parquet file this long after its first record; its chunks are acknowledged then
+        /// [default: 1m]
         #[arg(long, value_name = "DURATION", value_parser = values::duration)]
         pub(crate) parquet_age: Option<Duration>,
         /// The unit of points in time in Parquet files: nanos, or micros for Spark

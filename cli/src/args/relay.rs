@@ -20,7 +20,8 @@ pub(crate) struct RelayArgs {
         value_name = "URI",
         env = "BALER_FROM",
         hide_env_values = true,
-        help = format!("Where the chunks come from: {}", media::sources())
+        help = "Where the chunks come from, for instance file:///folder",
+        long_help = format!("Where the chunks come from:\n\n{}", media::sources())
     )]
     pub(crate) from: String,
     #[arg(
@@ -28,17 +29,21 @@ pub(crate) struct RelayArgs {
         value_name = "URI",
         env = "BALER_TO",
         hide_env_values = true,
-        help = format!("Where the chunks go: {}", media::targets())
+        help = "Where the chunks go, for instance file:///folder",
+        long_help = format!("Where the chunks go:\n\n{}", media::targets())
     )]
     pub(crate) to: String,
-    /// Wait for more at the end of a file source
+    /// Wait for more at the end of a source
+    ///
+    /// `?follow` in the URI of lines and logs (jsonl:, text:, kieker-log:) does the same, and saves a
+    /// position, where the next run goes on.
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Stop after this many chunks, counting repeated ones
+    /// Stop after this many chunks, counting repeated ones [default: never]
     #[arg(long, value_name = "N", value_parser = values::count)]
     pub(crate) count_chunks: Option<u64>,
     /// Stop when the source was read to its end, everything is confirmed, and nothing more arrives
-    /// for this long
+    /// for this long [default: never]
     #[arg(long, value_name = "DURATION", value_parser = values::duration)]
     pub(crate) idle_timeout: Option<Duration>,
     #[command(flatten)]

@@ -116,10 +116,12 @@ impl FieldsArgs {
 pub(crate) struct DecodingArgs {
     /// A dictionary that chunks were compressed with, or a folder with files `*.zdict`; may be given
     /// several times
+    ///
+    /// This is for chunks that are read. --dictionary, of commands that send, is for new chunks.
     #[arg(long, value_name = "PATH")]
     pub(crate) dictionaries: Vec<PathBuf>,
-    /// The most memory that one decoded chunk may take, 1GiB unless set; the workers of `receive`
-    /// share it in equal parts
+    /// The most memory that one decoded chunk may take; the workers of `receive` share it in equal
+    /// parts [default: 1GiB]
     ///
     /// A chunk that would take more is treated as one that does not decode: it goes to the
     /// quarantine. A few chunks of each worker can be in work at the same time.

@@ -30,14 +30,14 @@ pub(crate) struct ShippingArgs {
     #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]
     pub(crate) dictionary: Option<PathBuf>,
     /// Close a chunk at this many records; with auto, the size that costs least CPU at the present
-    /// rate and keeps --max-latency
+    /// rate and keeps --max-latency [default: 1024]
     #[arg(long, value_name = "N|auto", env = "BALER_CHUNK_RECORDS", value_parser = chunk_records)]
     pub(crate) chunk_records: Option<ChunkRecords>,
     /// With --chunk-records auto: how long it may take from emitting a record to its confirmation
     /// [default: 500ms]
     #[arg(long, value_name = "DURATION", env = "BALER_MAX_LATENCY", value_parser = duration)]
     pub(crate) max_latency: Option<Duration>,
-    /// Close a chunk at this many encoded bytes
+    /// Close a chunk at this many encoded bytes [default: 256KiB]
     #[arg(long, value_name = "SIZE", env = "BALER_CHUNK_BYTES", value_parser = size)]
     pub(crate) chunk_bytes: Option<NonZeroUsize>,
     /// Close a chunk when its oldest record has waited this long [default: 500ms; with --chunk-records
@@ -57,16 +57,18 @@ pub(crate) struct ShippingArgs {
     )]
     pub(crate) block_timeout: Duration,
     /// The largest chunk: a larger one is split. If the medium has a smaller limit, that one counts
+    /// [default: 960KiB]
     #[arg(long, value_name = "SIZE", env = "BALER_MAX_CHUNK_BYTES", value_parser = size)]
     pub(crate) max_chunk_bytes: Option<NonZeroUsize>,
     /// Distribute the records over this many lanes by their trace; with partition_by=trace, a Kafka
-    /// topic gives each lane a partition
+    /// topic gives each lane a partition [default: 1]
     #[arg(long, value_name = "N", env = "BALER_LANES")]
     pub(crate) lanes: Option<NonZeroUsize>,
-    /// Memory for queues, batches and unconfirmed chunks together
+    /// Memory for queues, batches and unconfirmed chunks together [default: each has a limit of its
+    /// own]
     #[arg(long, value_name = "SIZE", env = "BALER_MEMORY", value_parser = size)]
     pub(crate) memory: Option<NonZeroUsize>,
-    /// Memory for the queues of all threads
+    /// Memory for the queues of all threads [default: 16MiB; with --memory, half of it]
     #[arg(long, value_name = "SIZE", env = "BALER_QUEUE_BYTES", value_parser = size)]
     pub(crate) queue_bytes: Option<NonZeroUsize>,
     /// Give up, with code 69, when records wait and none has moved for this long, whether the medium
@@ -83,7 +85,7 @@ pub(crate) struct ShippingArgs {
     /// try again without limit]
     #[arg(long, value_name = "DURATION", env = "BALER_RETRY_MAX_ELAPSED", value_parser = duration)]
     pub(crate) retry_max_elapsed: Option<Duration>,
-    /// Drop a chunk after this many failed attempts
+    /// Drop a chunk after this many failed attempts [default: try again without limit]
     #[arg(long, value_name = "N", env = "BALER_RETRY_MAX_ATTEMPTS")]
     pub(crate) retry_max_attempts: Option<NonZeroU32>,
     /// The longest pause between attempts to reach the medium; pauses are random, and their bound

@@ -1,13 +1,18 @@
 //! Standard error, with a deadline for waiting, and the logs of the program on it.
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use baler_analysis::text::escape_but;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::prelude::*;
+use tracing_subscriber::registry::LookupSpan;
 
 use super::progress;
 use crate::args::GlobalArgs;
@@ -68,7 +73,8 @@ fn interrupted(error: rustix::io::Errno) -> io::Result<usize> {
     }
 }
 
-/// Starts logging as `-v`, `-q` and `BALER_LOG` say.
+/// Starts logging as `-v`, `-q` and `BALER_LOG` say. With `-v` or `BALER_LOG`, each line has its time
+/// and module. Otherwise it looks like the other messages of the program.
 ///
 /// # Errors
 ///
@@ -78,7 +84,7 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
     // errors of their own.
     let level = match (args.quiet, args.verbose) {
         (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
-        (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
+        (false, 0) => "warn,baler_connector_amqp=info,lapin=off,librdkafka=off,rdkafka=off",
         (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
         (false, 2) => "debug",
         (false, _) => "trace",
@@ -91,16 +97,23 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
         None => level.to_owned(),
     };
     let filter: Targets = directives.parse().map_err(|error| {
-        let own = own.unwrap_or_default();
+        let own = own.as_deref().unwrap_or_default();
         Failure::configuration(format!(
             "{VARIABLE}={own}: {error}; write a level (error, warn, info, debug, trace) or \
              directives such as baler_monitoring=debug"
         ))
     })?;
     let has_colours = has_colours();
-    let output = tracing_subscriber::fmt::layer()
-        .with_ansi(has_colours)
-        .with_writer(move || LogOutput { has_colours });
+    let layer = || {
+        tracing_subscriber::fmt::layer()
+            .with_ansi(has_colours)
+            .with_writer(move || LogOutput { has_colours })
+    };
+    let is_plain = own.is_none() && args.verbose == 0;
+    let output = match is_plain {
+        true => layer().event_format(PlainFormat).boxed(),
+        false => layer().boxed(),
+    };
     tracing_subscriber::registry()
         .with(output)
         .with(filter)
@@ -109,6 +122,32 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
     installed.expect("this function is called once");
     log::set_max_level(log::LevelFilter::Trace);
     Ok(())
+}
+
+/// The form of a line without time and module: `warning: what happened name=value`.
+struct PlainFormat;
+
+impl<S, F> FormatEvent<S, F> for PlainFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    F: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, F>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let name = match *event.metadata().level() {
+            Level::ERROR => "error",
+            Level::WARN => "warning",
+            Level::INFO => "note",
+            Level::DEBUG | Level::TRACE => "debug",
+        };
+        write!(writer, "{name}: ")?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
 }
 
 /// The target of what librdkafka logs.
@@ -120,11 +159,11 @@ struct ClientLog;
 impl log::Log for ClientLog {
     fn enabled(&self, metadata: &log::Metadata<'_>) -> bool {
         match metadata.level() {
-            log::Level::Error => tracing::enabled!(target: CLIENT, tracing::Level::ERROR),
-            log::Level::Warn => tracing::enabled!(target: CLIENT, tracing::Level::WARN),
-            log::Level::Info => tracing::enabled!(target: CLIENT, tracing::Level::INFO),
-            log::Level::Debug => tracing::enabled!(target: CLIENT, tracing::Level::DEBUG),
-            log::Level::Trace => tracing::enabled!(target: CLIENT, tracing::Level::TRACE),
+            log::Level::Error => tracing::enabled!(target: CLIENT, Level::ERROR),
+            log::Level::Warn => tracing::enabled!(target: CLIENT, Level::WARN),
+            log::Level::Info => tracing::enabled!(target: CLIENT, Level::INFO),
+            log::Level::Debug => tracing::enabled!(target: CLIENT, Level::DEBUG),
+            log::Level::Trace => tracing::enabled!(target: CLIENT, Level::TRACE),
         }
     }
 

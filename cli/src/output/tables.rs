@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use baler_common::transport::NotKept;
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{escape, width};
 
@@ -71,21 +72,64 @@ fn two_columns_within(columns: Option<usize>, rows: &[(impl AsRef<str>, String)]
     text
 }
 
+/// Figures that are left out of a text if they are equal to another figure.
+const REPEATS: [(&str, &str); 4] = [
+    ("chunks_made", "chunks"),
+    ("complete_lanes", "lanes"),
+    ("received_bytes", "forwarded_bytes"),
+    ("records_received", "records"),
+];
+
+/// Counts of records or chunks that are shown even if they are 0: nothing was there.
+const COUNTS: [&str; 3] = ["emitted", "received", "records"];
+
 /// Returns the figures of a JSON document as names and values. Figures that are 0, empty or absent
-/// are left out.
+/// are left out, and figures that repeat another one.
 pub(crate) fn figures(document: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    for (key, value) in document.as_object().into_iter().flatten() {
+    for (key, value) in &news(document) {
         add_figure(&mut rows, key, value);
     }
     rows
 }
 
+/// Returns the fields of a document without those that repeat others. `quarantined` of a document
+/// includes what was only counted (`not_kept`); a text shows that as `discarded` instead.
+fn news(document: &Value) -> Map<String, Value> {
+    let mut fields = document.as_object().cloned().unwrap_or_default();
+    for (repeated, other) in REPEATS {
+        if fields
+            .get(repeated)
+            .is_some_and(|it| fields.get(other) == Some(it))
+        {
+            fields.shift_remove(repeated);
+        }
+    }
+    // A single worker has the figures of all.
+    let workers = fields.get("workers").and_then(Value::as_array);
+    if workers.is_some_and(|all| all.len() < 2) {
+        fields.shift_remove("workers");
+    }
+    if let Some(Value::Object(reasons)) = fields.shift_remove("not_kept") {
+        // What a medium only counts is not among the quarantined.
+        let counted = reasons
+            .iter()
+            .filter(|(name, _)| *name != NotKept::Unreported.name());
+        let counted: u64 = counted.filter_map(|(_, count)| count.as_u64()).sum();
+        if let Some(quarantined) = fields.get("quarantined").and_then(Value::as_u64) {
+            let kept = quarantined.saturating_sub(counted);
+            fields.insert("quarantined".to_owned(), kept.into());
+        }
+        fields.insert("discarded".to_owned(), reasons.into());
+    }
+    fields
+}
+
 fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
     let mut name = key.replace('_', " ");
     match value {
-        Value::Object(parts) => {
-            for (key, value) in parts {
+        Value::Object(_) => {
+            for (key, value) in &news(value) {
                 if value.is_object() || value.is_array() {
                     add_figure(rows, key, value);
                 } else if let Some(shown) = part(key, value) {
@@ -117,6 +161,9 @@ fn part(key: &str, value: &Value) -> Option<String> {
     let name = key.replace('_', " ");
     let shown = figure(key, value)?;
     Some(match value {
+        Value::Number(_) if shown == "1" => {
+            format!("{shown} {}", name.strip_suffix('s').unwrap_or(&name))
+        }
         Value::Number(_) => format!("{shown} {name}"),
         _ => format!("{name} {shown}"),
     })
@@ -128,15 +175,18 @@ fn figure(key: &str, value: &Value) -> Option<String> {
         Value::Bool(is_so) => is_so.then(|| "yes".to_owned()),
         Value::String(text) => (!text.is_empty()).then(|| text.clone()),
         Value::Number(value) => match value.as_u64() {
-            Some(0) => None,
+            Some(0) if !COUNTS.contains(&key) => None,
             Some(count) if key.ends_with("_bytes") => Some(bytes(count)),
             Some(count) => Some(number(count)),
-            None => value.as_f64().map(|value| match key {
-                "seconds" => format!("{value:.2}"),
+            None => value.as_f64().and_then(|value| match key {
+                "seconds" if value < 1.0 => Some(format!("{value:.3}")),
+                "seconds" => Some(format!("{value:.2}")),
+                // It would be shown as 0.0.
+                _ if value.abs() < 0.05 => None,
                 _ => {
                     let text = format!("{value:.1}");
                     let (whole, tenths) = text.split_once('.').unwrap_or((&text, "0"));
-                    format!("{}.{tenths}", grouped(whole))
+                    Some(format!("{}.{tenths}", grouped(whole)))
                 }
             }),
         },

@@ -191,12 +191,12 @@ fn from_rust_writes_the_types_of_chunks() {
         "{told}"
     );
     let types = folder.path().join("types").display().to_string();
-    let written = output(&["irl", "from-rust", "--quiet", &chunks, "--to", &types]);
+    let written = output(&["irl", "from-rust", "--quiet", &chunks, "--output", &types]);
     assert_eq!(written, format!("{types}/shop.irl\n"));
     assert_eq!(fs::read_to_string(written.trim()).unwrap(), text);
     output(&["irl", "check", &types]);
     output(&["irl", "fmt", "--check", &types]);
-    baler(&["irl", "from-rust", &chunks, "--to", &types]).code(78);
+    baler(&["irl", "from-rust", &chunks, "--output", &types]).code(78);
 }
 
 #[test]
@@ -255,7 +255,7 @@ fn a_payload_is_its_values_in_every_command() {
         "{changes}"
     );
     let out = path("out");
-    legacy(&["generate", "--language", "c", "--out", &out, &types]).success();
+    legacy(&["generate", "--language", "c", "--output", &out, &types]).success();
     let header = fs::read_to_string(format!("{out}/shop_Order.h")).unwrap();
     assert!(header.contains("customer_address_city;"), "{header}");
 
@@ -301,7 +301,7 @@ fn a_payload_is_its_values_in_every_command() {
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(told.contains(&format!("shop.irl:3:8: {problem}")), "{told}");
     let out = path("none");
-    let told = legacy(&["generate", "--language", "c", "--out", &out, &alone]).code(65);
+    let told = legacy(&["generate", "--language", "c", "--output", &out, &alone]).code(65);
     let told = String::from_utf8(told.get_output().stderr.clone()).unwrap();
     assert!(
         told.contains("crm.Customer is a class that no file describes"),

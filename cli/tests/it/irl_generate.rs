@@ -43,7 +43,7 @@ fn generate_writes_the_types_of_a_folder_in_each_language() {
         ),
     ] {
         let out = folder.path().join(language);
-        let args = ["irl", "generate", "--language", language, "--out"];
+        let args = ["irl", "generate", "--language", language, "--output"];
         assert_eq!(
             output(&[&args[..], &[out.to_str().unwrap(), &types]].concat()),
             ""
@@ -59,7 +59,15 @@ fn generate_writes_nothing_for_files_with_an_error() {
     let (file, out) = (folder.path().join("a.irl"), folder.path().join("out"));
     let (path, target) = (file.to_str().unwrap(), out.to_str().unwrap());
     fs::write(&file, "package a event E : T").unwrap();
-    let args = ["irl", "generate", "--language", "c", "--out", target, path];
+    let args = [
+        "irl",
+        "generate",
+        "--language",
+        "c",
+        "--output",
+        target,
+        path,
+    ];
     baler(&args).code(65);
     fs::write(&file, "package a event E { float x = 1e39 }").unwrap();
     let run = baler(&args).code(65);
@@ -74,7 +82,7 @@ fn generate_writes_nothing_for_files_with_an_error() {
         "generate",
         "--language",
         "cobol",
-        "--out",
+        "--output",
         target,
         path,
     ])

@@ -54,3 +54,4 @@ mod terminal;
 mod validate;
 #[cfg(feature = "faults")]
 mod verify;
+mod wording;

@@ -64,7 +64,7 @@ pub struct SweepArgs {
 
     /// A chunk closes when its oldest record has waited this long [default: 500ms, or half of
     /// --max-latency if that is less]
-    #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = duration)]
+    #[arg(long, value_name = "DURATION,…", value_delimiter = ',', value_parser = duration)]
     pub wait_time: Vec<Duration>,
 
     /// How many processes share the arriving chunks; 0 measures only writing
@@ -76,7 +76,7 @@ pub struct SweepArgs {
     pub seconds: NonZeroU32,
 
     /// How long the load runs before that
-    #[arg(long, value_name = "TIME", default_value = "500ms", value_parser = duration)]
+    #[arg(long, value_name = "DURATION", default_value = "500ms", value_parser = duration)]
     pub warm_up: Duration,
 
     /// How often each case is measured, each time with a process of its own
@@ -100,11 +100,11 @@ pub struct SweepArgs {
     pub recommend: bool,
 
     /// Recommend only settings that deliver 99 % of the records within this time; also the bound of
-    /// auto, which is 100 ms by default
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// auto [default: no bound; 100ms for auto]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub max_latency: Option<Duration>,
 
-    /// Recommend only settings with at most this many bytes a second on the wire
+    /// Recommend only settings with at most this many bytes a second on the wire [default: no bound]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_bytes_per_second: Option<u64>,
 
@@ -113,7 +113,7 @@ pub struct SweepArgs {
     pub format: Format,
 
     /// The folder for the runs as they end, and for table, JSON and page in the end
-    #[arg(long, value_name = "FOLDER", default_value = "baler-sweep")]
+    #[arg(long, value_name = "DIR", default_value = "baler-sweep")]
     pub results: PathBuf,
 }
 

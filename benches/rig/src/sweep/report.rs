@@ -25,8 +25,10 @@ pub(super) fn text(
         out.push('\n');
     }
     out.push_str(&report::table(cells, &[SETTINGS, COSTS].concat()));
+    explain(&mut out, cells, &[SETTINGS, COSTS].concat());
     out.push('\n');
     out.push_str(&report::table(cells, &[SETTINGS, DELIVERIES].concat()));
+    explain(&mut out, cells, DELIVERIES);
     for problem in problems(cells) {
         line(&mut out, &problem);
     }
@@ -47,6 +49,7 @@ pub(super) fn text(
             &format!("Model, compression {name}: {}", factors(model)),
         );
         out.push_str(&report::table(&model.held_out, ERRORS));
+        explain(&mut out, &model.held_out, ERRORS);
     }
     out
 }
@@ -67,15 +70,32 @@ pub(super) fn problems(cells: &[Cell]) -> Vec<String> {
 /// Returns the costs in a model.
 pub(super) fn factors(model: &CostModel) -> String {
     format!(
-        "{:.0} us a wake-up, {:.3} us a single message, {:.1} ns a record, {:.2} ns a byte; {:.0} bytes \
-         a message beside {:.3} x its payload.",
-        model.cpu_seconds_per_look * 1e6,
-        model.cpu_seconds_per_message * 1e6,
-        model.cpu_seconds_per_record * 1e9,
-        model.cpu_seconds_per_byte * 1e9,
-        model.wire_bytes_per_message,
+        "{} us a wake-up, {} us a single message, {} ns a record, {} ns a byte; {} bytes a message \
+         beside {:.3} x its payload.",
+        known(model.cpu_seconds_per_look * 1e6, 0),
+        known(model.cpu_seconds_per_message * 1e6, 3),
+        known(model.cpu_seconds_per_record * 1e9, 1),
+        known(model.cpu_seconds_per_byte * 1e9, 2),
+        known(model.wire_bytes_per_message, 0),
         model.wire_bytes_per_payload_byte,
     )
+}
+
+/// Returns a cost with these decimals. A cost that is too small for them is not 0, only not known.
+fn known(value: f64, decimals: usize) -> String {
+    let least = 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
+    match value {
+        small if small < least / 2.0 => format!("less than {least:.decimals$}"),
+        _ => format!("{value:.decimals$}"),
+    }
+}
+
+/// Appends the meaning of each heading.
+fn explain<R>(out: &mut String, rows: &[R], columns: &[Column<R>]) {
+    out.push('\n');
+    for meaning in report::legend(rows, columns) {
+        line(out, &meaning);
+    }
 }
 
 /// Appends a line, broken at 98 columns.

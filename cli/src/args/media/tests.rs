@@ -20,7 +20,7 @@ fn help_of_ends_names_the_media_that_are_built_in() {
         for flag in flags {
             let mut arguments = sub.get_arguments();
             let argument = arguments.find(|it| it.get_id() == *flag).unwrap();
-            let help = argument.get_help().unwrap().to_string();
+            let help = argument.get_long_help().unwrap().to_string();
             for (scheme, is_there) in [("amqp://", amqp), ("kafka://", kafka), ("file:", true)] {
                 assert_eq!(help.contains(scheme), is_there, "{name} {flag}: {help}");
             }

@@ -33,7 +33,7 @@ struct FoundTypes {
 pub(super) fn run(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let (found, is_whole) = find(args, quiet, shutdown)?;
     let written = write(&found.schemas, &args.package);
-    match &args.to {
+    match &args.output {
         Some(folder) => write_files(folder, &written)?,
         None => print(&written)?,
     }
@@ -65,7 +65,7 @@ fn print(written: &WrittenTypes) -> Result<(), Failure> {
     if written.files.len() > 1 {
         let packages = written.files.keys().map(String::as_str);
         let packages = packages.collect::<Vec<_>>().join(", ");
-        let message = format!("a file has one package, and there are {packages}: use --to FOLDER");
+        let message = format!("a file has one package, and there are {packages}: use --output DIR");
         return Err(Failure::configuration(message));
     }
     written.files.values().try_for_each(|it| output::print(it))

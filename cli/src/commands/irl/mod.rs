@@ -45,8 +45,8 @@ pub(super) fn run(args: &IrlArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
         IrlCommand::Generate {
             files,
             language,
-            out,
-        } => generate::run(files, language, out, quiet),
+            output,
+        } => generate::run(files, language, output, quiet),
     }
 }
 

@@ -42,6 +42,31 @@ fn a_document_is_shown_without_what_is_zero() {
 }
 
 #[test]
+fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
+    let document = serde_json::json!({
+        "source": {"records": 0, "chunks": 1, "quarantined": 3,
+            "not_kept": {"no_quarantine": 2, "unreported": 5}},
+        "emitted": 0, "chunks": 2, "chunks_made": 2, "records_per_chunk": 0.0, "seconds": 0.004,
+        "workers": [{"chunks": 2}],
+    });
+    let rows = figures(&document);
+    let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
+    assert_eq!(
+        rows,
+        [
+            ("source", "0 records"),
+            ("", "1 chunk"),
+            ("", "1 quarantined"),
+            ("discarded", "2 no quarantine"),
+            ("", "5 unreported"),
+            ("emitted", "0"),
+            ("chunks", "2"),
+            ("seconds", "0.004"),
+        ]
+    );
+}
+
+#[test]
 fn a_long_value_goes_on_below_itself() {
     let rows = [("fault", "word ".repeat(30)), ("n", "1".to_owned())];
     let text = two_columns_within(Some(100), &rows);

@@ -24,7 +24,7 @@ fn a_package_is_switched_in_three_languages_at_once() {
     let session = |name: &str| workspace("clients/session").join(name);
     let irl = session("shop.irl").to_str().unwrap().to_owned();
     for language in ["c", "python"] {
-        let args = ["irl", "generate", "--language", language, "--out"];
+        let args = ["irl", "generate", "--language", language, "--output"];
         output(&[&args[..], &[&path(language), &irl]].concat());
     }
     let client = workspace("clients/c");

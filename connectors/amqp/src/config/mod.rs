@@ -161,7 +161,9 @@ impl AmqpConfig {
             tls: TlsFiles::take(&mut uri, SCHEME_TLS)?,
             tap_target: None,
         };
+        // A name with a typing error is reported as such, and not as one that is missing.
         uri.finish()?;
+        config.names.check()?;
         if start.is_some() && config.queue_type != QueueType::Stream {
             return Err(config.not_a_stream("offset"));
         }

@@ -69,34 +69,39 @@ impl Names {
                 .ok()
                 .filter(|lanes: &NonZeroU16| lanes.get() <= MAX_LANES)
         })?;
-        if names.queue.is_none() && names.exchange.is_none() {
+        Ok(names)
+    }
+
+    /// Names that are missing, or exclude each other.
+    pub(super) fn check(&self) -> Result<(), UriError> {
+        if self.queue.is_none() && self.exchange.is_none() {
             return Err(UriError::missing("the setting queue or exchange"));
         }
-        if names.exchange.is_none() && !names.routing_key.is_empty() {
+        if self.exchange.is_none() && !self.routing_key.is_empty() {
             return Err(UriError::missing(
                 "a routing_key is for an exchange: the setting exchange",
             ));
         }
-        if names.dead_letter_queue.is_some() && names.dead_letter_exchange.is_some() {
+        if self.dead_letter_queue.is_some() && self.dead_letter_exchange.is_some() {
             let why = "rejected chunks go to one of them";
             let (first, second) = ("dead_letter_queue", "dead_letter_exchange");
             return Err(UriError::conflict(first, second, why));
         }
-        if names.dead_letter_exchange.is_none() && names.dead_letter_routing_key.is_some() {
+        if self.dead_letter_exchange.is_none() && self.dead_letter_routing_key.is_some() {
             return Err(UriError::missing(
                 "a dead_letter_routing_key is for an exchange: the setting dead_letter_exchange",
             ));
         }
-        if names.queue.is_none()
-            && let Some(setting) = names.dead_letters()
+        if self.queue.is_none()
+            && let Some(setting) = self.dead_letters()
         {
             let what = format!("{setting} is for a queue: the setting queue");
             return Err(UriError::missing(what));
         }
-        if names.lanes.is_some() {
-            names.check_lanes()?;
+        if self.lanes.is_some() {
+            self.check_lanes()?;
         }
-        Ok(names)
+        Ok(())
     }
 
     /// Settings that exclude a queue for each lane.

@@ -93,6 +93,7 @@ fn settings_come_from_the_uri() {
 fn what_cannot_be_is_named() {
     let error = |text: &str| config(text).unwrap_err().to_string();
     assert!(error("amqp://host").contains("queue"));
+    assert!(error("amqp://host?quueue=q").contains("did you mean queue?"));
     assert!(error("amqp://host?queue=q&routing_key=k").contains("exchange"));
     assert!(error("amqp://host?queue=q&prefech=1").contains("did you mean prefetch"));
     assert!(error("amqp://host?queue=q&queue_type=quorom").contains("quorum"));

@@ -42,7 +42,18 @@ fn the_tables_fit_100_columns_and_name_every_cell() {
         "max",
         "No setting",
         "1: 3 records",
+        "±95 %: The 95 % confidence interval",
+        "p99 ms: The same for 99 %",
     ] {
         assert!(text.contains(name), "{text}");
     }
+}
+
+#[test]
+fn a_cost_too_small_to_be_known_is_not_zero() {
+    assert_eq!(known(0.0, 1), "less than 0.1");
+    assert_eq!(known(0.04, 1), "less than 0.1");
+    assert_eq!(known(0.06, 1), "0.1");
+    assert_eq!(known(0.2, 0), "less than 1");
+    assert_eq!(known(23.45, 1), "23.4");
 }
