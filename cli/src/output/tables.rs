@@ -127,12 +127,20 @@ fn news(document: &Value) -> Map<String, Value> {
 
 fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
     let mut name = key.replace('_', " ");
+    // Its reasons are units, too: `1 byte` would be a size.
+    let is_by_reason = key == "closed_by";
     match value {
         Value::Object(_) => {
             for (key, value) in &news(value) {
                 if value.is_object() || value.is_array() {
                     add_figure(rows, key, value);
-                } else if let Some(shown) = part(key, value) {
+                    continue;
+                }
+                let shown = match is_by_reason {
+                    true => figure("", value).map(|count| format!("{key}: {count}")),
+                    false => part(key, value),
+                };
+                if let Some(shown) = shown {
                     rows.push((std::mem::take(&mut name), shown));
                 }
             }

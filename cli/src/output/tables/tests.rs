@@ -47,7 +47,7 @@ fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
         "source": {"records": 0, "chunks": 1, "quarantined": 3,
             "not_kept": {"no_quarantine": 2, "unreported": 5}},
         "emitted": 0, "chunks": 2, "chunks_made": 2, "records_per_chunk": 0.0, "seconds": 0.004,
-        "workers": [{"chunks": 2}],
+        "workers": [{"chunks": 2}], "closed_by": {"bytes": 1, "records": 0, "flush": 2},
     });
     let rows = figures(&document);
     let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
@@ -62,6 +62,8 @@ fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
             ("emitted", "0"),
             ("chunks", "2"),
             ("seconds", "0.004"),
+            ("closed by", "bytes: 1"),
+            ("", "flush: 2"),
         ]
     );
 }
