@@ -134,7 +134,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
         Agent::Aggregated => &aggregated::DEMO,
         Agent::Fixed | Agent::Jittered => &sampled::DEMO,
     };
-    let recorded = Shared::default();
+    let recorded = Recording::default();
     let begin = Instant::now();
     let controller = start(case, &recorded)?;
     let setup = begin.elapsed();
@@ -196,7 +196,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
 }
 
 /// Starts an agent; `None` if nothing observes.
-fn start(case: &Case, recorded: &Shared) -> Result<Option<Controller>, Failure> {
+fn start(case: &Case, recorded: &Recording) -> Result<Option<Controller>, Failure> {
     let recorded = Arc::clone(recorded);
     let writer = watched(move |chunk| {
         let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
@@ -254,9 +254,9 @@ fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-type Shared = Arc<Mutex<Recorded>>;
+type Recording = Arc<Mutex<Recorded>>;
 
-fn take(recorded: &Shared) -> Result<Recorded, Failure> {
+fn take(recorded: &Recording) -> Result<Recorded, Failure> {
     let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
     let recorded = mem::take(&mut *recorded);
     match recorded.failure {
