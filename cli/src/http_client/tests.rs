@@ -70,6 +70,8 @@ fn a_server_that_is_silent_or_away_is_not_waited_for() {
     let address = listener.local_addr().unwrap();
     let endless = thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
+        // An answer before its request ends the connection.
+        assert!(stream.read(&mut [0; 1_024]).unwrap() > 0);
         stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n0").unwrap();
         // The client gives up.
         stream.read_to_end(&mut Vec::new()).unwrap();
