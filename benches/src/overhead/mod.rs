@@ -3,6 +3,7 @@
 //! Everything except the rivals is in [`baler_rig::overhead`].
 
 mod peers;
+mod queues;
 mod tcp;
 
 use baler_rig::harness::on_terminal;
@@ -23,6 +24,7 @@ pub struct Args {
 fn variants() -> Vec<Variant> {
     [
         overhead::variants(),
+        queues::VARIANTS.to_vec(),
         tcp::VARIANTS.to_vec(),
         peers::variants(),
     ]

@@ -66,6 +66,9 @@ fn table(words: &str) -> String {
         "sampling-errors" => sampling_errors(&result["rows"], &columns),
         "sampling-balances" => sampling_balances(&result["rows"], &columns),
         "chunk-sizes" => chunk_sizes(&result["cells"], &columns),
+        "detection-duet" => detection(&result["rows"], "duet", &columns),
+        "detection-separate" => detection(&result["rows"], "separate", &columns),
+        "noise" => noise(&result["rows"], &columns),
         _ => panic!("unknown kind of table: {kind}"),
     };
     let word = |value: &Value| value.as_str().unwrap().to_owned();
@@ -209,6 +212,79 @@ fn sampling_balances(rows: &Value, parts: &[&str]) -> String {
         line(&mut table, &name, figures);
     }
     table
+}
+
+/// The calls from which on each kind of probe finds these slowdowns, for each function.
+fn detection(rows: &Value, design: &str, slowdowns: &[&str]) -> String {
+    let names: Vec<String> = slowdowns
+        .iter()
+        .map(|it| format!("{it} % slower"))
+        .collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = heading("kind, function", &names);
+    for base in unchanged(rows, design) {
+        let figures = slowdowns.iter().map(|slowdown| {
+            let mut all = rows.as_array().unwrap().iter();
+            let row = all.find(|it| {
+                ["kind", "function_us", "design"]
+                    .iter()
+                    .all(|name| it[name] == base[name])
+                    && it["slowdown_percent"].to_string() == *slowdown
+            });
+            let row = row.unwrap_or_else(|| panic!("no row of {base} with {slowdown} %"));
+            measured(row);
+            let calls = |name: &str| match row[name].as_f64() {
+                Some(calls) => format!("{calls:.0}"),
+                None => format!(">{:.0}", row["most_calls"].as_f64().unwrap()),
+            };
+            match row["calls"] {
+                Value::Null => calls("calls"),
+                _ => format!(
+                    "{} [{}; {}]",
+                    calls("calls"),
+                    calls("calls_low"),
+                    calls("calls_high")
+                ),
+            }
+        });
+        line(&mut table, &kind_and_function(base), figures);
+    }
+    table
+}
+
+/// The noise of the machine in each design: of batches, and of runs.
+fn noise(rows: &Value, designs: &[&str]) -> String {
+    let names = designs
+        .iter()
+        .flat_map(|it| [format!("{it}: batches, %"), format!("{it}: runs, %")]);
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut table = heading("kind, function", &names);
+    let of_designs: Vec<Vec<&Value>> = designs.iter().map(|it| unchanged(rows, it)).collect();
+    for (index, first) in of_designs[0].iter().enumerate() {
+        let figures = of_designs.iter().flat_map(|rows| {
+            let row = rows[index];
+            assert_eq!(kind_and_function(row), kind_and_function(first));
+            ["noise_percent", "run_noise_percent"].map(|name| short(&row[name]))
+        });
+        line(&mut table, &kind_and_function(first), figures);
+    }
+    table
+}
+
+/// The rows of a design without a slowdown.
+fn unchanged<'a>(rows: &'a Value, design: &str) -> Vec<&'a Value> {
+    let rows = rows.as_array().unwrap().iter();
+    let rows = rows.filter(|it| it["design"] == design && it["slowdown_percent"] == 0);
+    rows.inspect(|row| measured(row)).collect()
+}
+
+fn kind_and_function(row: &Value) -> String {
+    format!(
+        "{}, {} µs",
+        row["kind"].as_str().unwrap(),
+        row["function_us"]
+    )
 }
 
 fn sampling_agent(row: &Value) -> String {
