@@ -266,7 +266,7 @@ async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failu
     Ok(())
 }
 
-/// Declares a durable queue. Logs that it is created if the broker had none of this name.
+/// Declares a durable queue. Logs that it is created if the broker has none of this name.
 async fn declare_queue(
     connected: &Connected,
     config: &AmqpConfig,
@@ -284,16 +284,15 @@ async fn declare_queue(
     // The broker closes the channel over a queue that is missing.
     let look = connected.connection.create_channel().await?;
     let looked = look.queue_declare(queue.into(), passive, FieldTable::default());
-    let found = looked.await;
+    if looked.await.is_err_and(|error| error::is_missing(&error)) {
+        // Before the declaration: its answer may be lost, and the next attempt finds the queue.
+        let queue_type = config.queue_type.name();
+        tracing::info!(endpoint = %config, "creating the {queue_type} queue {queue}");
+    }
     let declared = connected
         .channel
         .queue_declare(queue.into(), durable, arguments);
-    declared.await?;
-    if found.is_err_and(|error| error::is_not_found(&error)) {
-        let queue_type = config.queue_type.name();
-        tracing::info!(endpoint = %config, "created the {queue_type} queue {queue}");
-    }
-    Ok(())
+    declared.await.map(drop)
 }
 
 /// Binds a queue to an exchange with this key.

@@ -32,9 +32,12 @@ pub(crate) fn of_connecting(error: &lapin::Error) -> Failure {
     failure
 }
 
-/// Whether the broker has no queue of the name.
-pub(crate) fn is_not_found(error: &lapin::Error) -> bool {
-    matches!(error.kind(), ErrorKind::ProtocolError(error) if error.get_id() == 404)
+/// Whether the broker has no queue of the name. One whose node is down is not missing.
+pub(crate) fn is_missing(error: &lapin::Error) -> bool {
+    let ErrorKind::ProtocolError(error) = error.kind() else {
+        return false;
+    };
+    error.get_id() == 404 && class_of_refusal(error) == RetryClass::Final
 }
 
 /// The failure of a declaration. If the broker has a different queue or exchange of that name, the

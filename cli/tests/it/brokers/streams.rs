@@ -27,7 +27,7 @@ fn a_stream_of_rabbitmq_that_was_made_anew_is_read_from_its_beginning_and_report
         "--idle-timeout",
         "2s",
     ];
-    let created = "note: created the stream queue s ";
+    let created = "note: creating the stream queue s ";
     assert!(generate("2000").contains(created));
     assert_eq!(json_lines(&output(&receive)).len(), 2000);
     assert_eq!(json_lines(&output(&receive)).len(), 0);
