@@ -33,7 +33,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         &args.decoding,
         memory_parts(fields.as_ref(), NonZeroUsize::MIN),
     )?;
-    let open = endpoint::open_reader(&with_schemas(&args.from), false)?;
+    let open = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
     let progress = Progress::spinner(quiet);
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
