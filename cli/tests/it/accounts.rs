@@ -124,21 +124,18 @@ fn records_that_a_medium_does_not_take_are_accounted_for_in_chunks_too() {
 
 #[test]
 fn records_above_the_largest_chunk_are_counted_in_few_lines() {
-    let folder = tempfile::tempdir().unwrap();
-    let lines = folder.path().join("app.jsonl");
-    let line = format!("{{\"text\": \"{}\"}}\n", "x".repeat(5000));
-    std::fs::write(&lines, line.repeat(3000)).unwrap();
-    let from = format!("jsonl:{}", lines.display());
+    // A record takes more than twice as much.
+    let small = ["--max-chunk-bytes", "100", "--chunk-bytes", "100"];
     let args = [
-        "send",
-        "--from",
-        &from,
+        "generate",
         "--to",
         "null:",
-        "--max-chunk-bytes",
-        "4KiB",
+        "--records",
+        "3000",
+        "--format",
+        "json",
     ];
-    let run = baler(&[&args[..], &["--format", "json"]].concat()).code(65);
+    let run = baler(&[&args[..], &small].concat()).code(65);
     let report: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
     sender_adds_up(&report);
     assert_eq!(report["dropped"]["too_large"], 3000, "{report}");

@@ -323,7 +323,7 @@ impl WriterState {
 pub(super) struct Offsets {
     /// How many chunks were offered.
     offered: u64,
-    /// The last confirmed offset of each partition, and the number of chunks offered before it.
+    /// The highest confirmed offset of each partition, and the number of chunks offered until then.
     marks: HashMap<i32, (i64, u64)>,
 }
 
@@ -342,12 +342,15 @@ impl Offsets {
         }
         let now = (offset, self.offered);
         let mark = self.marks.entry(partition).or_insert(now);
+        if offset > mark.0 {
+            *mark = now;
+            return None;
+        }
         // Chunks that were in flight together may have their offsets in any order.
         if number <= mark.1 {
             return None;
         }
         let before = std::mem::replace(mark, now).0;
-        let lost = before.checked_sub(offset)?.checked_add(1)?;
-        u64::try_from(lost).ok().filter(|lost| *lost > 0)
+        Some(before.abs_diff(offset).saturating_add(1))
     }
 }
