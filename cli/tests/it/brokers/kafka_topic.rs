@@ -90,7 +90,7 @@ impl Sender {
 
     /// Lets it send for a while.
     fn sending() {
-        std::thread::sleep(Duration::from_secs(3));
+        std::thread::park_timeout(Duration::from_secs(3));
     }
 
     fn end(self) -> Outcome {

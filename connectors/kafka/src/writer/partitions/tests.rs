@@ -82,7 +82,7 @@ fn number_of_remembered_lanes_is_bounded() {
     let busy = partitions
         .recent
         .get("busy")
-        .or(partitions.older.get("busy"));
+        .or_else(|| partitions.older.get("busy"));
     assert!(busy.is_some());
 }
 
