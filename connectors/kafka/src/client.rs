@@ -73,9 +73,15 @@ pub(crate) const PRODUCER: &[(&str, &str)] = &[
     ("message.timeout.ms", "120000"),
     // The partition that Kafka's Java client would choose for the key.
     ("partitioner", "murmur2_random"),
-    // The statistics have the time for which brokers throttle the writer.
+    // The statistics have the time for which brokers throttle the writer, and the number of
+    // partitions.
     ("statistics.interval.ms", "1000"),
+    REFRESH,
 ];
+
+/// How often a writer asks for the topic's partitions and settings. The client's own default is
+/// 300 s.
+pub(crate) const REFRESH: (&str, &str) = ("topic.metadata.refresh.interval.ms", "60000");
 
 /// The defaults of a reader.
 pub(crate) const CONSUMER: &[(&str, &str)] = &[
@@ -302,7 +308,7 @@ fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
 }
 
 /// How long the cluster may take to answer with a topic's settings.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A topic's settings, as far as the cluster answers.
 #[derive(Debug, Clone, Default)]
@@ -311,6 +317,15 @@ pub(crate) struct TopicSettings {
     pub(crate) max_message_bytes: Option<u32>,
     /// `cleanup.policy`.
     pub(crate) cleanup_policy: Option<String>,
+}
+
+impl TopicSettings {
+    /// The `cleanup.policy`, if Kafka keeps only the last message of each key because of it.
+    pub(crate) fn compacts(&self) -> Option<&str> {
+        let policy = self.cleanup_policy.as_deref()?;
+        let compacts = policy.split(',').any(|policy| policy.trim() == "compact");
+        compacts.then_some(policy)
+    }
 }
 
 /// The topic's settings. There are none if the cluster is old or busy, or forbids the request.

@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use baler_analysis::Source;
 use serde_json::json;
 
-pub(super) use forward::{Forwarding, counts, figures};
+pub(super) use forward::{Forwarding, figures};
 
 use crate::args::SendArgs;
 use crate::condition::Condition;
