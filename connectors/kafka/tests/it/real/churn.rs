@@ -252,14 +252,3 @@ fn static_members_that_are_killed_lose_nothing() {
     let settings = |slot| format!("&group.instance.id=slot-{slot}");
     measure(Goes::Killed, Duration::from_secs(3), settings);
 }
-
-/// A group changes its protocol while it reads: no member has to stop for it.
-#[test]
-#[ignore = "needs KAFKA_BOOTSTRAP, of Kafka 4"]
-fn members_of_both_protocols_share_a_group() {
-    let settings = |slot| match slot % 2 {
-        0 => "&group.protocol=classic".to_owned(),
-        _ => "&group.protocol=consumer".to_owned(),
-    };
-    measure(Goes::Leaves, Duration::from_secs(3), settings);
-}
