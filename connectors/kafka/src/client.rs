@@ -87,7 +87,7 @@ pub(crate) const REFRESH: (&str, &str) = ("topic.metadata.refresh.interval.ms", 
 pub(crate) const CONSUMER: &[(&str, &str)] = &[
     // Chunks that a killed reader settled after its last commit come again. The client's own default
     // is 5 s.
-    ("auto.commit.interval.ms", "500"),
+    ("auto.commit.interval.ms", "100"),
     // A new group reads all chunks.
     ("auto.offset.reset", "earliest"),
     // Each settlement stores an offset, and the client commits the stored offsets.
@@ -111,6 +111,26 @@ pub(crate) const CONSUMER: &[(&str, &str)] = &[
     ("statistics.interval.ms", "1000"),
     // The client finds a new topic or partition after this. Its own default is 300 s.
     ("topic.metadata.refresh.interval.ms", "10000"),
+];
+
+/// The settings of the classic group protocol alone, each with what decides in its place. librdkafka
+/// refuses them with `group.protocol=consumer`.
+pub(crate) const CLASSIC: &[(&str, &str)] = &[
+    ("group.protocol.type", "there is no other type of it"),
+    (
+        "heartbeat.interval.ms",
+        "the brokers decide; set their group.consumer.heartbeat.interval.ms, or \
+         consumer.heartbeat.interval.ms of the group",
+    ),
+    (
+        "partition.assignment.strategy",
+        "the brokers deal the partitions; set group.remote.assignor",
+    ),
+    (
+        "session.timeout.ms",
+        "the brokers decide; set their group.consumer.session.timeout.ms, or \
+         consumer.session.timeout.ms of the group",
+    ),
 ];
 
 /// `max.poll.interval.ms`, unless the session lasts longer. A separate thread polls, however slow the
@@ -148,8 +168,12 @@ impl ClientSettings {
     /// The user's settings over defaults.
     fn over(&self, defaults: &[&[(&str, &str)]]) -> Result<ClientConfig, Failure> {
         let mut config = ClientConfig::new();
+        let is_refused = |name| {
+            let is_classic = CLASSIC.iter().any(|(classic, _)| *classic == name);
+            is_classic && self.has_consumer_protocol()
+        };
         for (name, value) in defaults.iter().copied().flatten() {
-            if self.value(name).is_none() {
+            if self.value(name).is_none() && !is_refused(*name) {
                 config.set(*name, *value);
             }
         }

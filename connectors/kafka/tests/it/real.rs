@@ -34,7 +34,7 @@ pub(crate) fn name() -> String {
 fn config_at(bootstrap: &str) -> KafkaConfig {
     let name = name();
     let mut config = KafkaConfig::new(bootstrap, name.as_str())
-        .client_settings(&[("group.id", &name), ("session.timeout.ms", "6000")])
+        .client_settings(&[("group.id", &name)])
         .unwrap();
     config.create_topic = Some(shape());
     config
@@ -80,16 +80,20 @@ fn create(topic: &NewTopic<'_>) {
     }
 }
 
-/// A topic of the cluster, behind a proxy.
-struct Cluster {
+/// A topic of the cluster, behind a proxy. Its readers use the classic group protocol, or that of
+/// KIP-848.
+struct Cluster<const KIP_848: bool> {
     proxy: KafkaProxy,
     config: KafkaConfig,
 }
 
-impl TestMedium for Cluster {
+impl<const KIP_848: bool> TestMedium for Cluster<KIP_848> {
     fn fresh() -> Self {
         let proxy = KafkaProxy::start(&bootstrap()).unwrap();
-        let config = limited(config_at(proxy.bootstrap_servers()));
+        let protocol = if KIP_848 { "consumer" } else { "classic" };
+        let config = limited(config_at(proxy.bootstrap_servers()))
+            .client_settings(&[("group.protocol", protocol)])
+            .unwrap();
         // A reader that comes first finds the topic.
         KafkaWriter::new(config.clone()).reopen(soon()).unwrap();
         Self { proxy, config }
@@ -113,7 +117,11 @@ impl TestMedium for Cluster {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Cluster: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+    baler_connector_testkit::contract_tests!(super::Cluster<false>: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+}
+
+mod contract_of_kip_848 {
+    baler_connector_testkit::contract_tests!(super::Cluster<true>: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP, of Kafka 4"]);
 }
 
 #[test]
