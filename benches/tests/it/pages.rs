@@ -229,7 +229,7 @@ fn detection(rows: &Value, design: &str, slowdowns: &[&str]) -> String {
                 ["kind", "function_us", "design"]
                     .iter()
                     .all(|name| it[name] == base[name])
-                    && it["slowdown_percent"].to_string() == *slowdown
+                    && it["slowdown_percent"].as_u64() == slowdown.parse().ok()
             });
             let row = row.unwrap_or_else(|| panic!("no row of {base} with {slowdown} %"));
             measured(row);
