@@ -19,9 +19,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// How long nothing moves before the first message. A reconnect to a running broker takes less.
 const BEFORE_TELLING: Duration = Duration::from_secs(2);
 
-/// The same without an error. A new consumer group of Kafka takes 3 s to form.
-const BEFORE_TELLING_EXPECTED: Duration = Duration::from_secs(5);
-
 /// The shortest time between two messages. Repeated events share one message.
 pub(crate) const TELLING_INTERVAL: Duration = Duration::from_secs(30);
 
@@ -174,12 +171,7 @@ impl Patience {
             return Err(Failure::new(Code::Unavailable, message));
         }
         let is_due = |at: Instant| now.saturating_duration_since(at) >= TELLING_INTERVAL;
-        let is_expected = waiting.error().is_none() && waiting.what().is_some();
-        let before_telling = match is_expected {
-            true => BEFORE_TELLING_EXPECTED,
-            false => BEFORE_TELLING,
-        };
-        if waited < before_telling || !self.told_at.is_none_or(is_due) {
+        if waited < BEFORE_TELLING || !self.told_at.is_none_or(is_due) {
             return Ok(None);
         }
         self.told_at = Some(now);
