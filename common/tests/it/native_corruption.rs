@@ -42,6 +42,19 @@ fn every_truncation_is_detected() {
 }
 
 #[test]
+fn the_identity_is_read_without_the_rest_of_a_chunk() {
+    let decoder = ChunkDecoder::default();
+    for chunk in varied(20) {
+        let identity = decoder.summarize(&chunk).unwrap().identity();
+        assert!(identity.is_some());
+        assert_eq!(native_identity(&chunk), identity);
+        assert_eq!(native_identity(&chunk[..24]), None);
+        assert_eq!(native_identity(&chunk[1..]), None);
+    }
+    assert_eq!(native_identity(b"KIKA"), None);
+}
+
+#[test]
 fn bytes_behind_a_chunk_are_refused() {
     let mut decoder = ChunkDecoder::default();
     for chunk in varied(20) {

@@ -2,6 +2,7 @@
 //! a group of its own, which it leaves behind.
 
 mod churn;
+mod positions;
 
 use std::future::Future;
 use std::num::{NonZeroU16, NonZeroU32};
