@@ -1,5 +1,8 @@
 //! Results as tables and as one page of HTML.
 
+use baler_analysis::text::PAGE_STYLE;
+
+use crate::chart::Chart;
 use crate::machine::Provenance;
 
 /// A column of a table of rows: its heading, whether its cells are text, its explanation, the
@@ -150,13 +153,16 @@ pub fn html_table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     out
 }
 
-/// Returns a chart in the colours of the reader's page: light or dark.
-pub fn figure(title: &str, svg: &str) -> String {
-    let title = escaped(title);
-    let svg = svg
-        .replace("#FFFFFF", "Canvas")
-        .replace("#000000", "CanvasText");
-    format!("<figure><figcaption>{title}</figcaption>\n<div class=\"wide\">{svg}</div></figure>\n")
+/// Returns a chart in the colours of the page, with the names of its lines below it.
+pub fn figure(title: &str, chart: &Chart) -> String {
+    let keys = chart.keys.iter().map(|(name, colour)| {
+        let name = escaped(name);
+        format!("<li><i style=\"background:{colour}\"></i>{name}</li>")
+    });
+    let (title, svg, keys) = (escaped(title), &chart.svg, keys.collect::<String>());
+    let figure = format!("<figure><h2>{title}</h2>\n{svg}\n<ul>{keys}</ul></figure>\n");
+    let figure = figure.replace("#FFFFFF", "var(--card)");
+    figure.replace("#000000", "var(--text)")
 }
 
 /// Escapes text for HTML.
@@ -179,26 +185,28 @@ pub fn page(heading: &str, body: &str, provenance: &Provenance) -> String {
     let [heading, origin] = [heading, &origin].map(escaped);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{heading}</title>\n\
-         <style>{STYLE}</style></head><body>\n<h1>{heading}</h1>\n{body}\
-         <footer><p>{origin}</p></footer>\n</body></html>\n"
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{heading}</title>\n<style>{PAGE_STYLE}{STYLE}</style></head><body>\n\
+         <header><h1>{heading}</h1></header>\n<main>\n{body}\
+         <footer class=\"soft\">{origin}</footer>\n</main></body></html>\n"
     )
 }
 
-/// Wide tables and charts scroll by themselves, so that the page fits a telephone.
+/// Returns a part of a page.
+pub fn section(title: &str, body: &str) -> String {
+    let title = escaped(title);
+    format!("<section><h2>{title}</h2>\n{body}</section>\n")
+}
+
+/// The look of charts and tables. Wide tables scroll by themselves, so that the page fits a telephone.
 const STYLE: &str = "
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 0 auto; padding: 1em;
-  background: Canvas; color: CanvasText; overflow-wrap: anywhere }
-h1 { font-size: 1.4em } h2 { font-size: 1.15em; margin-top: 2em }
-.advice { border-left: 4px solid #0072B2; padding-left: 1em } .lead { font-size: 1.15em; font-weight: 600 }
-.wrong { border-left: 4px solid #D55E00; padding-left: 1em }
-figure { margin: 2em 0 } figcaption { font-weight: 600 } .wide { overflow-x: auto; margin: 1em 0 } svg { width: 100%; min-width: 680px; height: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap }
-th, td { padding: .25em .6em; text-align: right; border-bottom: 1px solid #8886 }
-th:first-child, td:first-child { text-align: left }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2em 1em; font-size: .9em }
-dt { font-weight: 600 } dd { margin: 0 } footer { margin-top: 3em; font-size: .85em }
+.lead { font-size:1.1rem; font-weight:600 } .advice p { margin:0 0 8px }
+.charts { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr)); gap:12px }
+svg { display:block; width:100%; height:auto }
+ul { display:flex; flex-wrap:wrap; gap:2px 14px; margin:0; padding:0; list-style:none; font-size:.86rem }
+li i { display:inline-block; width:14px; height:4px; margin:0 5px 3px 0; border-radius:2px }
+table { width:auto }
+footer { overflow-wrap:anywhere }
 ";
 
 #[cfg(test)]

@@ -98,12 +98,12 @@ fn explain<R>(out: &mut String, rows: &[R], columns: &[Column<R>]) {
     }
 }
 
-/// Appends a line, broken at 98 columns.
+/// Appends a line, broken at 80 columns.
 fn line(out: &mut String, text: &str) {
     let mut width = 0;
     for word in text.split(' ') {
         let length = word.chars().count();
-        if width > 0 && width + 1 + length > 98 {
+        if width > 0 && width + 1 + length > 80 {
             out.push_str("\n  ");
             width = 2;
         } else if width > 0 {
@@ -197,7 +197,7 @@ pub(super) const DELIVERIES: &[Column<Cell>] = &[
     Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES)))
         .meaning("Confirmed messages a second; k is a thousand, M a million."),
     Column::number("rec/s", |cell: &Cell| short_or_dash(cell.achieved_rate))
-        .meaning("Confirmed records a second."),
+        .meaning("Confirmed records a second; in the row pacing, made ones."),
     Column::number("sat", |cell: &Cell| {
         let shown = match (cell.case.rate, cell.saturated) {
             (None, _) => "-",

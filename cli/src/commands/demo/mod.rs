@@ -47,7 +47,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
-    let (stages, times, traces, kieker_bytes) = analysis::stages();
+    let (stages, traces, kieker_bytes) = analysis::stages();
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
         // An error must not return early here: `over` ends the consumer, and the scope waits for
@@ -74,7 +74,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         "received": source.records,
         "adds_up": report.adds_up() && source.records == report.stats().delivered,
         "kieker_bytes": kieker_bytes.load(Ordering::Relaxed),
-        "operations": times.operations(),
+        "operations": traces.read(|it| output::take(&mut it.document(false), "operations")),
         "call_tree": traces.read(call_tree),
     });
     let mut document = report.document.clone();

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use baler_analysis::sinks::RecordJson;
+use baler_analysis::text::shortened;
 use baler_common::container::{ChunkHeader, DecodedChunk, Layout};
 use baler_common::record::{RecordBatch, Table};
 use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery};
@@ -15,6 +16,9 @@ use crate::output::{self, items};
 
 /// The maximum number of columns that are listed for a chunk.
 const MAX_COLUMNS: usize = 40;
+
+/// The maximum length of a value of a record.
+const MAX_VALUE: usize = 40;
 
 /// Returns the figures of a chunk, and its first strings and records.
 ///
@@ -131,8 +135,15 @@ fn field<'a>(document: &'a Value, name: &str) -> &'a str {
 /// Formats a chunk as text.
 pub(super) fn text(chunk: &Value) -> String {
     let mut figures = chunk.clone();
-    for shown_below in ["schemas", "first_strings", "first_records"] {
-        output::take(&mut figures, shown_below);
+    // They are in the heading or below.
+    for shown in [
+        "lane",
+        "position",
+        "schemas",
+        "first_strings",
+        "first_records",
+    ] {
+        output::take(&mut figures, shown);
     }
     if let Some(layout) = figures.get_mut("layout") {
         output::take(layout, "columns");
@@ -162,10 +173,15 @@ pub(super) fn text(chunk: &Value) -> String {
     if !columns.is_empty() {
         text.push('\n');
         columns.sort_by_key(|column| std::cmp::Reverse(column["bytes"].as_u64()));
+        let has_types = items(chunk, "schemas").count() > 1;
         let rows = columns.into_iter().take(MAX_COLUMNS).map(|column| {
+            let name = field(column, "field");
             let record = field(column, "record").rsplit(['.', ':']).next();
             vec![
-                format!("{}.{}", record.unwrap_or(""), field(column, "field")),
+                match record.filter(|_| has_types) {
+                    Some(record) => format!("{record}.{name}"),
+                    None => name.to_owned(),
+                },
                 field(column, "encoding").to_owned(),
                 column["bytes"].to_string(),
             ]
@@ -174,16 +190,33 @@ pub(super) fn text(chunk: &Value) -> String {
     }
     let strings = items(chunk, "first_strings").filter_map(Value::as_str);
     let strings: Vec<_> = strings.map(|string| format!("{string:?}")).collect();
-    let records: Vec<_> = items(chunk, "first_records")
-        .map(Value::to_string)
-        .collect();
-    for (title, lines) in [("strings", strings), ("records", records)] {
-        if !lines.is_empty() {
-            text.push_str(&format!("\n  {title}\n"));
-        }
-        for line in lines {
-            text.push_str(&format!("    {}\n", output::cut(&line, 4)));
-        }
+    if !strings.is_empty() {
+        text.push_str("\n  strings\n");
+    }
+    for string in strings {
+        text.push_str(&format!("    {}\n", output::cut(&string, 4)));
+    }
+    let records = items(chunk, "first_records").map(|record| {
+        let name = field(record, "type").rsplit(['.', ':']).next();
+        (name.unwrap_or("").to_owned(), pairs(record))
+    });
+    let records: Vec<_> = records.collect();
+    if !records.is_empty() {
+        text.push_str("\n  records\n");
+        text.push_str(&output::two_columns(&records));
     }
     text
+}
+
+/// Returns the timestamp and the fields of a record as `name=value`.
+fn pairs(record: &Value) -> String {
+    let fields = record["fields"].as_object().into_iter().flatten();
+    let timestamp = [("timestamp", &record["timestamp"])];
+    let all = timestamp.into_iter();
+    let all = all.chain(fields.map(|(name, value)| (&**name, value)));
+    let all = all.map(|(name, value)| {
+        let value = value.to_string();
+        format!("{name}={}", shortened(&value, MAX_VALUE))
+    });
+    all.collect::<Vec<_>>().join(" ")
 }

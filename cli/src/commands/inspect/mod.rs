@@ -90,8 +90,8 @@ fn text(from: &str, found: &Listing) -> String {
         text.push('\n');
         text.push_str(&output::two_columns(&output::figures_of(&broken)));
     }
-    let (chunks, broken) = (found.chunks.len(), found.broken.len());
-    text.push_str(&format!("\n{chunks} chunks, {broken} broken"));
+    let chunks = output::counts(&[(found.chunks.len(), "chunk")]);
+    text.push_str(&format!("\n{chunks}, {} broken", found.broken.len()));
     if found.more {
         text.push_str("; there may be more: see --count");
     }
