@@ -7,6 +7,7 @@
 //! ```
 
 mod demo;
+mod hybrid;
 mod measure;
 mod row;
 
@@ -47,6 +48,11 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value = "10")]
     pub repetitions: NonZeroUsize,
 
+    /// Instead, run a shop with three hot spots under hybrid monitoring: at a tenth of its load, at
+    /// full load, and at a tenth again, this number of seconds each
+    #[arg(long, value_name = "SECONDS")]
+    pub hybrid: Option<NonZeroU64>,
+
     /// In which order to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -64,6 +70,20 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
+    if let Some(seconds) = args.hybrid {
+        let (rows, found) = hybrid::measure(seconds)?;
+        let results = Results {
+            name: "hybrid",
+            provenance: &provenance,
+            rows: &rows,
+        };
+        let text = format!("{}\n{found}", hybrid::table(&rows));
+        let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
+        return Ok(Outcome {
+            text: results.write(args.format, text, kept)?,
+            is_right: true,
+        });
+    }
     let cases = cases(args);
     let rounds = Rounds {
         repetitions: args.repetitions.get(),

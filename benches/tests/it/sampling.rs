@@ -113,6 +113,35 @@ fn agents_show_the_known_calls_and_balances_add_up() {
 }
 
 #[test]
+fn hybrid_monitoring_accounts_for_each_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_sampling"))
+        .args(["--hybrid=1", "--format=json"])
+        .arg(format!("--results={}", folder.path().display()))
+        .output()
+        .unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect(&told);
+    let loads: Vec<_> = rows.iter().map(|row| row["load"].as_f64()).collect();
+    assert_eq!(loads, [Some(0.1), Some(1.0), Some(0.1)]);
+    let sum = |name: &str| {
+        rows.iter()
+            .map(|row| row[name].as_f64().unwrap())
+            .sum::<f64>()
+    };
+    assert!(sum("visits") > 0.0 && sum("published") >= sum("recorded"));
+    assert!(sum("published") > 0.0 && sum("sampler_ms") > 0.0);
+    for row in &rows {
+        let part = |name: &str| row[name].as_f64().unwrap();
+        let used = part("sampler_ms") + part("collector_ms") + part("probes_ms");
+        let percent = 100.0 * used / part("cpu_ms");
+        assert!((percent - part("percent")).abs() < 1e-6, "{row:#}");
+    }
+    let text = std::fs::read_to_string(folder.path().join("hybrid.txt")).unwrap();
+    assert!(text.contains("load 0.1: monitoring took "), "{text}");
+}
+
+#[test]
 fn an_interval_of_nothing_is_told() {
     let output = Command::new(env!("CARGO_BIN_EXE_sampling"))
         .args(["--intervals", "0"])

@@ -1,5 +1,8 @@
 //! Calls that the sampler of threads can see while they run.
 
+#[cfg(feature = "sampling")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use super::site::Site;
 #[cfg(feature = "sampling")]
 pub(super) use crate::sampling::choose_anew;
@@ -23,11 +26,26 @@ impl Drop for Published {
     }
 }
 
+/// Whether published calls are counted, as hybrid monitoring needs. It publishes so few calls that
+/// threads hardly ever write to a site's counter at once.
+#[cfg(feature = "sampling")]
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+#[cfg(feature = "sampling")]
+pub(crate) fn count_calls(counts: bool) {
+    COUNTS.store(counts, Ordering::Relaxed);
+}
+
 #[cfg(feature = "sampling")]
 impl Site {
     /// Publishes that the thread begins a call, if the site is sampled; returns whether it is.
     pub(super) fn publish(&self, is_recorded: bool) -> bool {
-        let operation = || self.signature().number();
+        let operation = || {
+            if COUNTS.load(Ordering::Relaxed) {
+                self.count();
+            }
+            self.signature().number()
+        };
         crate::sampling::enter(|| self.is_sampled(is_recorded).then(operation))
     }
 

@@ -20,7 +20,7 @@ use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
 #[cfg(feature = "sampling")]
-use crate::sampling::{ThreadSample, Threads};
+use crate::sampling::{Hybrid, HybridSensor, PartTime, ThreadSample, Threads};
 
 /// Something that can be sampled; for
 /// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
@@ -66,9 +66,19 @@ pub enum Sampler {
     /// [sampled sites](crate::ControllerBuilder::sampled_sites).
     #[cfg(feature = "sampling")]
     Threads,
+    /// Hybrid monitoring: it looks at the same stacks, lets only the probes of hot spots record, and
+    /// keeps a budget of CPU time. Its record of each operation and period is a
+    /// [`PartTimeRecord`](baler_common::record::sampling::PartTimeRecord); signature `%THREADS`.
+    /// Linux only, with the feature `sampling`.
+    ///
+    /// The period of the sampler is the length of a slice of time, in which each operation is on or
+    /// off. Slices become longer while the program uses little CPU time. Start it by
+    /// [`hybrid`](crate::ControllerBuilder::hybrid).
+    #[cfg(feature = "sampling")]
+    Hybrid(Hybrid),
 }
 
-/// The signature by which patterns switch the sampler of threads.
+/// The signature by which patterns switch the samplers of threads.
 #[cfg(feature = "sampling")]
 pub(crate) const THREADS: &str = "%THREADS";
 
@@ -85,6 +95,8 @@ impl Sampler {
             Self::Process => "process",
             #[cfg(feature = "sampling")]
             Self::Threads => "threads",
+            #[cfg(feature = "sampling")]
+            Self::Hybrid(_) => "hybrid",
         }
     }
 
@@ -99,7 +111,7 @@ impl Sampler {
             Self::Network => "%NETWORK_UTILIZATION",
             Self::Process => "%PROCESS",
             #[cfg(feature = "sampling")]
-            Self::Threads => THREADS,
+            Self::Threads | Self::Hybrid(_) => THREADS,
         }
     }
 
@@ -115,6 +127,8 @@ impl Sampler {
             Self::Process => Box::new(Process::default()),
             #[cfg(feature = "sampling")]
             Self::Threads => Box::new(Threads::default()),
+            #[cfg(feature = "sampling")]
+            Self::Hybrid(settings) => Box::new(HybridSensor::new(settings)),
         }
     }
 
@@ -138,6 +152,11 @@ impl fmt::Display for Sampler {
 pub(crate) trait Sensor: Send {
     /// Appends the current records.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
+
+    /// How many times as long as its sampler's period it wants the present one.
+    fn stretch(&self) -> u32 {
+        1
+    }
 }
 
 /// The environment of a sensor.
@@ -148,6 +167,9 @@ pub(crate) struct Context<'a> {
     pub(crate) unix_ns: i64,
     pub(crate) hostname: &'a str,
     pub(super) patterns: &'a PatternList,
+    /// Whether probes record for this controller.
+    #[cfg(feature = "sampling")]
+    pub(crate) is_installed: bool,
     /// The number of this point in time of the sampler, from 1.
     #[cfg(feature = "sampling")]
     pub(crate) round: u64,
@@ -157,7 +179,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub(super) fn is_active(&self, signature: &str) -> bool {
+    pub(crate) fn is_active(&self, signature: &str) -> bool {
         self.patterns.is_active(signature)
     }
 }
@@ -170,6 +192,8 @@ pub(crate) enum Sample {
     Load(LoadAverageRecord),
     Memory(MemSwapUsageRecord),
     Network(NetworkUtilizationRecord),
+    #[cfg(feature = "sampling")]
+    PartTime(PartTime),
     Process(ProcessRecord),
     Resource(ResourceUtilizationRecord),
     #[cfg(feature = "sampling")]
@@ -185,6 +209,8 @@ impl Sample {
             Self::Load(record) => controller.emit(record),
             Self::Memory(record) => controller.emit(record),
             Self::Network(record) => controller.emit(record),
+            #[cfg(feature = "sampling")]
+            Self::PartTime(record) => controller.emit(record),
             Self::Process(record) => controller.emit(record),
             Self::Resource(record) => controller.emit(record),
             #[cfg(feature = "sampling")]
@@ -230,6 +256,8 @@ impl<S: Sensor> Bench<S> {
             unix_ns: 1_000,
             hostname: "host",
             patterns: &self.patterns,
+            #[cfg(feature = "sampling")]
+            is_installed: false,
             #[cfg(feature = "sampling")]
             round: 1,
             #[cfg(feature = "sampling")]

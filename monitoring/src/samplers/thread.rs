@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use baler_common::pattern::PatternList;
 
 use super::proc::Root;
+#[cfg(feature = "sampling")]
+use super::sampler::THREADS;
 use super::sampler::{Context, Sample, Sampler, Sensor};
 use crate::clock::monotonic;
 use crate::collector::Event;
@@ -91,7 +93,7 @@ impl Samplers {
             return Ok(());
         }
         #[cfg(feature = "sampling")]
-        if tasks.iter().any(|task| task.sampler == Sampler::Threads) {
+        if tasks.iter().any(|task| task.sampler.signature() == THREADS) {
             *self.lock_sampled_sites() = Some(Arc::default());
         }
         let start = monotonic();
@@ -235,6 +237,8 @@ impl Worker {
                 hostname: controller.hostname(),
                 patterns: &patterns,
                 #[cfg(feature = "sampling")]
+                is_installed: controller.is_installed(),
+                #[cfg(feature = "sampling")]
                 round: task.round,
                 #[cfg(feature = "sampling")]
                 torn: &samplers.torn,
@@ -267,7 +271,9 @@ impl Worker {
                     }
                 }
             }
-            match task.schedule.advance(monotonic()) {
+            let now = monotonic();
+            task.schedule.stretch(now, task.sensor.stretch());
+            match task.schedule.advance(now) {
                 Some(missed) => {
                     samplers.missed.fetch_add(missed, Ordering::Relaxed);
                     survives
@@ -285,7 +291,9 @@ impl Worker {
 struct Schedule {
     /// The start of the present period.
     start: Instant,
+    /// The present period: a multiple of the task's.
     period: Duration,
+    stretch: u32,
     is_jittered: bool,
     /// The point in the present period.
     due: Instant,
@@ -297,8 +305,19 @@ impl Schedule {
         Self {
             start,
             period: task.period,
+            stretch: 1,
             is_jittered: task.is_jittered,
             due: start,
+        }
+    }
+
+    /// Makes periods this number of times as long as the task's, from now on.
+    fn stretch(&mut self, now: Instant, by: u32) {
+        if by != self.stretch {
+            // Exact: the present period is a multiple.
+            self.period = (self.period / self.stretch).saturating_mul(by);
+            self.stretch = by;
+            self.start = now;
         }
     }
 

@@ -29,6 +29,23 @@ fn points_do_not_drift_and_missed_ones_are_counted() {
 }
 
 #[test]
+fn periods_become_longer_and_shorter_without_missed_points() {
+    let start = Instant::now();
+    let at = |millis| start + Duration::from_millis(millis);
+    let mut schedule = new_schedule(start, Duration::from_millis(100), false);
+    for (now, stretch, next) in [
+        (1, 1, 100),
+        (110, 8, 910),
+        (915, 8, 1_710),
+        (1_720, 1, 1_820),
+    ] {
+        schedule.stretch(at(now), stretch);
+        assert_eq!(schedule.advance(at(now)), Some(0), "{now}");
+        assert_eq!(schedule.due, at(next));
+    }
+}
+
+#[test]
 fn a_jittered_point_lies_anywhere_in_each_period() {
     let start = Instant::now();
     let period = Duration::from_millis(100);
