@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, IsTerminal as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::machine::Provenance;
@@ -213,28 +213,44 @@ pub struct Results<'a, R> {
     pub rows: &'a [R],
 }
 
-impl<R: Serialize> Results<'_, R> {
+/// How to print rows, and where to keep them.
+#[derive(Debug, Clone, Args)]
+pub struct Output {
+    /// How to print the rows
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+
+    /// Also write the results, with machine, command and commit, into this folder
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+}
+
+impl Output {
     /// Writes the rows with their provenance, the table, and files with these extensions and texts
-    /// into a folder, if there is one. Returns the text to print.
+    /// into the folder, if there is one. Returns what to print.
     ///
     /// # Errors
     ///
     /// They cannot be written.
-    pub fn write(
+    pub fn outcome<R: Serialize>(
         &self,
-        format: Format,
+        results: &Results<'_, R>,
         table: String,
-        kept: Option<(&Path, &[(&str, &str)])>,
-    ) -> Result<String, Failure> {
-        if let Some((folder, others)) = kept {
-            let json = to_json(self)?;
+        others: &[(&str, &str)],
+        is_right: impl FnMut(&R) -> bool,
+    ) -> Result<Outcome, Failure> {
+        if let Some(folder) = &self.results {
+            let json = to_json(results)?;
             let files = [&[("json", &*json), ("txt", &table)], others].concat();
-            keep(folder, self.name, &files)?;
+            keep(folder, results.name, &files)?;
         }
-        match format {
-            Format::Json => to_json(&self.rows),
-            Format::Table => Ok(table),
-        }
+        Ok(Outcome {
+            text: match self.format {
+                Format::Json => to_json(&results.rows)?,
+                Format::Table => table,
+            },
+            is_right: results.rows.iter().all(is_right),
+        })
     }
 }
 

@@ -16,11 +16,10 @@ mod row;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::Compression;
-use baler_rig::harness::{Format, Results, Rounds, in_rounds};
+use baler_rig::harness::{Output, Results, Rounds, in_rounds};
 use baler_rig::machine::Provenance;
 use baler_rig::workload::{Call, Workload};
 use clap::Parser;
@@ -43,9 +42,8 @@ const AT_LEAST: Duration = Duration::from_millis(5);
 #[derive(Debug, Clone, Parser)]
 #[command(name = "codec", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[command(flatten)]
+    output: Output,
 
     /// How many records [default: 65536, with --quick 2100]
     #[arg(long, value_name = "N")]
@@ -82,10 +80,6 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Also write rows and table, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-
     /// Measure too few records for meaningful figures, only to see that everything works
     #[arg(long)]
     pub quick: bool,
@@ -110,11 +104,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         rows: &rows,
     };
     let text = format!("{records} records\n\n{}", table(&rows));
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
-        is_right: rows.iter().all(|row| row.verified),
-    })
+    let output = &args.output;
+    output.outcome(&results, text, &[], |row| row.verified)
 }
 
 fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {

@@ -17,11 +17,10 @@ mod trimmed;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use baler_rig::clock::nanos;
-use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
+use baler_rig::harness::{Output, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
 use baler_rig::process::{self, CHILD, Child};
 use clap::Parser;
@@ -42,9 +41,8 @@ const BATCH_US: usize = 100;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "detect", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[command(flatten)]
+    output: Output,
 
     /// Measure these kinds of probes only, several separated by commas [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -71,10 +69,6 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Also write rows, table and chart, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-
     /// Make too few calls for meaningful figures, only to see that everything works
     #[arg(long)]
     pub quick: bool,
@@ -95,11 +89,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         rows: &rows,
     };
     let svg = chart(&rows)?;
-    let files = [("svg", &*svg)];
-    let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
-    Ok(Outcome {
-        text: results.write(args.format, table(&rows), kept)?,
-        is_right: rows.iter().all(|row| row.failure.is_none()),
+    let output = &args.output;
+    output.outcome(&results, table(&rows), &[("svg", &svg)], |row| {
+        row.failure.is_none()
     })
 }
 

@@ -12,10 +12,9 @@ mod row;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
+use baler_rig::harness::{Output, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
 use baler_rig::process::{self, CHILD, Child};
 use clap::Parser;
@@ -31,9 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Parser)]
 #[command(name = "sampling", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[command(flatten)]
+    output: Output,
 
     /// Calls of the mass demo
     #[arg(long, value_name = "N", default_value = "100000000")]
@@ -50,10 +48,6 @@ pub struct Args {
     /// In which order to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-
-    /// Also write rows and tables, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 }
 
 /// Runs the demos with all agents and writes the results.
@@ -94,11 +88,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         provenance: &provenance,
         rows: &rows,
     };
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
-        is_right: rows.iter().all(|row| row.failure.is_none()),
-    })
+    let output = &args.output;
+    output.outcome(&results, text, &[], |row| row.failure.is_none())
 }
 
 /// Carries out the parent's order, if this is a child process of `sampling`; otherwise returns

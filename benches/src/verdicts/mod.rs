@@ -7,10 +7,9 @@ mod measure;
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_rig::harness::{Format, Results, Rounds, Runs, in_rounds, on_terminal};
+use baler_rig::harness::{Output, Results, Rounds, Runs, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
 use baler_rig::process::{self, CHILD, Child};
 use baler_rig::report::{self, Column, short_or_dash};
@@ -28,9 +27,8 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, Parser)]
 #[command(name = "verdicts", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[command(flatten)]
+    output: Output,
 
     /// Patterns of the bridge, several numbers separated by commas
     #[arg(
@@ -57,10 +55,6 @@ pub struct Args {
     /// In which order to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-
-    /// Also write rows and table, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 }
 
 /// The case of one row.
@@ -164,11 +158,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let mut text = report::table(&rows, COLUMNS);
     let failures = rows.iter().filter_map(|row| row.failure.as_ref());
     failures.for_each(|failure| text.push_str(&format!("\n{failure}\n")));
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
-    Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
-        is_right: rows.iter().all(|row| row.failure.is_none()),
-    })
+    let output = &args.output;
+    output.outcome(&results, text, &[], |row| row.failure.is_none())
 }
 
 /// Measures a case, if this is a child process of `verdicts`; otherwise returns `None`.

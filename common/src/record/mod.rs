@@ -28,11 +28,11 @@ use std::sync::Arc;
 
 pub use baler_derive::{Record, Records};
 
-pub(crate) use batch::StringKeys;
 pub use batch::{
     BatchBuilder, BytesColumn, Column, FieldColumn, ListColumn, OptionalColumn, PushError,
     RecordBatch, RecordColumn, RecordRefs, StringTable, Table, TypedRecords, WordRun,
 };
+pub(crate) use batch::{KeyMap, StringKeys};
 pub use catalog::Catalog;
 pub use dynamic::{DynamicRecord, ValueError};
 pub use field_value::{FieldValue, Shape};

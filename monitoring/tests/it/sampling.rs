@@ -300,6 +300,27 @@ fn with_block(gate: &Gate) {
 
 #[test]
 fn all_kinds_of_records_are_sampled_whether_they_are_recorded_or_not() {
+    recorded_or_not(|scope, sampling, gate| {
+        let calls = [
+            with_events,
+            with_duration,
+            with_sums,
+            with_some,
+            with_full,
+            with_block,
+        ];
+        for call in calls {
+            scope.spawn(move || call(gate));
+        }
+        let seen = ["s.aggregated()", "s.block()", "s.duration()", "s.events()"];
+        assert_eq!(stacks(&sampling.look(4)), seen);
+    });
+}
+
+/// Makes the same calls without and with records of them, on threads that end when the gate opens.
+fn recorded_or_not(
+    check: impl for<'scope, 'env> Fn(&'scope Scope<'scope, 'env>, &'env Sampling, &'env Gate),
+) {
     let _alone = one_at_a_time();
     for switch in [Controller::deactivate, Controller::activate] {
         let sampling = Sampling::start();
@@ -307,20 +328,7 @@ fn all_kinds_of_records_are_sampled_whether_they_are_recorded_or_not() {
         let gates: [Gate; 1] = Default::default();
         thread::scope(|scope| {
             let _open = Open(&gates);
-            let [gate] = &gates;
-            let calls = [
-                with_events,
-                with_duration,
-                with_sums,
-                with_some,
-                with_full,
-                with_block,
-            ];
-            for call in calls {
-                scope.spawn(move || call(gate));
-            }
-            let seen = ["s.aggregated()", "s.block()", "s.duration()", "s.events()"];
-            assert_eq!(stacks(&sampling.look(4)), seen);
+            check(scope, &sampling, &gates[0]);
         });
         sampling.await_nothing();
         sampling.end();
@@ -351,24 +359,14 @@ fn pause() -> impl Future<Output = ()> {
 
 #[test]
 fn a_future_is_seen_while_it_is_polled() {
-    let _alone = one_at_a_time();
-    for switch in [Controller::deactivate, Controller::activate] {
-        let sampling = Sampling::start();
-        switch(&sampling.controller, "s.*()").unwrap();
-        let gates: [Gate; 1] = Default::default();
-        thread::scope(|scope| {
-            let _open = Open(&gates);
-            let [gate] = &gates;
-            let mut future = Box::pin(task(pause(), gate));
-            let mut context = Context::from_waker(Waker::noop());
-            assert!(future.as_mut().poll(&mut context).is_pending());
-            sampling.await_nothing();
-            poll_elsewhere(scope, future);
-            assert_eq!(stacks(&sampling.look(1)), ["s.task();s.inner()"]);
-        });
+    recorded_or_not(|scope, sampling, gate| {
+        let mut future = Box::pin(task(pause(), gate));
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(future.as_mut().poll(&mut context).is_pending());
         sampling.await_nothing();
-        sampling.end();
-    }
+        poll_elsewhere(scope, future);
+        assert_eq!(stacks(&sampling.look(1)), ["s.task();s.inner()"]);
+    });
 }
 
 fn poll_elsewhere<'scope>(

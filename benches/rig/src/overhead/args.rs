@@ -1,14 +1,12 @@
 //! The flags of a measurement, and its cases.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use clap::Args;
 
 use super::case::Case;
 use super::variant::{Variant, find};
-use crate::harness::Failure;
-use crate::harness::Format;
+use crate::harness::{Failure, Output};
 
 /// `MooBench`'s number of calls from outside.
 const CALLS: u64 = 2_000_000;
@@ -22,9 +20,8 @@ const QUICK_CALLS: u64 = 400;
 /// Flags of a measurement of overhead.
 #[derive(Debug, Clone, Args)]
 pub struct OverheadArgs {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    #[command(flatten)]
+    pub(super) output: Output,
 
     /// Measure these variants only, several separated by commas; `--list` names all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -59,10 +56,6 @@ pub struct OverheadArgs {
     /// Also count instructions a call with callgrind, where valgrind is installed
     #[arg(long)]
     pub instructions: bool,
-
-    /// Also write rows, table and chart, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 
     /// Make too few calls for meaningful figures, only to see that everything works
     #[arg(long)]

@@ -38,13 +38,9 @@ pub fn command(
         rows: &rows,
     };
     let svg = chart(&rows)?;
-    let files = [("svg", &*svg)];
-    let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
     let is_complete = |row: &Row| row.failure.is_none() && row.median_ns_per_call.is_some();
-    Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
-        is_right: rows.iter().all(is_complete),
-    })
+    let output = &args.output;
+    output.outcome(&results, text, &[("svg", &svg)], is_complete)
 }
 
 fn list(variants: &[Variant]) -> String {

@@ -22,7 +22,7 @@ use super::schema::{Field, Schema};
 
 pub use builder::{BatchBuilder, FieldColumn, PushError};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
-pub(crate) use string_index::StringKeys;
+pub(crate) use string_index::{KeyMap, StringKeys};
 pub use strings::StringTable;
 pub use word_rows::WordRun;
 

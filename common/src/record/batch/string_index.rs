@@ -18,7 +18,7 @@ use crate::record::words::{Words, text_place, text_words};
 pub(super) struct StringIndex {
     /// The string with a key. If two strings have the same key, which is rare, it is the later one.
     /// The earlier one gets another id when it comes again.
-    ids: HashMap<u64, u32, BuildHasherDefault<KeyHasher>>,
+    ids: KeyMap<u32>,
     keys: StringKeys,
     /// By number of the interned string: the last batch with it, and its id there.
     interned: Vec<(u32, u32)>,
@@ -37,9 +37,12 @@ struct Known {
     hash: u64,
 }
 
+/// Values by key.
+pub(crate) type KeyMap<V> = HashMap<u64, V, BuildHasherDefault<KeyHasher>>;
+
 /// Keys are hashes already.
 #[derive(Debug, Clone, Copy, Default)]
-struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl Hasher for KeyHasher {
     fn finish(&self) -> u64 {
@@ -61,7 +64,7 @@ const LEAST_ROOM: usize = 256;
 impl Default for StringIndex {
     fn default() -> Self {
         Self {
-            ids: HashMap::default(),
+            ids: KeyMap::default(),
             keys: StringKeys::default(),
             interned: Vec::new(),
             texts: Vec::new(),

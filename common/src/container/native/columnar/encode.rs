@@ -38,8 +38,7 @@ impl Encoder {
         }
         let strings = batch.strings();
         self.ints.begin_table(0);
-        self.strings
-            .write(strings, batch.len(), &mut self.ints, out);
+        self.strings.write(strings, &mut self.ints, out);
         self.order(batch, out);
         for (position, table) in types_of(batch) {
             self.ints.begin_table(position + 1);

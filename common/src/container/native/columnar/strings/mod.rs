@@ -26,11 +26,10 @@ pub(super) struct StringEncoder {
 }
 
 impl StringEncoder {
-    /// Appends the string table of a batch with `records` records; an empty table takes no byte.
+    /// Appends the string table of a batch; an empty table takes no byte.
     pub(super) fn write(
         &mut self,
         strings: &StringTable,
-        records: usize,
         ints: &mut IntEncoder,
         out: &mut Vec<u8>,
     ) {
@@ -41,7 +40,7 @@ impl StringEncoder {
         out.push(WORDS);
         // At least one byte for each length, plus the head of the column.
         let plain = strings.text_bytes() + 4;
-        if self.words.write(strings, records, plain, out) {
+        if self.words.write(strings, plain, out) {
             return;
         }
         out.truncate(start);

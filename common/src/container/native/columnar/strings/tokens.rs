@@ -2,6 +2,9 @@
 //! "Well-known words", holds the same table), strings of hexadecimal digits, of which two take one
 //! byte, and the rules that cut a string into words, so that strings share words.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// The words by number. They are part of the format: new words may only be appended, and there is
 /// room for 256.
 #[rustfmt::skip]
@@ -43,6 +46,17 @@ pub(super) const TOKENS: [&str; 242] = [
     // Kieker's values for unknown names.
     "<", "no-", "session-", "id>", "trace-", "default-", "host>", "localhost",
 ];
+
+/// The numbers of the well-known words.
+static NUMBERS: LazyLock<HashMap<&[u8], u8>> = LazyLock::new(|| {
+    let words = TOKENS.iter().map(|word| word.as_bytes());
+    words.zip(0..=u8::MAX).collect()
+});
+
+/// Returns the number of a well-known word.
+pub(super) fn token(word: &[u8]) -> Option<u8> {
+    NUMBERS.get(word).copied()
+}
 
 /// The least digits of a packed string of digits.
 const LEAST_DIGITS: usize = 16;
@@ -92,7 +106,7 @@ fn hex_digit(value: u8) -> u8 {
 }
 
 /// The most bytes of a word.
-const MAX_WORD_BYTES: usize = 32;
+pub(super) const MAX_WORD_BYTES: usize = 32;
 
 /// The most digits of a number that is cut into digits. For a longer number, a word of its own is
 /// about as short.

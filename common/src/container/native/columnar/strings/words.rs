@@ -1,12 +1,10 @@
 //! Strings as words: a string names the beginning that it shares with an earlier string of its
 //! chunk, and a word that the chunk already has is a number; FORMAT.md, "Strings".
 
-use std::collections::HashMap;
-
-use super::tokens::{TOKENS, is_hex_digit, pack_hex, split_words};
+use super::tokens::{MAX_WORD_BYTES, is_hex_digit, pack_hex, split_words, token};
 use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint;
-use crate::record::{StringKeys, StringTable};
+use crate::record::{KeyMap, StringKeys, StringTable};
 
 /// Heads of strings: digits, plain bytes, and from `WORDS` on the number of bytes shared with an
 /// earlier string, plus `WORDS`.
@@ -22,14 +20,11 @@ pub(super) const OF_CHUNK: u64 = 33;
 /// The most words that a chunk may number.
 pub(super) const MAX_NUMBERED: usize = 1 << 16;
 
-/// Up to this number of strings, all strings are cut, however few records share them.
-const FEW: usize = 256;
+/// The most words that are kept for the next chunk.
+const MAX_KEPT: usize = MAX_NUMBERED / 4;
 
-/// The most strings that one chunk may add to the remembered ones.
-const MAX_NEW: usize = 2_048;
-
-/// The number of remembered strings. If a chunk might exceed it, all are forgotten.
-const MAX_STRINGS: usize = 4 * MAX_NEW;
+/// If the remembered strings have more words, the strings are forgotten.
+const MAX_STEPS: usize = 1 << 15;
 
 /// The longest string that is cut, in bytes and in words.
 const MAX_BYTES: usize = 1_024;
@@ -37,29 +32,33 @@ const MAX_WORDS: usize = 128;
 
 /// Writes string tables. Remembers how it cut strings, because the next chunk has mostly the same
 /// ones.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Writer {
     cuts: Cuts,
+    /// By the length of strings, see [`Trial::number`].
+    trials: Box<[Trial; TRIALS]>,
     /// Counts chunks, so that nothing must be cleared between them. 0 means never.
     chunk: u32,
     /// The number of words that this chunk has numbered.
     numbered: u32,
 }
 
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            cuts: Cuts::default(),
+            trials: Box::new([Trial::default(); TRIALS]),
+            chunk: 0,
+            numbered: 0,
+        }
+    }
+}
+
 impl Writer {
-    /// Appends the strings of a batch with `records` records. Stops and returns `false` as soon as
-    /// they take `limit` bytes; `out` then contains some of them.
-    pub(super) fn write(
-        &mut self,
-        strings: &StringTable,
-        records: usize,
-        limit: usize,
-        out: &mut Vec<u8>,
-    ) -> bool {
-        self.begin(strings.len());
-        // Strings are not worth remembering if nearly every record has its own.
-        let is_cut = strings.len() <= FEW.max(records / 4);
-        let cut = if is_cut { MAX_NEW } else { 0 };
+    /// Appends the strings of a batch. Stops and returns `false` as soon as they take `limit`
+    /// bytes; `out` then contains some of them.
+    pub(super) fn write(&mut self, strings: &StringTable, limit: usize, out: &mut Vec<u8>) -> bool {
+        self.begin();
         let keys = strings.keys().unwrap_or_default();
         let text = strings.text().as_bytes();
         let start = out.len();
@@ -69,9 +68,8 @@ impl Writer {
             let to = to_usize((*end).into());
             let string = text.get(from..to).unwrap_or_default();
             from = to;
-            let at = to_usize(number.into());
-            let interned = keys.get(at).and_then(|key| StringKeys::interned(*key));
-            self.write_string(number, string, interned, at < cut, out);
+            let key = keys.get(to_usize(number.into()));
+            self.write_string(number, string, key.copied(), out);
             if out.len() - start >= limit {
                 return false;
             }
@@ -79,36 +77,58 @@ impl Writer {
         true
     }
 
-    fn begin(&mut self, strings: usize) {
-        let is_full = self.cuts.strings.len() + strings.min(MAX_NEW) > MAX_STRINGS;
-        if is_full || self.chunk == u32::MAX {
-            *self = Self::default();
+    fn begin(&mut self) {
+        if self.cuts.words.len() > MAX_KEPT || self.chunk == u32::MAX {
+            self.cuts = Cuts::default();
+            self.chunk = 0;
         }
         self.chunk += 1;
         self.numbered = 0;
     }
 
-    fn write_string(
-        &mut self,
-        number: u32,
-        string: &[u8],
-        interned: Option<u32>,
-        is_cut: bool,
-        out: &mut Vec<u8>,
-    ) {
+    fn write_string(&mut self, number: u32, string: &[u8], key: Option<u64>, out: &mut Vec<u8>) {
+        let interned = key.and_then(StringKeys::interned);
         let known = interned.and_then(|interned| self.cuts.interned(interned));
-        if known.is_none() && write_hex(string, out) {
-            return;
-        }
-        if is_cut {
-            let cut = known.or_else(|| self.cuts.find(string, interned));
-            if cut.is_some_and(|cut| self.write_words(number, cut, out)) {
+        if let Some(cut) = known {
+            if self.write_words(number, cut, out) {
                 return;
             }
+        } else if write_hex(string, out) || self.try_words(number, string, key, out) {
+            return;
         }
         varint::write(out, RAW);
         varint::write(out, to_u64(string.len()));
         out.extend_from_slice(string);
+    }
+
+    /// Appends a string as words. Returns `false`, and appends nothing, if words are not expected to
+    /// pay, or are impossible.
+    fn try_words(
+        &mut self,
+        number: u32,
+        string: &[u8],
+        key: Option<u64>,
+        out: &mut Vec<u8>,
+    ) -> bool {
+        let is_interned = key.and_then(StringKeys::interned).is_some();
+        let trial = Trial::number(string);
+        // An interned string comes again, and then its words are known.
+        let is_due = is_interned || self.trials.get_mut(trial).is_some_and(Trial::is_due);
+        if !is_due {
+            return false;
+        }
+        let start = out.len();
+        let cut = self.cuts.find(string, key);
+        let is_written = cut.is_some_and(|cut| self.write_words(number, cut, out));
+        if let Some(trial) = self.trials.get_mut(trial).filter(|_| !is_interned) {
+            let written = if is_written {
+                out.len() - start
+            } else {
+                string.len()
+            };
+            trial.add(string.len(), written);
+        }
+        is_written
     }
 
     /// Appends a string as words. Returns `false`, and appends nothing, if the chunk would get too
@@ -118,7 +138,8 @@ impl Writer {
         let steps = cuts.steps.get(cut.from..cut.to).unwrap_or_default();
         let (mut shared_words, mut shared_bytes, mut distance) = (0, 0, 0);
         for (words, step) in (1..).zip(steps) {
-            if let Some(beginning) = cuts.beginnings.get_mut(step.beginning) {
+            let beginning = cuts.beginnings.get_mut(to_usize(step.beginning.into()));
+            if let Some(beginning) = beginning {
                 if beginning.chunk == self.chunk {
                     (shared_words, shared_bytes) = (words, beginning.bytes);
                     distance = number - beginning.string;
@@ -136,13 +157,13 @@ impl Writer {
         }
         varint::write(out, to_u64(steps.len()));
         for step in steps {
-            let Some(word) = cuts.words.get_mut(step.word) else {
+            let Some(word) = cuts.words.get_mut(to_usize(step.word.into())) else {
                 continue;
             };
             if word.chunk == self.chunk {
                 varint::write(out, OF_CHUNK + u64::from(word.number));
             } else {
-                out.extend_from_slice(&word.spelled);
+                word.spell(out);
                 (word.chunk, word.number) = (self.chunk, self.numbered);
                 self.numbered += 1;
             }
@@ -169,18 +190,73 @@ fn write_hex(string: &[u8], out: &mut Vec<u8>) -> bool {
     is_hex
 }
 
+/// The number of [`Trial`]s.
+const TRIALS: usize = 128;
+
+/// The debt in bytes at which strings are no longer cut.
+const MAX_DEBT: usize = 256;
+
+/// The number of strings that are then not cut: at first, and after many trials without success.
+const LEAST_PAUSE: u32 = 1 << 10;
+const MAX_PAUSE: u32 = 1 << 16;
+
+/// Finds out whether words are shorter for strings of about one length, which mostly belong to few
+/// fields. Cutting takes far longer than copying, so it must save an eighth of the bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trial {
+    /// The bytes of words beyond seven eighths of the bytes of their strings, never below 0.
+    debt: usize,
+    /// The number of strings that are not cut before the next trial.
+    remaining: u32,
+    /// The length of the last pause.
+    pause: u32,
+}
+
+impl Trial {
+    /// The number of the trial to which a string belongs. Short strings have one for each length,
+    /// long strings one for 16 lengths.
+    fn number(string: &[u8]) -> usize {
+        let length = string.len();
+        length.min(64 + length / 16).min(TRIALS - 1)
+    }
+
+    /// Whether the next string is cut.
+    fn is_due(&mut self) -> bool {
+        match self.remaining.checked_sub(1) {
+            Some(remaining) => {
+                self.remaining = remaining;
+                false
+            }
+            None => true,
+        }
+    }
+
+    /// Adds a string of `bytes` bytes that took `written` bytes.
+    fn add(&mut self, bytes: usize, written: usize) {
+        self.debt = (self.debt + written).saturating_sub(bytes - bytes / 8);
+        if self.debt > MAX_DEBT {
+            self.debt = 0;
+            self.pause = self.pause.saturating_mul(4).clamp(LEAST_PAUSE, MAX_PAUSE);
+            self.remaining = self.pause;
+        }
+    }
+}
+
 /// Strings that were cut into words.
 #[derive(Debug, Default)]
 struct Cuts {
     /// Indexed by the number of an interned string.
     interned: Vec<Option<Cut>>,
-    strings: HashMap<Box<[u8]>, Cut>,
+    /// By the key of the string.
+    strings: KeyMap<Cut>,
     steps: Vec<Step>,
     words: Vec<Word>,
-    word_numbers: HashMap<Box<[u8]>, usize>,
+    /// By the key of the word.
+    word_numbers: KeyMap<u32>,
     beginnings: Vec<Beginning>,
-    /// Finds the beginning that is longer than another one by one word.
-    longer: HashMap<(Option<usize>, usize), usize>,
+    /// By the key of the beginning that is shorter by one word, and of this word.
+    longer: KeyMap<u32>,
+    keys: StringKeys,
 }
 
 /// The range of a string's steps.
@@ -193,23 +269,63 @@ struct Cut {
 /// One more word of a string.
 #[derive(Debug, Clone, Copy)]
 struct Step {
-    word: usize,
+    word: u32,
     /// The string up to the end of the word.
-    beginning: usize,
+    beginning: u32,
 }
 
 #[derive(Debug)]
 struct Word {
-    /// The word's form at its first use in a chunk.
-    spelled: Box<[u8]>,
+    text: [u8; MAX_WORD_BYTES],
+    bytes: u8,
+    /// Its number if it is well-known.
+    token: Option<u8>,
     /// The last chunk that contained it, and its number there.
     chunk: u32,
     number: u32,
 }
 
+impl Word {
+    fn new(text: &[u8]) -> Self {
+        let mut word = Self {
+            text: [0; MAX_WORD_BYTES],
+            bytes: u8::try_from(text.len()).unwrap_or(u8::MAX),
+            token: token(text),
+            chunk: 0,
+            number: 0,
+        };
+        word.text
+            .iter_mut()
+            .zip(text)
+            .for_each(|(to, from)| *to = *from);
+        word
+    }
+
+    fn text(&self) -> &[u8] {
+        self.text.get(..self.bytes.into()).unwrap_or(&self.text)
+    }
+
+    /// Appends its form at its first use in a chunk.
+    fn spell(&self, out: &mut Vec<u8>) {
+        match self.token {
+            Some(token) => {
+                varint::write(out, TOKEN);
+                out.push(token);
+            }
+            None => {
+                // A word has one byte more than its head says.
+                varint::write(out, u64::from(self.bytes).wrapping_sub(1));
+                out.extend_from_slice(self.text());
+            }
+        }
+    }
+}
+
 /// A sequence of words at the beginning of strings.
 #[derive(Debug)]
 struct Beginning {
+    /// The beginning that is shorter by one word, and this word.
+    steps: (Option<u32>, u32),
     bytes: usize,
     /// The last chunk that contained it, and the last string there with this beginning.
     chunk: u32,
@@ -221,11 +337,19 @@ impl Cuts {
         *self.interned.get(to_usize(interned.into()))?
     }
 
-    /// Returns the words of a string, and cuts it if it is new. `None` if it is too long.
-    fn find(&mut self, string: &[u8], interned: Option<u32>) -> Option<Cut> {
-        let cut = match self.strings.get(string) {
-            Some(cut) => *cut,
-            None => self.add(string)?,
+    fn steps(&self, cut: Cut) -> &[Step] {
+        self.steps.get(cut.from..cut.to).unwrap_or_default()
+    }
+
+    /// Returns the words of a string, and cuts it if it is new. `None` if it is too long, or there
+    /// are too many words.
+    fn find(&mut self, string: &[u8], key: Option<u64>) -> Option<Cut> {
+        let interned = key.and_then(StringKeys::interned);
+        let key = key.unwrap_or_else(|| self.keys.of(string));
+        let known = self.strings.get(&key).copied();
+        let cut = match known.filter(|cut| self.is(*cut, string)) {
+            Some(cut) => cut,
+            None => self.add(string, key)?,
         };
         if let Some(interned) = interned {
             let at = to_usize(interned.into());
@@ -240,60 +364,87 @@ impl Cuts {
         Some(cut)
     }
 
-    fn add(&mut self, string: &[u8]) -> Option<Cut> {
-        let mut words = Vec::new();
-        if string.len() <= MAX_BYTES {
-            split_words(string, |word| words.push(word));
-        }
-        if words.is_empty() || words.len() > MAX_WORDS {
+    /// Whether these words are the string.
+    fn is(&self, cut: Cut, string: &[u8]) -> bool {
+        let words = self.steps(cut).iter();
+        let mut words = words.filter_map(|step| self.words.get(to_usize(step.word.into())));
+        let rest = words.try_fold(string, |rest, word| rest.strip_prefix(word.text()));
+        rest.is_some_and(<[u8]>::is_empty)
+    }
+
+    /// Forgets all but the words: those of this chunk have their numbers.
+    fn forget_strings(&mut self) {
+        self.interned.clear();
+        self.strings.clear();
+        self.steps.clear();
+        self.beginnings.clear();
+        self.longer.clear();
+    }
+
+    fn add(&mut self, string: &[u8], key: u64) -> Option<Cut> {
+        // A word has at least one byte.
+        if string.len() > MAX_BYTES || self.words.len() + string.len() > MAX_NUMBERED {
             return None;
+        }
+        if self.steps.len() > MAX_STEPS {
+            self.forget_strings();
         }
         let from = self.steps.len();
         let (mut before, mut bytes) = (None, 0);
-        for word in words {
+        split_words(string, |word| {
             bytes += word.len();
             let word = self.word(word);
-            let new = self.beginnings.len();
-            let beginning = *self.longer.entry((before, word)).or_insert(new);
-            if beginning == new {
-                self.beginnings.push(Beginning {
-                    bytes,
-                    chunk: 0,
-                    string: 0,
-                });
-            }
+            let beginning = self.beginning((before, word), bytes);
             self.steps.push(Step { word, beginning });
             before = Some(beginning);
-        }
+        });
         let to = self.steps.len();
+        if !(1..=MAX_WORDS).contains(&(to - from)) {
+            self.steps.truncate(from);
+            return None;
+        }
         let cut = Cut { from, to };
-        self.strings.insert(string.into(), cut);
+        self.strings.insert(key, cut);
         Some(cut)
     }
 
     /// Returns the position of a word, and adds it if it is new.
-    fn word(&mut self, text: &[u8]) -> usize {
-        if let Some(at) = self.word_numbers.get(text) {
-            return *at;
-        }
-        let token = TOKENS.iter().position(|token| token.as_bytes() == text);
-        let token = token.and_then(|token| u8::try_from(token).ok());
-        let (head, bytes) = match &token {
-            Some(token) => (TOKEN, std::slice::from_ref(token)),
-            // A word has one byte more than its head says.
-            None => (to_u64(text.len()).wrapping_sub(1), text),
+    fn word(&mut self, text: &[u8]) -> u32 {
+        let key = self.keys.of(text);
+        let known = self.word_numbers.get(&key).copied();
+        let is_it = |at: &u32| {
+            let word = self.words.get(to_usize((*at).into()));
+            word.is_some_and(|word| word.text() == text)
         };
-        let mut spelled = Vec::with_capacity(1 + bytes.len());
-        varint::write(&mut spelled, head);
-        spelled.extend_from_slice(bytes);
-        let at = self.words.len();
-        self.words.push(Word {
-            spelled: spelled.into(),
-            chunk: 0,
-            number: 0,
-        });
-        self.word_numbers.insert(text.into(), at);
-        at
+        known.filter(is_it).unwrap_or_else(|| {
+            let at = short(self.words.len());
+            self.words.push(Word::new(text));
+            self.word_numbers.insert(key, at);
+            at
+        })
+    }
+
+    /// Returns the position of the beginning with these last steps, and adds it if it is new.
+    fn beginning(&mut self, steps: (Option<u32>, u32), bytes: usize) -> u32 {
+        let (before, word) = steps;
+        let [before, word] = [before.map_or(0, |it| u64::from(it) + 1), word.into()];
+        let key = self.keys.of(&(before << 32 | word).to_le_bytes());
+        let known = self.longer.get(&key).copied();
+        let is_it = |at: &u32| {
+            let beginning = self.beginnings.get(to_usize((*at).into()));
+            beginning.is_some_and(|it| it.steps == steps)
+        };
+        known.filter(is_it).unwrap_or_else(|| {
+            let at = short(self.beginnings.len());
+            self.beginnings.push(Beginning {
+                steps,
+                bytes,
+                chunk: 0,
+                string: 0,
+            });
+            self.longer.insert(key, at);
+            at
+        })
     }
 }
 
