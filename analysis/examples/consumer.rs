@@ -55,7 +55,8 @@ impl Stage for PrintLargeOrders {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        for bill in parcel.chunk().batch.read::<Bill>() {
+        // Only the records that filters before this stage have left.
+        for bill in parcel.read::<Bill>() {
             let bill =
                 bill.map_err(|error| AnalysisError::stage("large orders", error.to_string()))?;
             if bill.cents > 10_000 {

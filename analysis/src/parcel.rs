@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use baler_common::container::{ChunkSummary, Compression, DecodedChunk};
-use baler_common::record::{Field, RecordBatch, RecordRef, Schema};
+use baler_common::record::{Field, ReadError, RecordBatch, RecordRef, Records, Schema};
 use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery, Origin, Token, Verdict};
 use crossbeam_channel::Sender;
 
@@ -172,6 +172,25 @@ impl Parcel {
         records.filter(move |(position, _)| match &mut wanted {
             None => true,
             Some(wanted) => wanted.next_if(|next| *next == position).is_some(),
+        })
+    }
+
+    /// The selected records of the types of `R` as values, in order; see [`RecordBatch::read`].
+    pub fn read<R: Records>(&self) -> impl Iterator<Item = Result<R, ReadError>> {
+        let mut typed = self.chunk.chunk.batch.read::<R>();
+        let is_selected = |position: Option<usize>| match self.selection() {
+            None => true,
+            Some(selection) => position
+                .and_then(|it| u32::try_from(it).ok())
+                .is_some_and(|it| selection.binary_search(&it).is_ok()),
+        };
+        std::iter::from_fn(move || {
+            loop {
+                let record = typed.next()?;
+                if is_selected(typed.last_position()) {
+                    return Some(record);
+                }
+            }
         })
     }
 

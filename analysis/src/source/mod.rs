@@ -72,6 +72,7 @@ pub struct Source {
     failures: HashMap<(ChunkIdentity, u32), Failures>,
     /// Whether a chunk went to quarantine because of the medium's count.
     has_put_suspect_aside: bool,
+    idle_timeout: Option<Duration>,
     /// The time of the first step that received nothing since the last activity.
     silent_since: Option<Instant>,
     /// The medium's lanes that this reader owns; `None` before the medium has assigned any.
@@ -100,7 +101,8 @@ pub enum Step {
 #[non_exhaustive]
 pub struct Stop {
     /// Stop when nothing has arrived for this time, neither chunks nor copies nor damage, while the
-    /// reader was at the end of its medium ([`ChunkReader::waits_for`]).
+    /// reader was at the end of its medium ([`ChunkReader::waits_for`]). By default the time of the
+    /// source ([`Source::with_idle_timeout`]).
     pub idle_timeout: Option<Duration>,
 }
 
@@ -130,6 +132,7 @@ impl Source {
             in_work_on_disk: None,
             failures: HashMap::new(),
             has_put_suspect_aside: false,
+            idle_timeout: None,
             silent_since: None,
             assigned: None,
             watch: SourceWatch::default(),
@@ -187,6 +190,14 @@ impl Source {
         self.demand = chunks.max(1);
         self.pace = self.demand;
         self.reader.set_demand(self.demand);
+        self
+    }
+
+    /// Sets when [`run`](Self::run) ends and [`is_idle`](Self::is_idle) is true; default never. A
+    /// time in [`Stop`] comes first.
+    #[must_use]
+    pub fn with_idle_timeout(mut self, time: Option<Duration>) -> Self {
+        self.idle_timeout = time;
         self
     }
 
@@ -322,12 +333,8 @@ impl Source {
                         self.heard();
                     }
                 }
-                Step::Idle => {
-                    let silence = self.silence();
-                    if stop.idle_timeout.is_some_and(|it| silence >= Some(it)) {
-                        break;
-                    }
-                }
+                Step::Idle if self.is_silent_for(stop.idle_timeout.or(self.idle_timeout)) => break,
+                Step::Idle => {}
             }
             if self.in_work.len() >= self.pace && self.verdicts.is_empty() {
                 stage.flush()?;
@@ -338,13 +345,20 @@ impl Source {
         self.settle_done()
     }
 
-    /// Returns for how long nothing has arrived, neither chunks nor copies nor damage, while the
-    /// reader was at the end of its medium ([`ChunkReader::waits_for`]). In a group all of its
+    /// Whether nothing has arrived for the idle timeout, neither chunks nor copies nor damage, while
+    /// the reader was at the end of its medium ([`ChunkReader::waits_for`]). In a group all of its
     /// readers count.
-    pub fn silence(&self) -> Option<Duration> {
-        let own = self.silent_since?.elapsed();
+    pub fn is_idle(&self) -> bool {
+        self.is_silent_for(self.idle_timeout)
+    }
+
+    fn is_silent_for(&self, timeout: Option<Duration>) -> bool {
+        let Some((timeout, since)) = timeout.zip(self.silent_since) else {
+            return false;
+        };
         let member = self.member.as_ref();
-        Some(member.map_or(own, |member| member.group.idle()))
+        let silence = member.map_or_else(|| since.elapsed(), |member| member.group.idle());
+        silence >= timeout
     }
 
     /// The figures so far.

@@ -1,9 +1,9 @@
 //! Filters: what passes, and the figures they collect.
 
 use baler_analysis::filters::{ByTime, ByType, Count, First, ResponseTimes, Tee, TypePattern};
-use baler_analysis::{Source, Stage, Stop, sinks};
+use baler_analysis::{Parcel, Source, Stage, Stop, sinks};
 use baler_common::container::ChunkHeader;
-use baler_common::record::{DynamicRecord, FieldType, Value};
+use baler_common::record::{DynamicRecord, FieldType, Record, Value};
 use baler_common::transport::Verdict;
 
 use crate::support::{Play, Scripted, encode, identity, keep_all, numbered, parcel, schema};
@@ -27,6 +27,23 @@ fn types_and_times_select_records_and_keep_their_order() {
         .collect();
     by_type.accept(parcel(&records)).unwrap();
     assert_eq!(*numbers.lock().unwrap(), [2, 3, 4]);
+}
+
+#[test]
+fn typed_records_of_a_parcel_are_those_that_filters_left() {
+    #[derive(Record)]
+    #[record(name = "a.Call", rename_all = "camelCase")]
+    struct Call {
+        tin: i64,
+    }
+
+    let records = [call("op", 1, 5), numbered(9), call("op", 2, 7)];
+    let whole = parcel(&records);
+    let times =
+        |parcel: &Parcel| -> Vec<i64> { parcel.read::<Call>().map(|it| it.unwrap().tin).collect() };
+    assert_eq!(times(&whole), [1, 2]);
+    assert_eq!(times(&whole.select(|it| it.timestamp() != Some(5))), [2]);
+    assert!(times(&whole.select(|it| it.type_name() == "t")).is_empty());
 }
 
 #[test]

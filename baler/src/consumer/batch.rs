@@ -63,6 +63,17 @@ impl<T> Batch<T> {
         &self.records
     }
 
+    /// Returns the number of records.
+    pub fn len(&self) -> usize {
+        self.records.len()
+    }
+
+    /// Whether there are no records, for example because they were
+    /// [taken](Self::take_records).
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty()
+    }
+
     /// Takes the records out of the batch. The batch must still be acknowledged.
     pub fn take_records(&mut self) -> Vec<T> {
         std::mem::take(&mut self.records)

@@ -68,7 +68,6 @@ pub fn consume<T: Records>(
         source: SharedSource(Arc::new(Mutex::new(Some(opened.source)))),
         listens_on: opened.listens_on,
         warning: opened.warning,
-        idle_timeout: config.idle_timeout,
         puts_failures_aside: config.quarantine.is_some() && config.max_attempts > 0,
         skipped: 0,
         has_failed: false,
@@ -78,7 +77,8 @@ pub fn consume<T: Records>(
 }
 
 /// Returns a source of untyped records with the same settings. It feeds
-/// [stages](baler_analysis::Stage), such as a sink that writes Parquet.
+/// [stages](baler_analysis::Stage), such as a sink that writes Parquet, until
+/// [`ConsumerConfig::idle_timeout`] or the end of the medium.
 ///
 /// # Errors
 ///
@@ -100,7 +100,6 @@ pub struct Consumer<T> {
     source: SharedSource,
     listens_on: Option<SocketAddr>,
     warning: Option<Box<str>>,
-    idle_timeout: Option<Duration>,
     /// Whether the source moves chunks to quarantine after too many failures.
     puts_failures_aside: bool,
     skipped: u64,
@@ -319,7 +318,7 @@ impl<T: Records> Iterator for Consumer<T> {
             let mut guard = self.source.lock();
             let source = guard.as_mut()?;
             let step = source.step(Instant::now() + POLL_INTERVAL);
-            let silence = source.silence();
+            let is_idle = source.is_idle();
             drop(guard);
             match step {
                 Ok(Step::Chunk(parcel)) => {
@@ -328,11 +327,8 @@ impl<T: Records> Iterator for Consumer<T> {
                     }
                 }
                 Ok(Step::End) => return None,
-                Ok(Step::Idle) => {
-                    if self.idle_timeout.is_some_and(|it| silence >= Some(it)) {
-                        return None;
-                    }
-                }
+                Ok(Step::Idle) if is_idle => return None,
+                Ok(Step::Idle) => {}
                 Err(error) => {
                     self.has_failed = true;
                     return Some(Err(error.into()));

@@ -39,6 +39,7 @@ pub(super) fn source(config: &ConsumerConfig) -> Result<Opened, Error> {
     } = open;
     let source = Source::new(reader)
         .with_demand(config.demand)
+        .with_idle_timeout(config.idle_timeout)
         .with_decoder(config.decoder.clone());
     Ok(Opened {
         source: with_quarantine(source, config)?,

@@ -1,8 +1,11 @@
 //! Records come back as values, with their identities.
 
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use baler::{Record, RecordIdentity, Records};
+use baler::analysis::Stop;
+use baler::analysis::filters::Count;
+use baler::{ConsumerConfig, Record, RecordIdentity, Records};
 
 use crate::support::{Click, Folder, Order, PATIENCE, controller, order, send_orders};
 
@@ -36,7 +39,10 @@ fn several_types_come_in_order_and_others_are_counted() {
     let mut read = Vec::new();
     for batch in &mut consumer {
         let mut batch = batch.unwrap();
+        assert_eq!(batch.len(), batch.records().len());
+        assert!(!batch.is_empty());
         read.append(&mut batch.take_records());
+        assert!(batch.is_empty());
         batch.ack().unwrap();
     }
     let sent = (0..30).flat_map(|number: u32| {
@@ -59,6 +65,21 @@ fn chunks_of_other_types_alone_are_acknowledged_and_counted() {
     assert_eq!(consumer.skipped(), 20);
     // This includes the last chunk, which marks the end.
     assert_eq!(consumer.close(PATIENCE).unwrap().acknowledged, 5);
+}
+
+#[test]
+fn a_source_without_end_ends_by_the_idle_timeout() {
+    let folder = Folder::new();
+    send_orders(&folder.writer(), 4, 2);
+    let mut config: ConsumerConfig = folder.reader().parse().unwrap();
+    config.follow = true;
+    config.idle_timeout = Some(Duration::from_millis(50));
+    let mut source = baler::source(config.clone()).unwrap();
+    let (mut count, counts) = Count::new();
+    source.run(&mut count, Stop::default(), |_| true).unwrap();
+    assert_eq!(counts.records(), 4);
+    source.close(Instant::now() + PATIENCE).unwrap();
+    assert!(baler::consume::<Order>(config).unwrap().next().is_none());
 }
 
 #[test]

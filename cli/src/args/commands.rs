@@ -178,6 +178,12 @@ pub(crate) struct SendArgs {
         long_help = format!("Where the records go:\n\n{}", media::targets())
     )]
     pub(crate) to: String,
+    /// Wait for more at the end of a source
+    ///
+    /// `?follow` in the URI of lines and logs (jsonl:, text:, kieker-log:) does the same, and saves a
+    /// position, where the next run goes on.
+    #[arg(long)]
+    pub(crate) follow: bool,
     /// Stop when the source was read to its end and nothing more arrives for this long [default: never]
     ///
     /// With this flag, --give-up limits the wait for the source as well as the wait for the target.

@@ -20,7 +20,7 @@ use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
 use crate::quarantine;
 use crate::shipping::{
-    report_altered, report_spool_losses, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
+    report_spool_losses, report_writer, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
 };
 use crate::shutdown::{Shutdown, is_partial};
 
@@ -186,7 +186,7 @@ impl Passage {
             "chunks_per_second": output::per_second(stats.forwarded, elapsed),
             "ended_by": ended_by,
         });
-        report_altered(&stats.outbox, &mut document);
+        report_writer(&stats.outbox.writer, &mut document);
         if let Some(spool) = &spool {
             output::insert(&mut document, "spool", spool_figures(spool));
             report_spool_losses(spool);
@@ -211,7 +211,9 @@ impl Passage {
 
 /// Returns the exit code of a relay that nothing stopped.
 fn code(stats: &RelayStats, spool: Option<&SpoolStatus>) -> Code {
-    let has_lost = stats.source.removals > 0 || spool.is_some_and(spool_lost_chunks);
+    let has_lost = stats.source.removals > 0
+        || stats.outbox.writer.losses > 0
+        || spool.is_some_and(spool_lost_chunks);
     if stats.quarantined > 0 || stats.damaged > 0 || has_lost {
         Code::Data
     } else if stats.given_back > 0 {

@@ -94,6 +94,12 @@ metrics! {
         "How long brokers held the writer back because of a quota, those that did so at a time added up.";
     WRITER_ALTERED = Counter "baler_writer_altered_values_total" []
         "Values that are not in the medium as they are in the records, because its format has no form for them.";
+    WRITER_LOSSES = Counter "baler_writer_losses_total" []
+        "Times that the medium turned out to have lost confirmed chunks: a topic was deleted and created again.";
+    WRITER_LOST_CHUNKS = Counter "baler_writer_lost_chunks_total" []
+        "Confirmed chunks that the medium lost, as far as their number is known, those of other writers included.";
+    WRITER_EVENTS = Counter "baler_writer_events_total" ["event"]
+        "What only some media count: partitions that were added, limits that were lowered.";
     WRITER_RECONNECTS = Counter "baler_writer_reconnects_total" []
         "Times that the writer was opened again after the first time.";
     WRITER_FAILURES = Counter "baler_writer_failures_total" []

@@ -77,6 +77,12 @@ fn outbox(stats: &OutboxStats, exposition: &mut Exposition, now: Instant) {
     exposition.set(&metric::WRITER_BLOCKED, &[], stats.writer.blocked);
     exposition.set(&metric::WRITER_THROTTLED, &[], stats.writer.throttled);
     exposition.set(&metric::WRITER_ALTERED, &[], stats.writer.altered);
+    exposition.set(&metric::WRITER_LOSSES, &[], stats.writer.losses);
+    let lost_chunks = stats.writer.lost_chunks;
+    exposition.set(&metric::WRITER_LOST_CHUNKS, &[], lost_chunks);
+    for (event, count) in &stats.writer.counts {
+        exposition.set(&metric::WRITER_EVENTS, &[*event], *count);
+    }
     exposition.set(&metric::WRITER_RECONNECTS, &[], stats.reopened);
     exposition.set(&metric::WRITER_FAILURES, &[], stats.broken);
     let spool = &stats.writer.spool;

@@ -24,6 +24,14 @@ pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
         .collect()
 }
 
+/// Returns the counts that only one medium has, by name.
+pub(crate) fn named_counts(counts: &[(&'static str, u64)]) -> Value {
+    let counts = counts.iter();
+    counts
+        .map(|(name, count)| ((*name).to_owned(), Value::from(*count)))
+        .collect()
+}
+
 /// Returns counts of poison messages that were not kept, by the reason's name.
 pub(crate) fn not_kept(counts: &BTreeMap<NotKept, u64>) -> BTreeMap<&'static str, u64> {
     let counts = counts.iter();

@@ -84,7 +84,8 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
     // errors of their own.
     let level = match (args.quiet, args.verbose) {
         (true, _) => "error,lapin=off,librdkafka=off,rdkafka=off",
-        (false, 0) => "warn,lapin=off,librdkafka=off,rdkafka=off",
+        // A queue that is created may be one with a mistyped name.
+        (false, 0) => "warn,baler_connector_amqp=info,lapin=off,librdkafka=off,rdkafka=off",
         (false, 1) => "info,lapin=off,librdkafka=off,rdkafka=off",
         (false, 2) => "debug",
         (false, _) => "trace",

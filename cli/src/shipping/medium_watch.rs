@@ -9,8 +9,8 @@ use baler_monitoring::Event;
 
 use crate::patience::TELLING_INTERVAL;
 
-/// How often it is logged that records cannot be sent.
-const MAX_TOLD: u64 = 10;
+/// The number of record types that have a line of their own in one report.
+const MAX_TYPES: usize = 10;
 
 /// The state of a medium beside its figures.
 #[derive(Debug, Default)]
@@ -27,8 +27,9 @@ struct WatchState {
     /// Chunks that were lost and not logged yet, by reason.
     lost: BTreeMap<LossReason, Lost>,
     lost_told: Option<Instant>,
-    /// How often records could not be sent. Only the first times are logged.
-    put_aside: u64,
+    /// Records that cannot be sent and were not logged yet, by reason and type.
+    put_aside: BTreeMap<(LossReason, Box<str>), PutAside>,
+    put_aside_told: Option<Instant>,
 }
 
 /// Chunks that were lost for the same reason.
@@ -38,6 +39,16 @@ struct Lost {
     records: u64,
     /// The error of the medium for the last one.
     error: Option<String>,
+}
+
+/// Records of a type that cannot be sent for the same reason.
+#[derive(Debug, Default)]
+struct PutAside {
+    records: u64,
+    /// The problem, size and limit of the largest one.
+    problem: Box<str>,
+    size: usize,
+    limit: usize,
 }
 
 impl MediumWatch {
@@ -75,35 +86,51 @@ impl MediumWatch {
                 tracing::error!(place, records, "a panic was caught");
             }
             Event::Quarantined(put_aside) => {
-                let mut state = self.lock();
-                state.put_aside = state.put_aside.saturating_add(1);
-                if state.put_aside > MAX_TOLD {
-                    return;
+                let kinds = &mut self.lock().put_aside;
+                let mut key = (put_aside.reason, put_aside.record.clone());
+                if kinds.len() >= MAX_TYPES && !kinds.contains_key(&key) {
+                    key.1 = "other types".into();
                 }
-                drop(state);
-                let (record, reason) = (&put_aside.record, put_aside.reason);
-                let (records, problem) = (put_aside.records, &put_aside.problem);
-                let (size, limit) = (put_aside.size_bytes, put_aside.limit_bytes);
-                tracing::warn!(
-                    %record, records, %reason, %problem, size, limit, "records cannot be sent"
-                );
+                let kind = kinds.entry(key).or_default();
+                kind.records = kind.records.saturating_add(put_aside.records);
+                if put_aside.size_bytes >= kind.size {
+                    kind.problem = put_aside.problem.clone();
+                    kind.size = put_aside.size_bytes;
+                    kind.limit = put_aside.limit_bytes;
+                }
             }
             _ => {}
         }
     }
 
-    /// Logs the chunks that were lost since the last time, one line for each reason, if it is time
-    /// or the end.
+    /// Logs the chunks that were lost since the last time, one line for each reason, and the records
+    /// that cannot be sent, one line for each reason and type, if it is time or the end.
     pub(super) fn report_lost(&self, is_end: bool) {
+        let is_due = |told: Option<Instant>| {
+            is_end || told.is_none_or(|at| at.elapsed() >= TELLING_INTERVAL)
+        };
         let mut state = self.lock();
-        let told = state.lost_told;
-        let is_due = is_end || told.is_none_or(|at| at.elapsed() >= TELLING_INTERVAL);
-        if state.lost.is_empty() || !is_due {
-            return;
+        let (mut lost, mut put_aside) = (BTreeMap::new(), BTreeMap::new());
+        if !state.lost.is_empty() && is_due(state.lost_told) {
+            state.lost_told = Some(Instant::now());
+            lost = std::mem::take(&mut state.lost);
         }
-        state.lost_told = Some(Instant::now());
-        let lost = std::mem::take(&mut state.lost);
+        if !state.put_aside.is_empty() && is_due(state.put_aside_told) {
+            state.put_aside_told = Some(Instant::now());
+            put_aside = std::mem::take(&mut state.put_aside);
+        }
         drop(state);
+        for ((reason, record), kind) in put_aside {
+            let PutAside {
+                records,
+                problem,
+                size,
+                limit,
+            } = kind;
+            tracing::warn!(
+                %record, records, %reason, %problem, size, limit, "records cannot be sent"
+            );
+        }
         for (reason, lost) in lost {
             let Lost {
                 chunks,

@@ -20,7 +20,7 @@ use medium_watch::MediumWatch;
 use serde_json::Value;
 
 pub(crate) use report::{
-    Report, report_altered, report_spool_losses, spool_figures, spool_lost_chunks,
+    Report, report_spool_losses, report_writer, spool_figures, spool_lost_chunks,
 };
 
 use crate::args::{ChunkRecords, ContainerChoice, DocumentFormat, OverflowChoice, ShippingArgs};

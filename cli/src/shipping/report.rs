@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baler_common::container::LossReason;
-use baler_common::transport::OutboxStats;
+use baler_common::transport::WriterStats;
 use baler_monitoring::{ShutdownReport, Stats};
 use baler_spool::SpoolStatus;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::args::OverflowChoice;
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::output::figures::by_reason;
+use crate::output::figures::{by_reason, named_counts};
 
 /// The report on the records: `emitted` is the sum of `delivered`, `spooled` and all of `dropped`.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Report {
             "seconds": output::seconds(elapsed),
             "records_per_second": output::per_second(stats.delivered, elapsed),
         });
-        report_altered(&stats.outbox, &mut document);
+        report_writer(&stats.outbox.writer, &mut document);
         if let Some(spool) = &spool {
             output::insert(&mut document, "spool", spool_figures(spool));
         }
@@ -115,6 +115,7 @@ impl Report {
             LossReason::Refused,
         ];
         if refused.into_iter().any(|reason| lost(reason) > 0)
+            || stats.outbox.writer.losses > 0
             || self.spool.as_ref().is_some_and(spool_lost_chunks)
         {
             return Ok(Code::Data);
@@ -179,10 +180,15 @@ pub(crate) fn report_spool_losses(status: &SpoolStatus) {
     }
 }
 
-/// Says how many values the medium does not have as they are in the records, and adds the number to
-/// a document.
-pub(crate) fn report_altered(outbox: &OutboxStats, document: &mut Value) {
-    let altered = outbox.writer.altered;
+/// Adds a writer's figures of its medium to a document. Says how many values the medium does not have
+/// as they are in the records; the writer itself logs the rest when it happens.
+pub(crate) fn report_writer(stats: &WriterStats, document: &mut Value) {
+    output::insert(document, "losses", stats.losses);
+    output::insert(document, "lost_chunks", stats.lost_chunks);
+    if !stats.counts.is_empty() {
+        output::insert(document, "counts", named_counts(&stats.counts));
+    }
+    let altered = stats.altered;
     output::insert(document, "altered", altered);
     if altered > 0 {
         output::say(format_args!(

@@ -123,6 +123,31 @@ fn records_that_a_medium_does_not_take_are_accounted_for_in_chunks_too() {
 }
 
 #[test]
+fn records_above_the_largest_chunk_are_counted_in_few_lines() {
+    // A record takes more than twice as much.
+    let small = ["--max-chunk-bytes", "100", "--chunk-bytes", "100"];
+    let args = [
+        "generate",
+        "--to",
+        "null:",
+        "--records",
+        "3000",
+        "--format",
+        "json",
+    ];
+    let run = baler(&[&args[..], &small].concat()).code(65);
+    let report: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    sender_adds_up(&report);
+    assert_eq!(report["dropped"]["too_large"], 3000, "{report}");
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    let warnings = told.lines().filter_map(|line| line.split_once(" records="));
+    let records = warnings.map(|(_, rest)| rest.split(' ').next().unwrap().parse().unwrap());
+    let records: Vec<u32> = records.collect();
+    assert_eq!(records.iter().sum::<u32>(), 3000, "{told}");
+    assert!(records.len() < 50, "{told}");
+}
+
+#[test]
 fn send_accounts_for_its_source_and_for_what_it_sent() {
     let folder = tempfile::tempdir().unwrap();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::{Background, Receiver, baler, json, output, real_log, wait_for};
 
@@ -60,6 +60,36 @@ fn topic_cannot_be_created_where_tokens_are_asked_for() {
         told.contains("create_topic=3,1 conflicts with sasl.mechanism=OAUTHBEARER"),
         "{told}"
     );
+}
+
+#[test]
+fn unknown_topic_that_no_broker_creates_ends_a_sender() {
+    let folder = tempfile::tempdir().unwrap();
+    let receiver = Receiver::at("kafka+mock:records", folder.path(), &[]);
+    let to = receiver.uri.replace("tcp://", "kafka://");
+    let to = to + "/unknown?allow.auto.create.topics=false";
+    let metrics = folder.path().join("metrics");
+    let metrics = metrics.to_str().unwrap();
+    let flags = ["--records", "10", "--give-up", "10m", "--format", "json"];
+    let args = [
+        &["generate", "--to", &to, "--metrics-file", metrics],
+        &flags[..],
+    ]
+    .concat();
+    let run = baler(&args).code(69);
+    let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
+    for part in [
+        "gave up on kafka://127.0.0.1",
+        "topic unknown does not exist",
+        "create it",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    let report: Value = serde_json::from_slice(&run.get_output().stdout).unwrap();
+    assert_eq!(report["dropped"]["refused"], 10, "{report}");
+    let metrics = fs::read_to_string(metrics).unwrap();
+    let dropped = "baler_records_dropped_total{reason=\"refused\"} 10\n";
+    assert!(metrics.contains(dropped), "{metrics}");
 }
 
 /// The mock cluster keeps 5 MiB a partition, and a topic of a real one what its limits allow.

@@ -96,7 +96,7 @@ pub trait ChunkWriter: Send {
 }
 
 /// A writer's figures of its medium beyond chunks and errors.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterStats {
     /// Whether the medium asks to wait, as RabbitMQ does with `connection.blocked`.
@@ -107,6 +107,14 @@ pub struct WriterStats {
     /// Values of confirmed records that are not in the medium as they are in the records, because
     /// its format has no form for them.
     pub altered: u64,
+    /// How often the medium turned out to have lost confirmed chunks: a topic was deleted and created
+    /// again, or a replica without them became the leader.
+    pub losses: u64,
+    /// The chunks of these losses, as far as their number is known: also chunks of other writers, and
+    /// chunks that were read before.
+    pub lost_chunks: u64,
+    /// Further counts of this medium, by name: partitions that were added, limits that were lowered.
+    pub counts: Vec<(&'static str, u64)>,
     /// The backlog on local disk, if there is a spool.
     pub spool: SpoolStats,
 }

@@ -1,7 +1,7 @@
 //! Connects and declares queues and exchanges.
 //!
 //! Each connection declares them again. Existing ones stay as they are. A restored or replaced broker
-//! gets its lost ones back.
+//! gets its lost ones back. A queue that is created is logged.
 
 mod socket;
 #[cfg(test)]
@@ -152,7 +152,7 @@ fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
 }
 
 async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Connected, Failure> {
-    let failed = |error: lapin::Error| error::of_setup("connect to", &error);
+    let failed = |error: lapin::Error| error::of_connecting(&error);
     let properties = ConnectionProperties::default().with_connection_name(name.into());
     let (socket, attempt) = Socket::connect(config, host).await?;
     let uri = uri(config)?;
@@ -167,11 +167,12 @@ async fn open(config: &AmqpConfig, host: &Host, name: &'static str) -> Result<Co
     let connection = connecting.await.map_err(failed)?;
     attempt.succeeded();
     let channel = connection.create_channel().await.map_err(failed)?;
-    declare(&channel, config).await?;
-    Ok(Connected {
+    let connected = Connected {
         connection,
         channel,
-    })
+    };
+    declare(&connected, config).await?;
+    Ok(connected)
 }
 
 /// What lapin needs to know of the URI: not the host, since it gets a connected socket.
@@ -224,7 +225,8 @@ pub(crate) async fn at(time: Option<Instant>) {
 
 /// Declares the exchange, the queue or one for each lane, their bindings and the queue for dead
 /// letters, as far as the settings name them.
-pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
+async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failure> {
+    let channel = &connected.channel;
     match config.tap_target {
         None if config.declare => {}
         None | Some(TapTarget::Stream) => return Ok(()),
@@ -243,13 +245,9 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
         let declared = channel.exchange_declare(exchange.into(), kind, options, none);
         declared.await.map_err(failed)?;
     }
-    let durable = QueueDeclareOptions {
-        durable: true,
-        ..QueueDeclareOptions::default()
-    };
     if let Some(dead) = &names.dead_letter_queue {
         let arguments = arguments(config.queue_type);
-        let declared = channel.queue_declare((**dead).into(), durable, arguments);
+        let declared = declare_queue(connected, config, dead, arguments);
         declared.await.map_err(failed)?;
     }
     let Some(queue) = &names.queue else {
@@ -258,7 +256,7 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
     let keys = names.of_lanes(&names.routing_key);
     for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
         let arguments = queue_arguments(config);
-        let declared = channel.queue_declare(queue.as_str().into(), durable, arguments);
+        let declared = declare_queue(connected, config, &queue, arguments);
         declared.await.map_err(failed)?;
         if let Some(exchange) = &names.exchange {
             let bound = bind(channel, &queue, exchange, &key);
@@ -266,6 +264,35 @@ pub(crate) async fn declare(channel: &Channel, config: &AmqpConfig) -> Result<()
         }
     }
     Ok(())
+}
+
+/// Declares a durable queue. Logs that it is created if the broker has none of this name.
+async fn declare_queue(
+    connected: &Connected,
+    config: &AmqpConfig,
+    queue: &str,
+    arguments: FieldTable,
+) -> lapin::Result<()> {
+    let passive = QueueDeclareOptions {
+        passive: true,
+        ..QueueDeclareOptions::default()
+    };
+    let durable = QueueDeclareOptions {
+        durable: true,
+        ..QueueDeclareOptions::default()
+    };
+    // The broker closes the channel over a queue that is missing.
+    let look = connected.connection.create_channel().await?;
+    let looked = look.queue_declare(queue.into(), passive, FieldTable::default());
+    if looked.await.is_err_and(|error| error::is_missing(&error)) {
+        // Before the declaration: its answer may be lost, and the next attempt finds the queue.
+        let queue_type = config.queue_type.name();
+        tracing::info!(endpoint = %config, "creating the {queue_type} queue {queue}");
+    }
+    let declared = connected
+        .channel
+        .queue_declare(queue.into(), durable, arguments);
+    declared.await.map(drop)
 }
 
 /// Binds a queue to an exchange with this key.

@@ -14,6 +14,32 @@ pub(crate) fn of_setup(operation: &'static str, error: &lapin::Error) -> Failure
     }
 }
 
+/// The failure to connect. A peer that only closes the connection may not be a broker.
+pub(crate) fn of_connecting(error: &lapin::Error) -> Failure {
+    let mut failure = of_setup("connect to", error);
+    if let ErrorKind::IOError(error) = error.kind()
+        && matches!(
+            error.kind(),
+            io::ErrorKind::BrokenPipe
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::ConnectionReset
+        )
+    {
+        let message = "the peer closed the connection before it spoke AMQP 0.9.1; is this the \
+                       port of RabbitMQ?";
+        failure.message = message.into();
+    }
+    failure
+}
+
+/// Whether the broker has no queue of the name. One whose node is down is not missing.
+pub(crate) fn is_missing(error: &lapin::Error) -> bool {
+    let ErrorKind::ProtocolError(error) = error.kind() else {
+        return false;
+    };
+    error.get_id() == 404 && class_of_refusal(error) == RetryClass::Final
+}
+
 /// The failure of a declaration. If the broker has a different queue or exchange of that name, the
 /// message says which setting suits it.
 pub(crate) fn of_declaration(error: &lapin::Error) -> Failure {
@@ -56,6 +82,7 @@ fn advice(message: &str) -> Option<String> {
 pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Failure {
     let message = match error.kind() {
         ErrorKind::ProtocolError(error) => error.get_message().to_string(),
+        ErrorKind::ParsingError(_) => "the peer does not speak AMQP 0.9.1".to_owned(),
         _ => error.to_string(),
     };
     Failure::retry(operation, message)
@@ -64,7 +91,9 @@ pub(crate) fn of_use(operation: &'static str, error: &lapin::Error) -> Failure {
 /// Whether setting up a connection again can help.
 fn class(error: &lapin::Error) -> RetryClass {
     match error.kind() {
-        ErrorKind::InvalidProtocolVersion(_) | ErrorKind::AuthProviderError(_) => RetryClass::Final,
+        ErrorKind::InvalidProtocolVersion(_)
+        | ErrorKind::ParsingError(_)
+        | ErrorKind::AuthProviderError(_) => RetryClass::Final,
         ErrorKind::ProtocolError(error) => class_of_refusal(error),
         // A certificate is not trusted, or the peer does not speak TLS.
         ErrorKind::IOError(error)

@@ -73,15 +73,21 @@ pub(crate) const PRODUCER: &[(&str, &str)] = &[
     ("message.timeout.ms", "120000"),
     // The partition that Kafka's Java client would choose for the key.
     ("partitioner", "murmur2_random"),
-    // The statistics have the time for which brokers throttle the writer.
+    // The statistics have the time for which brokers throttle the writer, and the number of
+    // partitions.
     ("statistics.interval.ms", "1000"),
+    REFRESH,
 ];
+
+/// How often a writer asks for the topic's partitions and settings. The client's own default is
+/// 300 s.
+pub(crate) const REFRESH: (&str, &str) = ("topic.metadata.refresh.interval.ms", "60000");
 
 /// The defaults of a reader.
 pub(crate) const CONSUMER: &[(&str, &str)] = &[
     // Chunks that a killed reader settled after its last commit come again. The client's own default
     // is 5 s.
-    ("auto.commit.interval.ms", "500"),
+    ("auto.commit.interval.ms", "100"),
     // A new group reads all chunks.
     ("auto.offset.reset", "earliest"),
     // Each settlement stores an offset, and the client commits the stored offsets.
@@ -105,6 +111,26 @@ pub(crate) const CONSUMER: &[(&str, &str)] = &[
     ("statistics.interval.ms", "1000"),
     // The client finds a new topic or partition after this. Its own default is 300 s.
     ("topic.metadata.refresh.interval.ms", "10000"),
+];
+
+/// The settings of the classic group protocol alone, each with what decides in its place. librdkafka
+/// refuses them with `group.protocol=consumer`.
+pub(crate) const CLASSIC: &[(&str, &str)] = &[
+    ("group.protocol.type", "there is no other type of it"),
+    (
+        "heartbeat.interval.ms",
+        "the brokers decide; set their group.consumer.heartbeat.interval.ms, or \
+         consumer.heartbeat.interval.ms of the group",
+    ),
+    (
+        "partition.assignment.strategy",
+        "the brokers deal the partitions; set group.remote.assignor",
+    ),
+    (
+        "session.timeout.ms",
+        "the brokers decide; set their group.consumer.session.timeout.ms, or \
+         consumer.session.timeout.ms of the group",
+    ),
 ];
 
 /// `max.poll.interval.ms`, unless the session lasts longer. A separate thread polls, however slow the
@@ -142,8 +168,12 @@ impl ClientSettings {
     /// The user's settings over defaults.
     fn over(&self, defaults: &[&[(&str, &str)]]) -> Result<ClientConfig, Failure> {
         let mut config = ClientConfig::new();
+        let is_refused = |name| {
+            let is_classic = CLASSIC.iter().any(|(classic, _)| *classic == name);
+            is_classic && self.has_consumer_protocol()
+        };
         for (name, value) in defaults.iter().copied().flatten() {
-            if self.value(name).is_none() {
+            if self.value(name).is_none() && !is_refused(*name) {
                 config.set(*name, *value);
             }
         }
@@ -302,7 +332,7 @@ fn from_text(token: &str, now: Duration) -> Result<OAuthToken, Box<dyn Error>> {
 }
 
 /// How long the cluster may take to answer with a topic's settings.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A topic's settings, as far as the cluster answers.
 #[derive(Debug, Clone, Default)]
@@ -311,6 +341,15 @@ pub(crate) struct TopicSettings {
     pub(crate) max_message_bytes: Option<u32>,
     /// `cleanup.policy`.
     pub(crate) cleanup_policy: Option<String>,
+}
+
+impl TopicSettings {
+    /// The `cleanup.policy`, if Kafka keeps only the last message of each key because of it.
+    pub(crate) fn compacts(&self) -> Option<&str> {
+        let policy = self.cleanup_policy.as_deref()?;
+        let compacts = policy.split(',').any(|policy| policy.trim() == "compact");
+        compacts.then_some(policy)
+    }
 }
 
 /// The topic's settings. There are none if the cluster is old or busy, or forbids the request.

@@ -15,7 +15,7 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
-use super::client::{self, BOTH, CONSUMER, FILES, PRODUCER, TOKEN_FILE};
+use super::client::{self, BOTH, CLASSIC, CONSUMER, FILES, PRODUCER, TOKEN_FILE};
 use super::embedded::EmbeddedCluster;
 use super::error::KafkaConfigError;
 use super::{EMBEDDED_SCHEME, SCHEME};
@@ -275,8 +275,8 @@ const ALIASES: &[&[&str]] = &[
 /// The connector's own settings, and further common settings of librdkafka. The error over an unknown
 /// setting proposes the nearest name.
 const KNOWN: &str = "batch.num.messages batch.size compression.level create_topic debug \
-    enable.partition.eof fetch.min.bytes fetch.wait.max.ms group.instance.id isolation.level \
-    max.poll.interval.ms message.max.bytes partition.assignment.strategy partition_by \
+    enable.partition.eof fetch.min.bytes fetch.wait.max.ms group.instance.id group.protocol \
+    group.remote.assignor isolation.level max.poll.interval.ms message.max.bytes partition.assignment.strategy partition_by \
     receive.message.max.bytes retry.backoff.ms revoke_timeout sasl.password sasl.username \
     security.protocol ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.key.location \
     ssl.key.password window window_chunks";
@@ -410,6 +410,16 @@ impl ClientSettings {
     fn set_all(&mut self, settings: Vec<(Box<str>, Box<str>)>) -> Result<(), KafkaConfigError> {
         check(&settings)?;
         self.0.extend(settings);
+        if self.has_consumer_protocol() {
+            let given = CLASSIC.iter().find(|(name, _)| self.0.contains_key(*name));
+            if let Some((name, why)) = given {
+                return Err(KafkaConfigError::conflict(
+                    name,
+                    "group.protocol=consumer",
+                    why,
+                ));
+            }
+        }
         let mut config = ClientConfig::new();
         for (name, value) in self.of_the_client() {
             config.set(name, value);
@@ -442,6 +452,12 @@ impl ClientSettings {
     pub(crate) fn of_the_client(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.0.iter().map(|(name, value)| (&**name, &**value));
         all.filter(|(name, _)| !client::is_own(name))
+    }
+
+    /// Whether readers use the group protocol of KIP-848.
+    pub(crate) fn has_consumer_protocol(&self) -> bool {
+        let protocol = self.value("group.protocol");
+        protocol.is_some_and(|protocol| protocol.eq_ignore_ascii_case("consumer"))
     }
 
     /// The value of a setting, by any of its names.

@@ -145,7 +145,7 @@ impl ChunkWriter for Spool {
     }
 
     fn stats(&self) -> WriterStats {
-        let mut stats = self.state.lock().stats;
+        let mut stats = self.state.lock().stats.clone();
         stats.spool = self.state.watch.stats();
         stats
     }

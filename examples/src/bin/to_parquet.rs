@@ -20,10 +20,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let usage = "usage: to_parquet URI FOLDER [IDLE_SECONDS]";
     let (uri, folder) = arguments.next().zip(arguments.next()).ok_or(usage)?;
-    let mut stop = Stop::default();
-    if let Some(seconds) = arguments.next() {
-        stop.idle_timeout = Some(Duration::from_secs(seconds.parse()?));
-    }
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
@@ -32,12 +28,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     // Each record keeps its identity, to find duplicates.
     settings.identity = true;
     let mut config: ConsumerConfig = uri.parse()?;
+    if let Some(seconds) = arguments.next() {
+        config.idle_timeout = Some(Duration::from_secs(seconds.parse()?));
+    }
     // All chunks of an open file are in work until it ends.
     config.demand = settings.chunks;
     let mut source = baler::source(config)?;
     let written = Counts::default();
     let mut sink = ParquetFolder::new(folder, settings).counting(written.clone());
-    source.run(&mut sink, stop, |_| !is_stopped.load(Ordering::Acquire))?;
+    source.run(&mut sink, Stop::default(), |_| !is_stopped.load(Ordering::Acquire))?;
     let report = source.close(Instant::now() + Duration::from_secs(10))?;
     println!(
         "{} records in {} chunks",

@@ -6,9 +6,8 @@ use baler_analysis::filters::{Counts, Taken, Times};
 use baler_analysis::workers::GroupReport;
 use serde_json::{Value, json};
 
-use crate::commands::send::counts;
 use crate::output;
-use crate::output::figures::{by_reason, not_kept, operations_table};
+use crate::output::figures::{by_reason, named_counts, not_kept, operations_table};
 
 /// Handles to the counts of the stages.
 #[derive(Debug, Clone)]
@@ -85,7 +84,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         output::insert(&mut summary, "lag_by_lane", json!(lag));
     }
     if !report.reader.counts.is_empty() {
-        output::insert(&mut summary, "counts", counts(&report.reader));
+        output::insert(&mut summary, "counts", named_counts(&report.reader.counts));
     }
     if let Some(times) = &figures.times {
         output::insert(&mut summary, "operations", json!(times.operations()));

@@ -5,14 +5,13 @@
 use std::time::Duration;
 
 use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
-use baler_common::transport::ReaderStats;
 use serde_json::{Value, json};
 
 use crate::condition::{Condition, Where};
 use crate::exit::Failure;
 use crate::fields::Fields;
 use crate::observe::Observation;
-use crate::output::figures::not_kept;
+use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
@@ -84,16 +83,8 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
         "removed": report.reader.removed,
         "redelivered": report.redelivered,
         "duplicates_within_reader": report.duplicates,
-        "counts": counts(&report.reader),
+        "counts": named_counts(&report.reader.counts),
     })
-}
-
-/// Returns the counts that only this medium has, by name.
-pub(in crate::commands) fn counts(stats: &ReaderStats) -> Value {
-    let counts = stats.counts.iter();
-    counts
-        .map(|(name, count)| ((*name).to_owned(), Value::from(*count)))
-        .collect()
 }
 
 /// Emits records unchanged, and releases their chunks when all emitted records are confirmed.

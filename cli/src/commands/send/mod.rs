@@ -9,7 +9,7 @@ use std::num::NonZeroUsize;
 use baler_analysis::Source;
 use serde_json::json;
 
-pub(super) use forward::{Forwarding, counts, figures};
+pub(super) use forward::{Forwarding, figures};
 
 use crate::args::SendArgs;
 use crate::condition::Condition;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         &args.decoding,
         memory_parts(fields.as_ref(), NonZeroUsize::MIN),
     )?;
-    let open = endpoint::open_reader(&with_schemas(&args.from), false)?;
+    let open = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
     let progress = Progress::spinner(quiet);
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;

@@ -18,7 +18,7 @@ use crate::support::{Background, command, json, json_lines, real_log, wait_for};
 const KAFKA: &str = "partition_by=round_robin&create_topic=4,1";
 
 /// Returns the name of a queue or topic that no test used before.
-fn fresh_name() -> String {
+pub(super) fn fresh_name() -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     format!("real-log-{}-{}", std::process::id(), now.as_nanos())
 }

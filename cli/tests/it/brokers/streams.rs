@@ -15,7 +15,8 @@ fn a_stream_of_rabbitmq_that_was_made_anew_is_read_from_its_beginning_and_report
     );
     let generate = |records| {
         let args = ["generate", "--to", &stream, "--records", records];
-        output(&[&args[..], &["--chunk-records", "10"]].concat());
+        let run = baler(&[&args[..], &["--chunk-records", "10"]].concat()).success();
+        String::from_utf8_lossy(&run.get_output().stderr).into_owned()
     };
     let receive = [
         "receive",
@@ -26,14 +27,16 @@ fn a_stream_of_rabbitmq_that_was_made_anew_is_read_from_its_beginning_and_report
         "--idle-timeout",
         "2s",
     ];
-    generate("2000");
+    let created = "note: creating the stream queue s ";
+    assert!(generate("2000").contains(created));
     assert_eq!(json_lines(&output(&receive)).len(), 2000);
     assert_eq!(json_lines(&output(&receive)).len(), 0);
     node.control(&["delete_queue", "s"]).unwrap();
-    generate("100");
+    assert!(generate("100").contains(created));
     let anew = baler(&receive).code(65);
     let told = String::from_utf8_lossy(&anew.get_output().stderr).into_owned();
     assert!(told.contains("the stream was made anew"), "{told}");
+    assert!(!told.contains(created), "{told}");
     let text = String::from_utf8(anew.get_output().stdout.clone()).unwrap();
     assert_eq!(json_lines(&text).len(), 100);
     assert_eq!(json_lines(&output(&receive)).len(), 0);

@@ -148,7 +148,9 @@ impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, setting) in self.left.iter().enumerate() {
             let mark = if at == 0 { '?' } else { '&' };
-            write!(f, "{mark}{}={}", setting.name, setting.shown())?;
+            let value = setting.shown();
+            let equals = if value.is_empty() { "" } else { "=" };
+            write!(f, "{mark}{}{equals}{value}", setting.name)?;
         }
         Ok(())
     }

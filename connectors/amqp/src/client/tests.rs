@@ -1,6 +1,7 @@
 //! Hosts that refuse, and several of them.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
@@ -55,6 +56,8 @@ fn attempts_that_fail_connect_once_and_leave_nothing_behind() {
                     () = closing, if does == HostDoes::Close => unreachable!(),
                 };
                 assert_eq!(failed.class, RetryClass::Retry, "{does:?}: {failed:?}");
+                let is_told = failed.message.contains("before it spoke AMQP");
+                assert_eq!(is_told, does == HostDoes::Close, "{failed:?}");
             }
             let deadline = Instant::now() + Duration::from_secs(10);
             while runtime.metrics().num_alive_tasks() > 0 || has_threads() {
@@ -70,6 +73,41 @@ fn attempts_that_fail_connect_once_and_leave_nothing_behind() {
         }
         let expected = if listener.is_some() { ATTEMPTS } else { 0 };
         assert_eq!(accepted, expected, "{does:?}");
+    }
+}
+
+/// A web server, SSH, and a broker of AMQP 1.0.
+#[test]
+fn host_that_speaks_something_else_is_a_final_failure() {
+    for (answer, told) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            "does not speak AMQP 0.9.1",
+        ),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "does not speak AMQP 0.9.1"),
+        (b"AMQP\x00\x01\x00\x00", "AMQP 1.0.0"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let uri = format!("amqp://{}?queue=q", listener.local_addr().unwrap());
+        let config = AmqpConfig::from_uri(Uri::parse(&uri).unwrap()).unwrap();
+        let host = std::thread::spawn(move || {
+            let (mut client, _) = listener.accept().unwrap();
+            client.write_all(answer).unwrap();
+            // Until the client closes.
+            client.read_to_end(&mut Vec::new()).ok();
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let by = Instant::now() + Duration::from_secs(10);
+        let failed = runtime
+            .block_on(connect(&config, "test", by))
+            .err()
+            .unwrap();
+        assert_eq!(failed.class, RetryClass::Final, "{failed:?}");
+        assert!(failed.message.contains(told), "{failed:?}");
+        host.join().unwrap();
     }
 }
 

@@ -1,5 +1,8 @@
 //! Tests of the settings in a URI.
 
+use baler_common::transport::Browse;
+use rdkafka::consumer::DefaultConsumerContext;
+
 use super::*;
 
 fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
@@ -70,6 +73,24 @@ fn reader_waits_a_minute_for_its_group_or_as_long_as_its_session_lasts() {
     assert_eq!(long.as_deref(), Some("90000"));
     let given = interval("kafka://h/t?max.poll.interval.ms=20000");
     assert_eq!(given.as_deref(), Some("20000"));
+}
+
+#[test]
+fn settings_of_the_classic_protocol_are_left_out_with_the_other_one() {
+    for protocol in ["consumer", "CONSUMER"] {
+        let config = config(&format!("kafka://h/t?group.protocol={protocol}")).unwrap();
+        let settings = [config.consumer(), config.browser(Browse::UntilNow)];
+        for settings in settings.map(Result::unwrap) {
+            for (classic, _) in CLASSIC {
+                assert_eq!(settings.get(classic), None, "{classic}");
+            }
+            // librdkafka checks settings against each other when it makes a client.
+            client::consumer(&settings, DefaultConsumerContext).unwrap();
+        }
+    }
+    let classic = config("kafka://h/t?group.protocol=classic").unwrap();
+    let settings = classic.consumer().unwrap();
+    assert_eq!(settings.get("session.timeout.ms"), Some("6000"));
 }
 
 #[test]
@@ -154,6 +175,16 @@ fn conflict_names_both_settings() {
             "message.timeout.ms=1&delivery.timeout.ms=2",
             "message.timeout.ms",
             "delivery.timeout.ms",
+        ),
+        (
+            "group.protocol=consumer&session.timeout.ms=9000",
+            "session.timeout.ms",
+            "group.consumer.session.timeout.ms",
+        ),
+        (
+            "partition.assignment.strategy=range&group.protocol=Consumer",
+            "partition.assignment.strategy",
+            "group.protocol=consumer",
         ),
     ] {
         let error = config(&format!("kafka://host/topic?{query}")).unwrap_err();

@@ -25,8 +25,9 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 ///
 /// Brokers refuse commits between the time when all members have joined and the new assignment. They
 /// answer `REBALANCE_IN_PROGRESS`, or `ILLEGAL_GENERATION` to a member that does not know of the
-/// rebalance yet. librdkafka commits once when partitions leave or the reader closes. Without
-/// another attempt the chunks of a refused commit would come twice.
+/// rebalance yet, or `STALE_MEMBER_EPOCH` by the group protocol of KIP-848. librdkafka commits once
+/// when partitions leave or the reader closes. Without another attempt the chunks of a refused commit
+/// would come twice.
 pub(super) fn commit_stored(
     client: &Arc<Client>,
     by: impl Fn() -> Instant,
@@ -124,6 +125,7 @@ fn passes(code: RDKafkaErrorCode) -> bool {
             | Code::NotCoordinator
             | Code::RebalanceInProgress
             | Code::RequestTimedOut
+            | Code::StaleMemberEpoch
             | Code::WaitingForCoordinator
     )
 }

@@ -1,12 +1,15 @@
 //! The sending end.
 
+mod partitions;
 mod producer;
 mod state;
 #[cfg(test)]
 mod tests;
+mod topic;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::Instant;
 
 use baler_common::transport::{
@@ -19,10 +22,11 @@ use rdkafka::producer::BaseRecord;
 
 use super::SCHEME;
 use super::client::create_topic;
-use super::config::{KafkaConfig, PartitionBy, chunk_of};
+use super::config::{KafkaConfig, chunk_of};
 use super::error::{ErrorClass, error_class};
 use super::headers::Label;
-use producer::{Limits, Producer};
+use partitions::Partitions;
+use producer::{Absence, Limits, Producer};
 use state::WriterState;
 
 /// Sends chunks to a topic, one chunk a message.
@@ -38,10 +42,10 @@ pub struct KafkaWriter {
     limits: Limits,
     /// Whether the topic was created, or existed.
     created: bool,
-    /// The number of the topic's partitions when the writer opened.
-    partitions: i32,
-    /// The next partition in turn.
-    turn: i32,
+    absence: Absence,
+    partitions: Partitions,
+    /// The end of the thread that watches the topic's settings, once it runs.
+    watch: Option<Sender<()>>,
 }
 
 impl fmt::Debug for KafkaWriter {
@@ -60,14 +64,15 @@ impl KafkaWriter {
         capability.max_chunk_bytes = chunk_of(config.message_bytes());
         config.window.apply(&mut capability);
         Self {
-            shared: WriterState::unopened(&config.endpoint),
+            shared: WriterState::unopened(&config),
+            partitions: Partitions::new(&config),
             config,
             capability,
             producer: None,
             limits: Limits::default(),
             created: false,
-            partitions: 1,
-            turn: 0,
+            absence: Absence::default(),
+            watch: None,
         }
     }
 
@@ -78,18 +83,25 @@ impl KafkaWriter {
     }
 
     fn open(&mut self, by: Instant) -> Result<(), Failure> {
-        let topic = &self.config.topic;
         let producer = Producer::start(&self.config, &self.shared)?;
         if let Some(shape) = self.config.create_topic.filter(|_| !self.created) {
             producer.reach(by)?;
             create_topic(&self.config, shape, by)?;
             self.created = true;
         }
-        let found = producer.find(topic, by)?;
+        let found = producer.find(&mut self.absence, by)?;
+        self.limits.is_known &= !self.shared.persistent.topic.take_lower_limit();
         let message_bytes = self.limits.learn(&self.config, by)?;
+        // A cluster that does not tell the limit is not asked again and again.
+        if self.watch.is_none() && self.limits.topic.is_some() {
+            self.watch = topic::watch(&self.config, &self.shared.persistent)?;
+        }
+        let topic = &self.shared.persistent.topic;
+        topic.set_partitions(found.partitions);
+        topic.set_message_bytes(message_bytes);
+        self.partitions.open(found.partitions);
         self.capability.max_chunk_bytes = chunk_of(message_bytes);
         self.capability.durability = durability(&self.config, found.replicas);
-        self.partitions = found.partitions;
         self.producer = Some(producer);
         Ok(())
     }
@@ -113,17 +125,14 @@ impl KafkaWriter {
                 .key(&label.key)
                 .payload(&*chunk.bytes)
                 .headers(OwnedHeaders::new_with_capacity(1).insert(header));
-        let partitions = self.partitions.max(1);
-        match self.config.partition_by {
-            PartitionBy::Producer | PartitionBy::Lane => {}
-            PartitionBy::RoundRobin => record = record.partition(self.turn % partitions),
-            PartitionBy::Trace => {
-                let lane = i64::from(chunk.meta.identity.lane) % i64::from(partitions);
-                record = record.partition(i32::try_from(lane).unwrap_or(0));
-            }
+        let (lane, count) = (
+            chunk.meta.identity.lane,
+            self.shared.persistent.topic.partitions(),
+        );
+        if let Some(partition) = self.partitions.choose(lane, &label.key, count) {
+            record = record.partition(partition);
         }
         let Err((error, _)) = client.send(record) else {
-            self.turn = self.turn.checked_add(1).unwrap_or(0);
             return Ok(());
         };
         self.shared.give_back(chunk.ticket);
@@ -198,6 +207,7 @@ impl ChunkWriter for KafkaWriter {
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
         stats.throttled = self.shared.throttled();
+        self.shared.persistent.topic.add_to(&mut stats);
         stats
     }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::Failure;
+use baler_common::transport::{Failure, RetryClass};
 use rdkafka::error::{IsError, KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
@@ -20,8 +20,12 @@ use crate::error::{ErrorClass, error_class};
 /// for the last fraction of a millisecond, so a longer call is cheaper.
 const POLL: Duration = Duration::from_millis(500);
 
-/// How long a topic may be unknown: a broker that creates it automatically first says that it is.
-const TOPIC_APPEARS: Duration = Duration::from_secs(2);
+/// How long a topic may be unknown in one opening: a broker that creates it automatically, or has just
+/// heard of it, first says that it is.
+const TOPIC_APPEARS: Duration = Duration::from_secs(3);
+
+/// How long a topic may be unknown over several short openings: somebody may be about to create it.
+const TOPIC_IS_CREATED: Duration = Duration::from_secs(10);
 
 /// How long one request for the topic may take. The producer notices a refused connection between
 /// two requests.
@@ -35,6 +39,38 @@ pub(super) struct Producer {
     stop: Arc<AtomicBool>,
     /// It closes when the thread ends.
     ended: Receiver<()>,
+}
+
+/// The answers of the cluster that there is no such topic.
+#[derive(Debug, Default)]
+pub(super) struct Absence {
+    /// Whether the topic was there before.
+    was_there: bool,
+    /// The time of the first answer.
+    since: Option<Instant>,
+}
+
+impl Absence {
+    /// Notes an answer in an opening that began at `start`. The failure is final if the topic was
+    /// never there: one that was deleted may come back.
+    fn failure(&mut self, topic: &str, start: Instant) -> Failure {
+        let since = *self.since.get_or_insert_with(Instant::now);
+        let state = if self.was_there {
+            "is gone"
+        } else {
+            "does not exist"
+        };
+        let message = format!(
+            "topic {topic} {state}, and no broker creates it; create it, or add \
+             create_topic=PARTITIONS,REPLICATION"
+        );
+        let is_late = since.elapsed() >= TOPIC_IS_CREATED || start.elapsed() >= TOPIC_APPEARS;
+        if is_late && !self.was_there {
+            Failure::last("open", message)
+        } else {
+            Failure::retry("open", message)
+        }
+    }
 }
 
 /// The cluster's answer about the topic.
@@ -87,9 +123,10 @@ impl Producer {
         self.client.as_deref()
     }
 
-    /// Asks for the topic until the cluster answers, until `by` at most.
-    pub(super) fn find(&self, topic: &str, by: Instant) -> Result<Topic, Failure> {
-        self.ask(by, |time| {
+    /// Asks for the topic until the cluster has it, until `by` at most.
+    pub(super) fn find(&self, absence: &mut Absence, by: Instant) -> Result<Topic, Failure> {
+        let topic = &*self.shared.persistent.topic.name;
+        let found = self.ask(absence, by, |time| {
             let metadata = self.metadata(Some(topic), time)?;
             let failed = |code| Err(KafkaError::MetadataFetch(code));
             let found = metadata.topics().iter().find(|found| found.name() == topic);
@@ -108,12 +145,18 @@ impl Producer {
                 partitions,
                 replicas,
             })
-        })
+        })?;
+        *absence = Absence {
+            was_there: true,
+            since: None,
+        };
+        Ok(found)
     }
 
     /// Waits until a broker answers, until `by` at most.
     pub(super) fn reach(&self, by: Instant) -> Result<(), Failure> {
-        self.ask(by, |time| self.metadata(None, time).map(drop))
+        let absence = &mut Absence::default();
+        self.ask(absence, by, |time| self.metadata(None, time).map(drop))
     }
 
     fn metadata(&self, topic: Option<&str>, time: Duration) -> Result<Metadata, KafkaError> {
@@ -124,11 +167,13 @@ impl Producer {
     /// Repeats a request until the cluster answers it, until `by` at most.
     fn ask<T>(
         &self,
+        absence: &mut Absence,
         by: Instant,
         request: impl Fn(Duration) -> Result<T, KafkaError>,
     ) -> Result<T, Failure> {
         let start = Instant::now();
         let mut last: Box<str> = "no broker answered in time".into();
+        let mut absent = None;
         loop {
             let state = self.shared.lock();
             if let Some(reason) = &state.refused {
@@ -139,8 +184,11 @@ impl Producer {
             }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                let message = state.trouble.clone().unwrap_or(last);
-                return Err(Failure::retry("connect to", message));
+                let unreachable = || {
+                    let message = state.trouble.clone().unwrap_or(last);
+                    Failure::retry("connect to", message)
+                };
+                return Err(absent.unwrap_or_else(unreachable));
             }
             drop(state);
             let error = match request(left.min(REQUEST_TIMEOUT)) {
@@ -154,8 +202,13 @@ impl Producer {
                 code,
                 RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic
             );
-            let may_appear = is_unknown && start.elapsed() < TOPIC_APPEARS;
-            if error_class(code) == ErrorClass::Permanent && !may_appear {
+            if is_unknown {
+                let failure = absence.failure(&self.shared.persistent.topic.name, start);
+                if failure.class == RetryClass::Final {
+                    return Err(failure);
+                }
+                absent = Some(failure);
+            } else if error_class(code) == ErrorClass::Permanent {
                 return Err(Failure::last("open", code.to_string()));
             }
             last = error.to_string().into();
@@ -241,10 +294,9 @@ impl Limits {
     fn ask(&mut self, config: &KafkaConfig, by: Instant) -> Result<(), Failure> {
         let settings = topic_settings(config, by)?.unwrap_or_default();
         self.topic = settings.max_message_bytes.or(self.topic);
-        let policy = settings.cleanup_policy.unwrap_or_default();
-        if !policy.split(',').any(|policy| policy.trim() == "compact") {
+        let Some(policy) = settings.compacts() else {
             return Ok(());
-        }
+        };
         let topic = &config.topic;
         let message = format!(
             "topic {topic} has cleanup.policy={policy}, which keeps only the last chunk of each \

@@ -16,8 +16,9 @@ use rdkafka::message::{DeliveryResult, Message};
 use rdkafka::producer::ProducerContext;
 use rdkafka::statistics::Statistics;
 
+use super::topic::TopicWatch;
 use crate::client::{self, TokenSource};
-use crate::config::{LEAST_MESSAGE_MAX_BYTES, chunk_of};
+use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{ErrorClass, error_class, is_alert, is_refusal};
 
 /// The state of one producer.
@@ -31,9 +32,9 @@ pub(super) struct WriterState {
 }
 
 /// The state that outlives a producer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct PersistentState {
-    endpoint: Box<str>,
+    pub(super) topic: TopicWatch,
     pub(super) notify: NotifyCell,
     /// How long brokers throttled the writer, in milliseconds.
     throttled_ms: AtomicU64,
@@ -83,6 +84,7 @@ impl ClientContext for Callbacks {
         let more = u64::try_from(more).unwrap_or(u64::MAX);
         let throttled = &self.shared.persistent.throttled_ms;
         throttled.fetch_add(more, Ordering::Relaxed);
+        self.shared.persistent.topic.take_statistics(&statistics);
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
@@ -115,9 +117,13 @@ impl ProducerContext for Callbacks {
     fn delivery(&self, result: &DeliveryResult<'_>, sent: Self::DeliveryOpaque) {
         match result {
             Ok(message) => {
+                let (partition, offset) = (message.partition(), message.offset());
+                // A loss is in the figures before the owner hears of this chunk.
+                let loss = self.shared.loss(sent.number, partition, offset);
                 self.shared.settle(sent.ticket, Outcome::Confirmed);
-                self.shared
-                    .check_offset(sent.number, message.partition(), message.offset());
+                if let Some(failure) = loss {
+                    self.shared.fail(failure);
+                }
             }
             Err((error, _)) => self.shared.failed(sent.ticket, error),
         }
@@ -126,10 +132,12 @@ impl ProducerContext for Callbacks {
 
 impl WriterState {
     /// The state of a writer that was never opened.
-    pub(super) fn unopened(endpoint: &str) -> Arc<Self> {
+    pub(super) fn unopened(config: &KafkaConfig) -> Arc<Self> {
         let persistent = PersistentState {
-            endpoint: endpoint.into(),
-            ..PersistentState::default()
+            topic: TopicWatch::new(config),
+            notify: NotifyCell::default(),
+            throttled_ms: AtomicU64::default(),
+            offsets: Mutex::default(),
         };
         let shared = Self::with(false, Arc::new(persistent));
         shared.update(|state| {
@@ -224,18 +232,11 @@ impl WriterState {
         }
     }
 
-    /// Breaks the producer if the partition of a confirmed chunk has lost earlier chunks, so that the
-    /// owner gets the error.
-    fn check_offset(&self, number: u64, partition: i32, offset: i64) {
-        let lost = self.offsets().confirm(number, partition, offset);
-        if let Some(lost) = lost {
-            let message = format!(
-                "partition {partition} went back by {lost} messages to offset {offset}: the topic \
-                 was deleted and created again, or a replica without them became its leader; \
-                 confirmed chunks that nobody has read are lost"
-            );
-            self.fail(Failure::retry("write to", message));
-        }
+    /// Counts the earlier chunks that the partition of a confirmed chunk has lost, if any. Returns
+    /// the failure that tells the owner.
+    fn loss(&self, number: u64, partition: i32, offset: i64) -> Option<Failure> {
+        let lost = self.offsets().confirm(number, partition, offset)?;
+        Some(self.persistent.topic.lose(partition, offset, lost))
     }
 
     /// Takes the error of a message that was not delivered.
@@ -255,7 +256,7 @@ impl WriterState {
             }
             ErrorClass::TooLarge | ErrorClass::InvalidMessage => {
                 let failure = Failure::last("write to", error.to_string());
-                let refused = failure.at(&self.persistent.endpoint);
+                let refused = failure.at(&self.persistent.topic.endpoint);
                 self.settle(ticket, Outcome::Refused(refused));
             }
             ErrorClass::Permanent => self.fail(Failure::last("write to", error.to_string())),
@@ -322,7 +323,7 @@ impl WriterState {
 pub(super) struct Offsets {
     /// How many chunks were offered.
     offered: u64,
-    /// The last confirmed offset of each partition, and the number of chunks offered before it.
+    /// The highest confirmed offset of each partition, and the number of chunks offered until then.
     marks: HashMap<i32, (i64, u64)>,
 }
 
@@ -341,12 +342,15 @@ impl Offsets {
         }
         let now = (offset, self.offered);
         let mark = self.marks.entry(partition).or_insert(now);
+        if offset > mark.0 {
+            *mark = now;
+            return None;
+        }
         // Chunks that were in flight together may have their offsets in any order.
         if number <= mark.1 {
             return None;
         }
         let before = std::mem::replace(mark, now).0;
-        let lost = before.checked_sub(offset)?.checked_add(1)?;
-        u64::try_from(lost).ok().filter(|lost| *lost > 0)
+        Some(before.abs_diff(offset).saturating_add(1))
     }
 }

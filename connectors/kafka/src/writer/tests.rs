@@ -43,4 +43,11 @@ fn only_a_chunk_that_was_offered_later_tells_that_a_partition_lost_chunks() {
     assert_eq!(offsets.confirm(sixth, 0, 3), Some(109), "it is late");
     let seventh = offsets.offer();
     assert_eq!(offsets.confirm(seventh, 0, 4), None, "it is said once");
+    // Chunks that were offered together count, too.
+    let together = [(); 100].map(|()| offsets.offer());
+    for (offset, number) in (5..).zip(together) {
+        assert_eq!(offsets.confirm(number, 0, offset), None);
+    }
+    let last = offsets.offer();
+    assert_eq!(offsets.confirm(last, 0, 0), Some(105));
 }

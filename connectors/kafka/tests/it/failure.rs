@@ -177,6 +177,8 @@ fn chunk_that_is_too_large_for_the_topic_is_handed_back_to_be_split() {
         assert!(error.is_retryable(), "{error}");
         writer.reopen(soon()).unwrap();
     }
+    let lowered = ("limits_lowered", 1);
+    assert!(writer.stats().counts.contains(&lowered), "it is counted");
     let limit = writer.capability().max_chunk_bytes.get();
     assert!(
         limit < bytes && limit >= bytes / 2 - 12,
@@ -207,6 +209,46 @@ fn topic_that_is_refused_is_final() {
         let error = writer.reopen(soon()).unwrap_err();
         assert_eq!(error.class, RetryClass::Final, "{error}");
     }
+}
+
+#[test]
+fn unknown_topic_is_final_after_a_while_of_short_openings() {
+    let kafka = Kafka::fresh();
+    let settings = [("allow.auto.create.topics", "false")];
+    let config = KafkaConfig::new(kafka.cluster.bootstrap_servers(), "unknown");
+    let mut writer = kafka.writer_with(config.client_settings(&settings).unwrap());
+    let mut openings = 0;
+    let last = within_patience("it is final", || {
+        openings += 1;
+        let short = Instant::now() + Duration::from_secs(1);
+        let error = writer.reopen(short).unwrap_err();
+        let text = error.to_string();
+        for part in [
+            "kafka://127.0.0.1:",
+            "topic unknown does not exist",
+            "create_topic=",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        (error.class == RetryClass::Final).then_some(text)
+    });
+    assert!(openings > 1, "{last}");
+}
+
+#[test]
+fn topic_that_is_gone_is_waited_for() {
+    let kafka = Kafka::fresh();
+    let mut writer = kafka.writer_with(kafka.config());
+    writer.reopen(soon()).unwrap();
+    let gone = Some(RequestFault::UnknownTopic);
+    kafka.cluster.fail_topic(TOPIC, gone).unwrap();
+    let error = writer
+        .reopen(Instant::now() + Duration::from_secs(5))
+        .unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+    assert!(error.message.contains("topic chunks is gone"), "{error}");
+    kafka.cluster.fail_topic(TOPIC, None).unwrap();
+    writer.reopen(soon()).unwrap();
 }
 
 #[test]

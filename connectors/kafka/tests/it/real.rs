@@ -3,6 +3,7 @@
 
 mod churn;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::pin::pin;
@@ -14,7 +15,7 @@ use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape
 use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair, within_patience};
 use baler_faults::KafkaProxy;
 use rdkafka::ClientConfig;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::error::KafkaResult;
 
@@ -33,7 +34,7 @@ pub(crate) fn name() -> String {
 fn config_at(bootstrap: &str) -> KafkaConfig {
     let name = name();
     let mut config = KafkaConfig::new(bootstrap, name.as_str())
-        .client_settings(&[("group.id", &name), ("session.timeout.ms", "6000")])
+        .client_settings(&[("group.id", &name)])
         .unwrap();
     config.create_topic = Some(shape());
     config
@@ -79,16 +80,20 @@ fn create(topic: &NewTopic<'_>) {
     }
 }
 
-/// A topic of the cluster, behind a proxy.
-struct Cluster {
+/// A topic of the cluster, behind a proxy. Its readers use the classic group protocol, or that of
+/// KIP-848.
+struct Cluster<const KIP_848: bool> {
     proxy: KafkaProxy,
     config: KafkaConfig,
 }
 
-impl TestMedium for Cluster {
+impl<const KIP_848: bool> TestMedium for Cluster<KIP_848> {
     fn fresh() -> Self {
         let proxy = KafkaProxy::start(&bootstrap()).unwrap();
-        let config = limited(config_at(proxy.bootstrap_servers()));
+        let protocol = if KIP_848 { "consumer" } else { "classic" };
+        let config = limited(config_at(proxy.bootstrap_servers()))
+            .client_settings(&[("group.protocol", protocol)])
+            .unwrap();
         // A reader that comes first finds the topic.
         KafkaWriter::new(config.clone()).reopen(soon()).unwrap();
         Self { proxy, config }
@@ -112,7 +117,11 @@ impl TestMedium for Cluster {
 }
 
 mod contract {
-    baler_connector_testkit::contract_tests!(super::Cluster: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+    baler_connector_testkit::contract_tests!(super::Cluster<false>: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP"]);
+}
+
+mod contract_of_kip_848 {
+    baler_connector_testkit::contract_tests!(super::Cluster<true>: reads redelivers stalls many_writers many_readers, #[ignore = "needs KAFKA_BOOTSTRAP, of Kafka 4"]);
 }
 
 #[test]
@@ -189,9 +198,62 @@ fn topic_that_comes_back_empty_is_told_as_a_loss() {
             .map(|error| error.to_string())
     });
     assert!(told.contains("partition 0 went back by"), "{told}");
+    let stats = writer.stats();
+    assert_eq!(stats.losses, 1);
+    assert!(stats.lost_chunks > 100, "{stats:?}");
     writer.reopen(soon()).unwrap();
     writer.offer(source.take(1).remove(0)).unwrap();
     assert_eq!(writer.close(soon()).delivery_reports.len(), 1);
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn lanes_stay_on_their_partitions_while_others_are_added() {
+    let mut config = config()
+        .client_settings(&[
+            ("statistics.interval.ms", "100"),
+            ("topic.metadata.refresh.interval.ms", "500"),
+        ])
+        .unwrap();
+    config.partition_by = PartitionBy::Lane;
+    let mut pump = Pump::open(Box::new(KafkaWriter::new(config.clone())));
+    let mut source = ChunkSource::new(1);
+    pump.push((0..64).map(|at| source.next(at % 8, 50)));
+    within_patience("the first are confirmed", || {
+        pump.step();
+        pump.is_done().then_some(())
+    });
+    let topic = config.to_string();
+    let topic = topic.rsplit('/').next().unwrap();
+    let more = [NewPartitions::new(topic, 12)];
+    let administrator = administrator();
+    let added = administrator.create_partitions(&more, &AdminOptions::new());
+    answer(added).into_iter().for_each(|it| drop(it.unwrap()));
+    within_patience("the writer finds them", || {
+        let counts = pump.writer().stats().counts;
+        counts.contains(&("partitions_added", 8)).then_some(())
+    });
+    pump.push((0..64).map(|at| source.next(at % 8, 50)));
+    pump.push((0..64).map(|at| source.next(100 + at % 32, 50)));
+    let mut tap = Tap::holding(Box::new(KafkaReader::open(config).unwrap()), 1000);
+    drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 192
+    });
+    assert_eq!(pump.breaks(), 0);
+    tap.assert_ordered();
+    let mut partitions = BTreeMap::<u32, BTreeSet<i32>>::new();
+    for delivery in tap.deliveries() {
+        let lane = delivery.meta.unwrap().identity.lane;
+        let partition = delivery.origin.lane.parse().unwrap();
+        partitions.entry(lane).or_default().insert(partition);
+    }
+    assert!(
+        partitions.values().all(|it| it.len() == 1),
+        "{partitions:?}"
+    );
+    let highest = |lanes| partitions.range(lanes).flat_map(|(_, it)| it).max();
+    assert!(highest(0..8) < Some(&4), "{partitions:?}");
+    assert!(highest(100..200) >= Some(&4), "{partitions:?}");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkWriter, Delivery, Failure, RetryClass, TransportError, WriterStats, guarded,
+    ChunkWriter, Delivery, Failure, RetryClass, TransportError, guarded,
 };
 use baler_connector_file::QuarantineFolder;
 
@@ -264,13 +264,16 @@ impl Worker {
 
     fn show(&mut self, now: Instant) {
         let (route, stats) = match &self.medium {
-            Medium::Open(inner) if self.drained => (SpoolRoute::Direct, inner.stats()),
-            Medium::Open(inner) => (SpoolRoute::Replaying, inner.stats()),
-            Medium::Away | Medium::Closed(..) => (SpoolRoute::Away, WriterStats::default()),
+            Medium::Open(inner) if self.drained => (SpoolRoute::Direct, Some(inner.stats())),
+            Medium::Open(inner) => (SpoolRoute::Replaying, Some(inner.stats())),
+            Medium::Closed(inner, _) => (SpoolRoute::Away, Some(inner.stats())),
+            Medium::Away => (SpoolRoute::Away, None),
         };
         let is_idle = {
             let mut state = self.state.lock();
-            state.stats = stats;
+            // While another thread opens the writer, its last figures stay.
+            state.stats = stats.unwrap_or_else(|| std::mem::take(&mut state.stats));
+            state.stats.blocked &= route != SpoolRoute::Away;
             route == SpoolRoute::Direct && state.pending.is_empty()
         };
         if is_idle {

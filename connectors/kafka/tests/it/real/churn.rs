@@ -18,11 +18,8 @@ use baler_faults::KafkaProxy;
 use super::{bootstrap, name};
 use crate::support::soon;
 
-/// How long members come and go.
+/// How long members come and go, unless `KAFKA_SECONDS` says it.
 const DURATION: Duration = Duration::from_secs(60);
-
-/// How long the group is left alone between two changes, at most, in milliseconds.
-const BETWEEN: usize = 6_000;
 
 const MEMBERS: usize = 4;
 
@@ -142,9 +139,9 @@ fn longest_rest<'a>(arrivals: impl Iterator<Item = &'a Arrival>) -> Duration {
     rests.max().unwrap_or_default()
 }
 
-/// Has members come and go, and prints the figures. `settings` are those of the reader in a slot;
-/// `KAFKA_READER` has further ones.
-fn measure(what: &str, settings: impl Fn(usize) -> String, how: impl Fn(&mut Dice) -> Goes) {
+/// Has a member go every `period`, and another one come at once. Prints the figures. `settings` are
+/// those of the reader in a slot; `KAFKA_READER` has further ones.
+fn measure(how: Goes, period: Duration, settings: impl Fn(usize) -> String) {
     let (bootstrap, name) = (bootstrap(), name());
     let further = std::env::var("KAFKA_READER").unwrap_or_default();
     let reader = |servers: &str, slot| {
@@ -168,14 +165,16 @@ fn measure(what: &str, settings: impl Fn(usize) -> String, how: impl Fn(&mut Dic
     let mut gone = HashMap::new();
     let mut dice = Dice::new(1);
     let mut going = Vec::new();
-    let end = Instant::now() + DURATION;
-    while Instant::now() < end {
-        let next = Instant::now() + Duration::from_millis(dice.below(BETWEEN) as u64);
+    let seconds = std::env::var("KAFKA_SECONDS").map(|seconds| seconds.parse().unwrap());
+    let end = Instant::now() + seconds.map_or(DURATION, Duration::from_secs);
+    let mut next = Instant::now();
+    while next < end {
+        next += period;
         while let Ok(arrival) = arrived.recv_timeout(next.saturating_duration_since(Instant::now()))
         {
             all.push(arrival);
         }
-        let (member, how) = (dice.draw(&mut members).unwrap(), how(&mut dice));
+        let member = dice.draw(&mut members).unwrap();
         let (number, slot) = (member.number, member.slot);
         going.push(thread::spawn(move || member.go(how)));
         members.push(join(MEMBERS + gone.len(), slot));
@@ -215,13 +214,15 @@ fn measure(what: &str, settings: impl Fn(usize) -> String, how: impl Fn(&mut Dic
             }] += 1;
         }
     }
+    let percent = |copies: usize| 100.0 * copies as f64 / sent as f64;
     eprintln!(
-        "{what}: {} changes, {sent} chunks; nobody got any for {:.1?}, a partition rested for \
-         {:.1?}; came again: {:?} (first at a member that was killed, that left, that stayed)",
+        "{} {how:?} every {period:?}, {further:?}: {sent} chunks; nobody got any for {:.1?}, a \
+         partition rested for {:.1?}; came twice: {:.2?} % (first at a member that was killed, that \
+         left, that stayed)",
         gone.len(),
         longest_rest(flowing()),
         one.max().unwrap_or_default(),
-        copies,
+        copies.map(percent),
     );
     // Members that leave, and members that stay, commit what they have settled in time.
     assert_eq!(copies[1..], [0, 0]);
@@ -230,25 +231,24 @@ fn measure(what: &str, settings: impl Fn(usize) -> String, how: impl Fn(&mut Dic
 #[test]
 #[ignore = "needs KAFKA_BOOTSTRAP"]
 fn members_that_leave_lose_nothing_and_double_nothing() {
-    measure("leaves", |_| String::new(), |_| Goes::Leaves);
+    measure(Goes::Leaves, Duration::from_secs(3), |_| String::new());
+}
+
+#[test]
+#[ignore = "needs KAFKA_BOOTSTRAP"]
+fn members_that_are_killed_often_lose_nothing() {
+    measure(Goes::Killed, Duration::from_secs(3), |_| String::new());
 }
 
 #[test]
 #[ignore = "needs KAFKA_BOOTSTRAP"]
 fn members_that_are_killed_lose_nothing() {
-    let how = |dice: &mut Dice| {
-        if dice.once_in(2) {
-            Goes::Killed
-        } else {
-            Goes::Leaves
-        }
-    };
-    measure("leaves and kills", |_| String::new(), how);
+    measure(Goes::Killed, Duration::from_secs(10), |_| String::new());
 }
 
 #[test]
 #[ignore = "needs KAFKA_BOOTSTRAP"]
 fn static_members_that_are_killed_lose_nothing() {
     let settings = |slot| format!("&group.instance.id=slot-{slot}");
-    measure("static members, kills", settings, |_| Goes::Killed);
+    measure(Goes::Killed, Duration::from_secs(3), settings);
 }
