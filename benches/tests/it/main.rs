@@ -2,6 +2,7 @@
 
 #![cfg(test)]
 
+mod chunk_sizes;
 mod codec;
 mod detect;
 mod overhead;

@@ -75,12 +75,12 @@ impl Shipper {
             .overflow(overflow(args))
             .retry(retry(args))
             .on_event(move |event| events.told(event));
+        let compression = args.compression.unwrap_or_default();
         builder = match args.container {
-            ContainerChoice::Kieker if args.compression != Compression::None => {
+            ContainerChoice::Kieker if compression != Compression::None => {
                 return Err(Failure::configuration(format!(
-                    "--compression {} does not go with --container kieker, which has none; use \
-                     --container native",
-                    args.compression
+                    "--compression {compression} does not go with --container kieker, which has \
+                     none; use --container native"
                 )));
             }
             ContainerChoice::Kieker if args.dictionary.is_some() => {
@@ -286,7 +286,7 @@ pub(crate) fn send_on_what_is_spooled(
 
 /// Returns the serializer of Baler's own container, compressed as the flags ask.
 fn native(args: &ShippingArgs) -> Result<NativeSerializer, Failure> {
-    let serializer = match (&args.dictionary, args.compression) {
+    let serializer = match (&args.dictionary, args.compression.unwrap_or_default()) {
         (None, compression) => NativeSerializer::new(compression),
         (Some(path), Compression::Zstd { level }) => {
             NativeSerializer::with_dictionary(level, &decoding::read(path)?)

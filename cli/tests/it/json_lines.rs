@@ -75,6 +75,31 @@ fn standard_input_is_sent_with_types_from_the_field_that_is_named() {
 }
 
 #[test]
+fn chunks_of_lines_are_compressed_unless_a_flag_says_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let lines = (0..99).map(|number| format!("{{\"text\":\"line {number} of a log\"}}\n"));
+    append(&log, &lines.collect::<String>());
+    let cases: [(_, &[&str], _); 4] = [
+        ("text", &[], "zstd"),
+        ("jsonl", &[], "zstd"),
+        ("text", &["--compression", "none"], "none"),
+        ("text", &["--container", "kieker"], "none"),
+    ];
+    for (number, (scheme, flags, compression)) in cases.into_iter().enumerate() {
+        let from = format!("{scheme}:{}", log.display());
+        let to = folder.path().join(number.to_string());
+        let args = ["send", "--from", &from, "--to", &file_uri(&to)];
+        output(&[&args[..], flags].concat());
+        let document = json(&["inspect", to.to_str().unwrap(), "--format", "json"]);
+        assert_eq!(
+            document["chunks"][0]["compression"], compression,
+            "{flags:?}"
+        );
+    }
+}
+
+#[test]
 fn settings_that_standard_input_cannot_have_are_refused() {
     for setting in ["follow", "position=file"] {
         let from = format!("jsonl:-?{setting}");

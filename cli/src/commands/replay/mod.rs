@@ -112,7 +112,8 @@ fn send_filtered(
     }
     let progress = Progress::spinner(quiet);
     // This program adds no metadata record of its own.
-    let shipper = Shipper::start(&args.shipping, target, false, context)?;
+    let shipping = args.shipping.of_source(from);
+    let shipper = Shipper::start(&shipping, target, false, context)?;
     let forwarding = Forwarding {
         source,
         endpoint: from,

@@ -38,7 +38,8 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
     let context = (shutdown, &observation, quiet);
-    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
+    let shipping = args.shipping.of_source(&args.from);
+    let shipper = Shipper::start(&shipping, writer, false, context)?;
     if let Some(condition) = condition.clone() {
         observation.observed.add(Box::new(condition));
     }

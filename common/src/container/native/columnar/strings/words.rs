@@ -22,8 +22,8 @@ pub(super) const OF_CHUNK: u64 = 33;
 /// The most words that a chunk may number.
 pub(super) const MAX_NUMBERED: usize = 1 << 16;
 
-/// Up to this number of strings, all strings are cut, however few records share them.
-const FEW: usize = 256;
+/// The number of remembered keys.
+const SEEN: usize = 1 << 12;
 
 /// The most strings that one chunk may add to the remembered ones.
 const MAX_NEW: usize = 2_048;
@@ -37,6 +37,11 @@ const MAX_WORDS: usize = 128;
 
 /// Writes string tables. Remembers how it cut strings, because the next chunk has mostly the same
 /// ones.
+///
+/// It cuts strings that come again: in several records of the chunk on average, or in several
+/// chunks. Cutting takes a hundred times as long as copying, and the other strings, such as texts,
+/// are smaller with zstd:1 if they are not cut. A largest number of strings as the only rule made
+/// larger chunks take more bytes a record.
 #[derive(Debug, Default)]
 pub(super) struct Writer {
     cuts: Cuts,
@@ -44,6 +49,8 @@ pub(super) struct Writer {
     chunk: u32,
     /// The number of words that this chunk has numbered.
     numbered: u32,
+    /// Keys of strings of the last chunks, each in the place of its lowest bits.
+    seen: Vec<u64>,
 }
 
 impl Writer {
@@ -57,9 +64,7 @@ impl Writer {
         out: &mut Vec<u8>,
     ) -> bool {
         self.begin(strings.len());
-        // Strings are not worth remembering if nearly every record has its own.
-        let is_cut = strings.len() <= FEW.max(records / 4);
-        let cut = if is_cut { MAX_NEW } else { 0 };
+        let all_repeat = strings.len() <= records / 4;
         let keys = strings.keys().unwrap_or_default();
         let text = strings.text().as_bytes();
         let start = out.len();
@@ -70,8 +75,10 @@ impl Writer {
             let string = text.get(from..to).unwrap_or_default();
             from = to;
             let at = to_usize(number.into());
-            let interned = keys.get(at).and_then(|key| StringKeys::interned(*key));
-            self.write_string(number, string, interned, at < cut, out);
+            let key = keys.get(at).copied();
+            let is_cut = at < MAX_NEW && (all_repeat || self.comes_again(key));
+            let interned = key.and_then(StringKeys::interned);
+            self.write_string(number, string, interned, is_cut, out);
             if out.len() - start >= limit {
                 return false;
             }
@@ -84,8 +91,19 @@ impl Writer {
         if is_full || self.chunk == u32::MAX {
             *self = Self::default();
         }
+        self.seen.resize(SEEN, 0);
         self.chunk += 1;
         self.numbered = 0;
+    }
+
+    /// Whether the string with this key is interned, or came in one of the last chunks.
+    fn comes_again(&mut self, key: Option<u64>) -> bool {
+        let Some(key) = key else {
+            return false;
+        };
+        let seen = self.seen.get_mut(to_usize(key) % SEEN);
+        let came = seen.is_some_and(|seen| std::mem::replace(seen, key) == key);
+        came || StringKeys::interned(key).is_some()
     }
 
     fn write_string(
