@@ -9,7 +9,9 @@
 //! another chunk, sent by mistake or by an attacker. It is never acknowledged as a copy.
 //!
 //! A reader reports only gaps that it can know. Chunks before its first acknowledged chunk in a
-//! lane may have gone to another reader, so they are not a gap.
+//! lane may have gone to another reader, so they are not a gap. A medium that keeps the last chunk of
+//! each lane that earlier readers settled closes this hole. Otherwise the lane counts as one that
+//! starts in the middle.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -89,6 +91,8 @@ pub struct Gap {
 #[derive(Debug, Default)]
 pub struct LaneTracker {
     lanes: HashMap<LaneKey, Lane>,
+    /// The last sequence numbers that earlier readers settled, of lanes that did not arrive yet.
+    settled_before: HashMap<LaneKey, u64>,
     in_work: HashMap<ChunkIdentity, InWork>,
     all_ranges: usize,
     arrivals: u64,
@@ -120,6 +124,8 @@ struct Lane {
     acknowledged: Sequences,
     /// Checksums of acknowledged chunks, by sequence number.
     checksums: BTreeMap<u64, u32>,
+    /// Settled by other readers: not a gap, but not seen.
+    settled_before: Sequences,
     /// Rejected as broken: not a gap, but not seen.
     rejected: Sequences,
     given_up: Sequences,
@@ -173,6 +179,22 @@ impl LaneTracker {
     /// nothing.
     pub(crate) fn touch(&mut self, lane: LaneKey) {
         self.enter(lane);
+    }
+
+    /// Records that other readers have settled the chunks of a lane up to this one. Gaps that are
+    /// known already remain.
+    pub(crate) fn note_settled_before(&mut self, last: ChunkIdentity) {
+        let key = LaneKey::from(last);
+        if let Some(lane) = self.lanes.get_mut(&key) {
+            let others = self.all_ranges.saturating_sub(lane.ranges());
+            if lane.settled_before.ranges() < most_ranges(others, lane.ranges()) {
+                lane.note_settled_before(last.sequence);
+            }
+            self.all_ranges = others.saturating_add(lane.ranges());
+        } else if self.settled_before.len() < MAX_LANES {
+            let sequence = self.settled_before.entry(key).or_default();
+            *sequence = last.sequence.max(*sequence);
+        }
     }
 
     /// Records the losses and the end of a lane from a chunk's header.
@@ -291,6 +313,23 @@ impl LaneTracker {
             .collect()
     }
 
+    /// Returns the first acknowledged chunk of each lane that starts in the middle: neither an earlier
+    /// reader nor the producer accounts for all chunks before it. They may be lost, or another reader
+    /// has them.
+    pub fn starts(&self) -> Vec<ChunkIdentity> {
+        let start = |(key, lane): (&LaneKey, &Lane)| {
+            Some(ChunkIdentity {
+                producer: key.producer,
+                epoch: key.epoch,
+                lane: key.lane,
+                sequence: lane.start()?,
+            })
+        };
+        let mut starts: Vec<_> = self.lanes.iter().filter_map(start).collect();
+        starts.sort_by_key(|first| LaneKey::from(*first));
+        starts
+    }
+
     /// Returns the records that producers lost before they were sent, by reason, over all their
     /// lives seen here.
     pub fn losses(&self) -> Losses {
@@ -322,6 +361,10 @@ impl LaneTracker {
             self.make_room();
         }
         let lane = self.lanes.entry(key).or_default();
+        if let Some(last) = self.settled_before.remove(&key) {
+            lane.note_settled_before(last);
+            self.all_ranges = self.all_ranges.saturating_add(1);
+        }
         lane.last_arrival = self.arrivals;
         lane
     }
@@ -363,8 +406,49 @@ impl Lane {
 
     /// Returns the number of its ranges, of all kinds.
     fn ranges(&self) -> usize {
-        let kinds = [&self.acknowledged, &self.rejected, &self.given_up];
+        let kinds = [
+            &self.acknowledged,
+            &self.settled_before,
+            &self.rejected,
+            &self.given_up,
+        ];
         kinds.into_iter().map(Sequences::ranges).sum()
+    }
+
+    /// Records that other readers have settled the chunks up to `last`, after those of this reader.
+    fn note_settled_before(&mut self, last: u64) {
+        let own = self.acknowledged.iter().last();
+        let first = own.map_or(0, |(_, own)| own.saturating_add(1));
+        if first <= last {
+            self.settled_before.insert(first, last);
+        }
+    }
+
+    /// Returns the chunks that readers have settled.
+    fn settled(&self) -> Sequences {
+        let mut settled = self.acknowledged.clone();
+        for (first, last) in self.settled_before.iter() {
+            settled.insert(first, last);
+        }
+        settled
+    }
+
+    /// Returns the first acknowledged chunk if chunks before it are not accounted for.
+    fn start(&self) -> Option<u64> {
+        let mut known = self.settled();
+        let (first, _) = known.iter().next()?;
+        let before = first.checked_sub(1)?;
+        for kind in [&self.given_up, &self.rejected] {
+            for (first, last) in kind.within(0, before) {
+                known.insert(first, last);
+            }
+        }
+        let is_known = known
+            .iter()
+            .next()
+            .is_some_and(|it| it.0 == 0 && it.1 >= before);
+        // Forgotten chunks were there once.
+        (!is_known && self.known_from == 0).then_some(first)
     }
 
     fn gaps(&self, key: LaneKey) -> Vec<Gap> {
@@ -377,8 +461,9 @@ impl Lane {
         // Missing chunks before the first settled chunk are not a gap: another reader may have had
         // them.
         let mut gaps = Vec::new();
-        let mut present = self.acknowledged.clone();
-        for (first, last) in self.acknowledged.gaps() {
+        let settled = self.settled();
+        let mut present = settled.clone();
+        for (first, last) in settled.gaps() {
             // A chunk that was given up may have arrived nevertheless: only a missing one is
             // explained.
             for (first, last) in self.given_up.within(first, last) {

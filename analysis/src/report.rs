@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use baler_common::container::Losses;
-use baler_common::transport::{NotKept, ReaderStats, Readership, Waiting};
+use baler_common::transport::{ChunkIdentity, NotKept, ReaderStats, Readership, Waiting};
 
 use crate::lanes::Gap;
 
@@ -51,6 +51,9 @@ pub struct SourceReport {
     pub complete_lanes: usize,
     /// Chunks that never came, lane by lane.
     pub gaps: Vec<Gap>,
+    /// The first chunk of each lane that starts in the middle; see
+    /// [`LaneTracker::starts`](crate::lanes::LaneTracker::starts).
+    pub starts: Vec<ChunkIdentity>,
     /// Records that producers lost before they were sent, by reason.
     pub producer_losses: Losses,
     /// Whether the reader has reached the end of its medium; `None` if the medium has no end.
@@ -85,7 +88,7 @@ impl SourceReport {
         counts
     }
 
-    /// Adds another reader's counters. Lanes, gaps and losses are not added, because they overlap.
+    /// Adds another reader's counters. Lanes, gaps, starts and losses are not added, because they overlap.
     pub(crate) fn add(&mut self, other: &Self) {
         let counters = [
             (&mut self.chunks, other.chunks),

@@ -105,6 +105,46 @@ fn gaps_are_claimed_between_settled_chunks_only() {
     assert_eq!(gaps, [(5, 2, false), (9, 1, false), (10, 2, true)]);
 }
 
+/// Another reader had the lane meanwhile.
+#[test]
+fn chunks_of_other_readers_are_no_gap_and_hide_none() {
+    let mut tracker = LaneTracker::new();
+    [0, 1, 4]
+        .into_iter()
+        .for_each(|it| settle(&mut tracker, it));
+    tracker.note_settled_before(identity(0, 9));
+    assert_eq!(tracker.arrived(identity(0, 3), 7, Token(3)), Arrival::New);
+    [10, 12].into_iter().for_each(|it| settle(&mut tracker, it));
+    let gaps = tracker.gaps().into_iter();
+    let gaps: Vec<_> = gaps.map(|gap| (gap.first_sequence, gap.chunks)).collect();
+    assert_eq!(gaps, [(2, 2), (11, 1)]);
+    assert!(tracker.starts().is_empty());
+}
+
+#[test]
+fn a_lane_starts_in_the_middle_unless_its_beginning_is_accounted_for() {
+    let starts = |given_up: u64, rejected: u64| {
+        let mut tracker = LaneTracker::new();
+        let mut header = ChunkHeader::new(identity(0, 5));
+        header.lost_chunks = vec![LostChunks {
+            first_sequence: 0,
+            chunks: given_up,
+        }];
+        tracker.note_header(&header);
+        for sequence in given_up..given_up + rejected {
+            tracker.note(identity(0, sequence), 7, Verdict::Reject);
+        }
+        settle(&mut tracker, 5);
+        settle(&mut tracker, 6);
+        tracker.starts()
+    };
+    assert_eq!(starts(2, 2), [identity(0, 5)]);
+    assert_eq!(starts(2, 3), []);
+    let mut tracker = LaneTracker::new();
+    (0..3).for_each(|sequence| settle(&mut tracker, sequence));
+    assert!(tracker.starts().is_empty());
+}
+
 #[test]
 fn a_late_chunk_closes_its_gap() {
     let mut tracker = LaneTracker::new();

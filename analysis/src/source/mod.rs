@@ -254,7 +254,13 @@ impl Source {
                 Ok(Step::End)
             }
             Ok(Received::Idle) => Ok(Step::Idle),
-            Ok(Received::Assigned { lanes }) => {
+            Ok(Received::Assigned { lanes, settled }) => {
+                for last in settled {
+                    self.lanes.note_settled_before(last);
+                    if let Some(member) = &self.member {
+                        member.note_settled_before(last);
+                    }
+                }
                 self.assigned.get_or_insert_default().extend(lanes);
                 Ok(Step::Idle)
             }
@@ -369,6 +375,7 @@ impl Source {
         report.lanes = self.lanes.lanes();
         report.complete_lanes = self.lanes.complete_lanes();
         report.gaps = self.lanes.gaps();
+        report.starts = self.lanes.starts();
         report.producer_losses = self.lanes.losses();
         report.in_work = self.in_work.len();
         report.assigned = self.assigned.as_ref().map(BTreeSet::len);

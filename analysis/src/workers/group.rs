@@ -104,6 +104,7 @@ impl Group {
         total.lanes = union.lanes();
         total.complete_lanes = union.complete_lanes();
         total.gaps = union.gaps();
+        total.starts = union.starts();
         total.producer_losses = union.losses();
         GroupReport {
             total,
@@ -203,6 +204,11 @@ impl Member {
         let mut union = self.union();
         union.touch(header.identity.into());
         union.note_header(header);
+    }
+
+    /// Records that readers before have settled the chunks of a lane up to this one.
+    pub(crate) fn note_settled_before(&self, last: ChunkIdentity) {
+        self.union().note_settled_before(last);
     }
 
     /// Informs the group that this reader has closed.

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_analysis::quarantine::{Poison, PutAside, Quarantine};
+use baler_analysis::workers::Group;
 use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
@@ -112,6 +113,33 @@ fn duplicates_are_dropped_and_counted_and_gaps_are_told() {
         .map(|gap| (gap.first_sequence, gap.chunks))
         .collect();
     assert_eq!(gaps, [(3, 2)]);
+}
+
+/// Earlier readers settled chunks up to 4, and the medium has removed 5 to 8.
+#[test]
+fn chunks_missing_after_those_of_earlier_readers_are_a_gap() {
+    for (settled, gaps, starts) in [
+        (Some(4), vec![(5, 4)], vec![]),
+        (Some(8), vec![], vec![]),
+        // A copy of a chunk comes again.
+        (Some(30), vec![], vec![]),
+        (None, vec![], vec![9]),
+    ] {
+        let group = Group::new();
+        let before = settled.map(|last| Play::SettledBefore(identity(last)));
+        let (reader, _) = Scripted::new(before.into_iter().chain(play(9..12)));
+        let mut source = Source::new(reader).in_group(&group);
+        let (mut stage, _) = keep_all();
+        source.run(&mut stage, Stop::default(), |_| true).unwrap();
+        for report in [source.close(soon()).unwrap(), group.report().total] {
+            let found = report.gaps.iter();
+            let found: Vec<_> = found.map(|it| (it.first_sequence, it.chunks)).collect();
+            assert_eq!(found, gaps, "{settled:?}");
+            let found: Vec<_> = report.starts.iter().map(|it| it.sequence).collect();
+            assert_eq!(found, starts, "{settled:?}");
+            assert_eq!((report.duplicates, report.lanes), (0, 1), "{settled:?}");
+        }
+    }
 }
 
 #[test]

@@ -79,6 +79,8 @@ pub(crate) enum Play {
     Damaged(Bytes),
     Error(TransportError),
     Assigned(&'static [&'static str]),
+    /// An assignment of a lane in which earlier readers settled a producer's chunks up to this one.
+    SettledBefore(ChunkIdentity),
     Revoked(&'static [&'static str]),
     /// The reader is not at its end for this time, and delivers nothing.
     Joins(Duration),
@@ -179,6 +181,11 @@ impl ChunkReader for Scripted {
             Some(Play::Error(error)) => Err(error),
             Some(Play::Assigned(lanes)) => Ok(Received::Assigned {
                 lanes: names(lanes),
+                settled: Vec::new(),
+            }),
+            Some(Play::SettledBefore(last)) => Ok(Received::Assigned {
+                lanes: names(&["0"]),
+                settled: vec![last],
             }),
             Some(Play::Revoked(lanes)) => Ok(Received::Revoked {
                 lanes: names(lanes),

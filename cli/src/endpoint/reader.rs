@@ -206,7 +206,10 @@ impl ChunkReader for Reporting {
             let removals = self.reader.stats().removals;
             if removals > self.removals {
                 self.removals = removals;
-                output::say(format_args!("{}: {}", self.endpoint, error.message));
+                output::say(format_args!(
+                    "warning: {}: {}",
+                    self.endpoint, error.message
+                ));
             }
         }
         received

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Background, Receiver, baler, json, output, real_log, wait_for};
+use crate::support::{Background, Receiver, baler, json, output, read_json, real_log, wait_for};
 
 #[test]
 fn the_log_goes_through_kafka_whole() {
@@ -114,4 +114,49 @@ fn chunks_that_a_topic_dropped_before_they_were_read_are_reported() {
         "{told}"
     );
     assert!(told.contains("removals          1"), "{told}");
+}
+
+/// The group was stopped while the topic dropped chunks that it had not read.
+#[test]
+fn chunks_that_a_topic_dropped_while_the_group_was_stopped_are_reported() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (port, summary, metrics) = (path("port"), path("summary"), path("metrics"));
+    let from = ["receive", "--from", "kafka+mock:records?partitions=1"];
+    let flags = ["--format", "none", "--port-file", &port];
+    // The cluster lives in this receiver, which has a group of its own.
+    let _cluster = Background::start(&[&from[..], &flags].concat());
+    let address = wait_for("the address", || fs::read_to_string(&port).ok());
+    let topic = format!("kafka://{}/records", address.trim());
+    let late = format!("{topic}?group.id=late");
+    let receive = ["receive", "--from", &late, "--format", "none"];
+    let flags = ["--idle-timeout", "2s", "--summary", &summary];
+    let receive = [&receive[..], &flags, &["--metrics-file", &metrics]].concat();
+    output(&["generate", "--to", &topic, "--records", "10000"]);
+    output(&receive);
+    output(&["generate", "--to", &topic, "--records", "1200000"]);
+    let passed = baler(&receive).code(65);
+    let told = String::from_utf8(passed.get_output().stderr.clone()).unwrap();
+    assert!(
+        told.contains("were removed by the topic's limits before they were read"),
+        "{told}"
+    );
+    let summary = read_json(summary.as_ref());
+    assert_eq!(summary["removals"], 1);
+    let removed = summary["removed"].as_u64().unwrap();
+    assert!(removed > 0, "{summary}");
+    let metrics = fs::read_to_string(&metrics).unwrap();
+    let metric = format!("baler_chunks_removed_total{{worker=\"0\"}} {removed}");
+    assert!(metrics.contains(&metric), "{metrics}");
+    // The second producer's first chunks are among them.
+    let first = &summary["starts"][0]["first_sequence"];
+    assert!(first.as_u64().is_some_and(|it| it > 0), "{summary}");
+    assert!(
+        told.contains(&format!("at sequence {first}")),
+        "{first}: {told}"
+    );
+    // The group goes on from there.
+    let again = baler(&receive).success();
+    let told = String::from_utf8_lossy(&again.get_output().stderr).into_owned();
+    assert!(!told.contains("removed"), "{told}");
 }

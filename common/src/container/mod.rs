@@ -36,4 +36,4 @@ pub use kieker::{
     KiekerStreamEncoder, StreamChunk, StreamStep, TimeUnit,
 };
 pub use limits::Limits;
-pub use native::{NativeDeserializer, NativeSerializer};
+pub use native::{NativeDeserializer, NativeSerializer, native_identity};

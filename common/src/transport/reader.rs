@@ -172,6 +172,9 @@ pub enum Received {
     Assigned {
         /// The lanes' names.
         lanes: Vec<LaneName>,
+        /// The last chunk of each producer's lane that earlier readers settled in these lanes, if
+        /// the medium keeps it. Lanes of producers may be missing.
+        settled: Vec<ChunkIdentity>,
     },
     /// A chunk.
     Chunk(Delivery),

@@ -1,6 +1,6 @@
 //! Broken native chunks: every flip and every truncation is reported, without other effects.
 
-use baler_common::container::{ChunkDecoder, DecodeErrorKind};
+use baler_common::container::{ChunkDecoder, DecodeErrorKind, native_identity};
 
 use crate::arbitrary;
 use crate::native_chunks::{PREFIX_BYTES, reseal, varied};
@@ -39,6 +39,19 @@ fn every_truncation_is_detected() {
             assert!(told, "{end} of {} bytes: {error}", chunk.len());
         }
     }
+}
+
+#[test]
+fn the_identity_is_read_without_the_rest_of_a_chunk() {
+    let decoder = ChunkDecoder::default();
+    for chunk in varied(20) {
+        let identity = decoder.summarize(&chunk).unwrap().identity();
+        assert!(identity.is_some());
+        assert_eq!(native_identity(&chunk), identity);
+        assert_eq!(native_identity(&chunk[..24]), None);
+        assert_eq!(native_identity(&chunk[1..]), None);
+    }
+    assert_eq!(native_identity(b"KIKA"), None);
 }
 
 #[test]

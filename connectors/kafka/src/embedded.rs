@@ -338,6 +338,8 @@ names! {
         StorageFailed = RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
         /// `MESSAGE_TOO_LARGE`.
         MessageTooLarge = RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+        /// `OFFSET_METADATA_TOO_LARGE`.
+        OffsetMetadataTooLarge = RD_KAFKA_RESP_ERR_OFFSET_METADATA_TOO_LARGE,
         /// `UNKNOWN_TOPIC_OR_PARTITION`.
         UnknownTopic = RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART,
         /// `TOPIC_AUTHORIZATION_FAILED`.

@@ -265,7 +265,7 @@ pub(super) fn read(uri: &str, program: &dyn Program) -> Result<(), Failure> {
                 settled.map_err(Failure::cannot("settle"))?;
             }
             Received::Idle => {}
-            Received::Assigned { lanes: more } => {
+            Received::Assigned { lanes: more, .. } => {
                 lanes += more.len();
                 send_to_parent(&ReaderEvent::Lanes(lanes))?;
             }

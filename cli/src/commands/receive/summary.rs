@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use crate::output;
 use crate::output::figures::{by_reason, named_counts, not_kept, operations_table};
 
+/// The most lanes that start in the middle in a text.
+const MAX_STARTS: usize = 4;
+
 /// Handles to the counts of the stages.
 #[derive(Debug, Clone)]
 pub(super) struct Figures {
@@ -34,6 +37,14 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
             "first_sequence": gap.first_sequence,
             "chunks": gap.chunks,
             "explained": gap.explained,
+        })
+    });
+    let starts = report.starts.iter().map(|first| {
+        json!({
+            "producer": first.producer.to_string(),
+            "epoch": first.epoch.to_string(),
+            "lane": first.lane,
+            "first_sequence": first.sequence,
         })
     });
     let workers = group.readers.iter().map(|reader| {
@@ -72,6 +83,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         "lanes": report.lanes,
         "complete_lanes": report.complete_lanes,
         "gaps": gaps.collect::<Vec<_>>(),
+        "starts": starts.collect::<Vec<_>>(),
         "producer_losses": by_reason(&report.producer_losses),
         "types": types,
         "workers": workers.collect::<Vec<_>>(),
@@ -92,10 +104,31 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
     summary
 }
 
+/// Formats the lanes that start in the middle, a line each. Of many, only the first ones.
+fn starts_text(starts: &Value) -> Vec<String> {
+    let starts = starts.as_array().map_or(&[][..], Vec::as_slice);
+    let (shown, more) = starts.split_at(starts.len().min(MAX_STARTS));
+    let start = |it: &Value| {
+        let producer = it["producer"].as_str().unwrap_or_default();
+        let (lane, first) = (&it["lane"], &it["first_sequence"]);
+        format!("lane {lane} of {producer} at sequence {first}")
+    };
+    let mut lines: Vec<_> = shown.iter().map(start).collect();
+    if !more.is_empty() {
+        lines.push(format!(
+            "and {} more lanes",
+            output::number(more.len() as u64)
+        ));
+    }
+    lines
+}
+
 /// Formats the summary as text.
 pub(super) fn text(mut summary: Value, figures: &Figures) -> String {
     let operations = output::take(&mut summary, "operations");
     output::take(&mut summary, "types");
+    let starts = starts_text(&output::take(&mut summary, "starts"));
+    output::insert(&mut summary, "starts", starts);
     let mut text = output::two_columns(&output::figures_of(&summary));
     let types = figures.written.by_type().into_iter();
     let mut types: Vec<_> = types

@@ -18,25 +18,28 @@ const DELETE_TOPICS: [i16; 2] = [20, 1];
 const CREATE_PARTITIONS: [i16; 2] = [37, 0];
 const ALTER_CONFIGS: [i16; 2] = [44, 0];
 
-/// The end of these requests: the broker's time in milliseconds, and that it is no trial.
+/// The end of such requests: the broker's time in milliseconds, and that it is no trial.
 const IN_TIME: [u8; 5] = [0, 0, 0x75, 0x30, 0];
 
-fn servers() -> String {
+pub(super) fn servers() -> String {
     std::env::var("KAFKA_BOOTSTRAP").expect("KAFKA_BOOTSTRAP=host:port")
 }
 
-fn string(text: &str) -> Vec<u8> {
+pub(super) fn string(text: &str) -> Vec<u8> {
     let length = i16::try_from(text.len()).unwrap();
     [&length.to_be_bytes(), text.as_bytes()].concat()
 }
 
-/// Sends a request with one item, and waits for the answer. The effect is checked by the sender.
-fn ask([key, version]: [i16; 2], item: &[u8], end: &[u8]) {
-    let number = 1_i32;
+/// Sends a request with one item. The effect is checked by the program.
+pub(super) fn ask(api: [i16; 2], item: &[u8], end: &[u8]) {
+    request(api, &[&1_i32.to_be_bytes(), item, end].concat());
+}
+
+/// Sends a request, and waits for the answer.
+pub(super) fn request([key, version]: [i16; 2], body: &[u8]) {
     let head = [key.to_be_bytes(), version.to_be_bytes()].concat();
-    let client = string("test");
-    let number = number.to_be_bytes();
-    let request = [&head, &number[..], &client, &number, item, end].concat();
+    let number = 1_i32.to_be_bytes();
+    let request = [&head, &number[..], &string("test"), body].concat();
     let length = i32::try_from(request.len()).unwrap();
     let mut stream = TcpStream::connect(servers()).unwrap();
     stream.write_all(&length.to_be_bytes()).unwrap();
@@ -45,6 +48,20 @@ fn ask([key, version]: [i16; 2], item: &[u8], end: &[u8]) {
     stream.read_exact(&mut length).unwrap();
     let mut answer = vec![0; usize::try_from(i32::from_be_bytes(length)).unwrap()];
     stream.read_exact(&mut answer).unwrap();
+}
+
+pub(super) fn delete(topic: &str) {
+    ask(DELETE_TOPICS, &string(topic), &IN_TIME[..4]);
+}
+
+/// Creates a topic of one partition.
+pub(super) fn create(topic: &str) {
+    let shape = [0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
+    ask(
+        CREATE_TOPICS,
+        &[&string(topic)[..], &shape].concat(),
+        &IN_TIME,
+    );
 }
 
 fn set(topic: &str, name: &str, value: &str) {
@@ -61,12 +78,12 @@ struct Sender {
     process: Background,
 }
 
-/// The outcome of a sender.
-struct Outcome {
-    code: i32,
-    told: String,
-    report: Value,
-    metrics: String,
+/// The outcome of a sender or receiver.
+pub(super) struct Outcome {
+    pub(super) code: i32,
+    pub(super) told: String,
+    pub(super) report: Value,
+    pub(super) metrics: String,
 }
 
 impl Sender {
@@ -95,8 +112,7 @@ impl Sender {
 
     fn end(self) -> Outcome {
         let (status, stdout, told) = self.process.end();
-        let end = [0, 0, 0x75, 0x30];
-        ask(DELETE_TOPICS, &string(&self.topic), &end);
+        delete(&self.topic);
         Outcome {
             code: status.code().unwrap(),
             report: serde_json::from_str(&stdout).unwrap_or_else(|_| panic!("{told}")),
@@ -106,13 +122,13 @@ impl Sender {
     }
 }
 
-fn metrics(folder: &Path) -> String {
+pub(super) fn metrics(folder: &Path) -> String {
     folder.join("metrics").to_str().unwrap().to_owned()
 }
 
 impl Outcome {
     /// The value of a metric.
-    fn metric(&self, series: &str) -> u64 {
+    pub(super) fn metric(&self, series: &str) -> u64 {
         let mut lines = self.metrics.lines();
         let value = lines.find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         value
@@ -122,7 +138,7 @@ impl Outcome {
     }
 
     /// Checks the code, and that one warning has this text.
-    fn check(&self, code: i32, text: &str) {
+    pub(super) fn check(&self, code: i32, text: &str) {
         assert_eq!(self.code, code, "{}", self.told);
         let warnings = self
             .told
@@ -138,11 +154,9 @@ impl Outcome {
 fn topic_that_is_made_anew_is_a_loss() {
     let sender = Sender::start("create_topic=1,1", "10");
     Sender::sending();
-    let topic = string(&sender.topic);
-    ask(DELETE_TOPICS, &topic, &[0, 0, 0x75, 0x30]);
+    delete(&sender.topic);
     // The sender may be first, where brokers create topics by themselves.
-    let shape = [0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0];
-    ask(CREATE_TOPICS, &[&topic[..], &shape].concat(), &IN_TIME);
+    create(&sender.topic);
     let outcome = sender.end();
     outcome.check(65, "the topic was deleted and created again");
     assert_eq!(outcome.report["losses"], 1, "{}", outcome.report);

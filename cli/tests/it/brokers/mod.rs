@@ -2,6 +2,8 @@
 //! that `KAFKA_BOOTSTRAP` names.
 
 #[cfg(feature = "kafka")]
+mod kafka_positions;
+#[cfg(feature = "kafka")]
 mod kafka_topic;
 mod kieker;
 mod readme_commands;

@@ -1,6 +1,6 @@
 //! The header between prefix and body; FORMAT.md, "Header".
 
-use super::prefix::unknown;
+use super::prefix::{PREFIX_BYTES, declared_bytes, unknown};
 use crate::container::cursor::{Cursor, to_u64, to_usize};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::{ChunkHeader, ClockMapping, LostChunks};
@@ -151,6 +151,15 @@ impl Head {
             time_span,
         })
     }
+}
+
+/// Returns the identity in a chunk. Only the prefix is checked, not the chunk.
+pub fn native_identity(chunk: &[u8]) -> Option<ChunkIdentity> {
+    declared_bytes(chunk)?;
+    let mut cursor = Cursor::new(chunk.get(PREFIX_BYTES..)?);
+    cursor.u16("the required features").ok()?;
+    cursor.u16("the optional features").ok()?;
+    read_identity(&mut cursor.section("the header").ok()?).ok()
 }
 
 fn read_identity(fields: &mut Cursor<'_>) -> Result<ChunkIdentity, DecodeError> {

@@ -17,5 +17,6 @@ mod prefix;
 mod serializer;
 
 pub use decode::NativeDeserializer;
+pub use head::native_identity;
 pub(super) use prefix::{MAGIC, PREFIX_BYTES, declared_bytes};
 pub use serializer::NativeSerializer;

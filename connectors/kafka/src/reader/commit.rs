@@ -1,11 +1,11 @@
-//! How far a partition is settled, and the last commit before it leaves.
+//! Commits during a rebalance, and the last commit before partitions leave.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rdkafka::TopicPartitionList;
 use rdkafka::consumer::{CommitMode, Consumer};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 
@@ -34,7 +34,7 @@ pub(super) fn commit_stored(
     meanwhile: impl Fn(),
 ) -> KafkaResult<()> {
     loop {
-        let Err(error) = commit_once(client, &by, &meanwhile) else {
+        let Err(error) = commit_once(client, None, &by, &meanwhile) else {
             return Ok(());
         };
         match error.rdkafka_error_code() {
@@ -61,11 +61,12 @@ fn is_rejoining(client: &Client, code: RDKafkaErrorCode) -> bool {
     code == RDKafkaErrorCode::IllegalGeneration && !client.assignment_lost()
 }
 
-/// Commits in a separate thread. librdkafka takes no deadline: it waits for a coordinator as long as
-/// the session lasts. A commit that is given up may still succeed in that time, while no other
-/// reader has the partitions.
-fn commit_once(
+/// Commits these offsets, or the stored ones, in a separate thread. librdkafka takes no deadline: it
+/// waits for a coordinator as long as the session lasts. A commit that is given up may still succeed
+/// in that time, while no other reader has the partitions.
+pub(super) fn commit_once(
     client: &Arc<Client>,
+    offsets: Option<TopicPartitionList>,
     by: impl Fn() -> Instant,
     meanwhile: impl Fn(),
 ) -> KafkaResult<()> {
@@ -74,7 +75,10 @@ fn commit_once(
     let client = Arc::clone(client);
     let thread = thread::Builder::new().name("baler-kafka-commit".into());
     let started = thread.spawn(move || {
-        let result = client.commit_consumer_state(CommitMode::Sync);
+        let result = match offsets {
+            Some(offsets) => client.commit(&offsets, CommitMode::Sync),
+            None => client.commit_consumer_state(CommitMode::Sync),
+        };
         // Before the answer: to drop the last reference leaves the group, and that is a task of the
         // polling thread, unless it has given up this commit.
         drop(client);
@@ -128,112 +132,4 @@ fn passes(code: RDKafkaErrorCode) -> bool {
             | Code::StaleMemberEpoch
             | Code::WaitingForCoordinator
     )
-}
-
-/// The offsets of a partition that were fetched, and how far they were settled.
-#[derive(Debug, Default)]
-pub(super) struct Lane {
-    /// Every fetched offset from the watermark on, and whether it is settled.
-    pending: BTreeMap<i64, bool>,
-    /// The offset after the last one that was fetched. Before the first one, the position that the
-    /// group has committed, if the brokers said it.
-    next: Option<i64>,
-    /// Where reading begins if the group has committed nothing, as the client last said.
-    start: Option<i64>,
-    /// The offset after the last one of the partition, as the brokers last said.
-    end: Option<i64>,
-    /// Whether the last fetch found nothing more.
-    pub(super) is_at_end: bool,
-    /// Offsets that were skipped, until the brokers say whether they were removed.
-    pub(super) skipped: Option<Skipped>,
-}
-
-/// Offsets between two fetched ones, or between the group's position and the first one. Transactions
-/// and compaction leave such gaps, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Skipped {
-    pub(super) from: i64,
-    /// The offset after the last one.
-    pub(super) to: i64,
-}
-
-/// How a fetched offset fits to the ones before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrival {
-    /// It is below them, or below the group's position, although the reader did not go back: the topic
-    /// was made anew, or a broker has lost its end.
-    Below {
-        /// The offset that was to be next.
-        expected: i64,
-    },
-    /// It was fetched before and is not settled.
-    Known,
-    New,
-}
-
-impl Lane {
-    /// Begins with the position that the group has committed, if it has one.
-    pub(super) fn at(position: Option<i64>) -> Self {
-        Self {
-            next: position,
-            ..Self::default()
-        }
-    }
-
-    /// Notes a fetched offset.
-    pub(super) fn arrive(&mut self, offset: i64) -> Arrival {
-        self.is_at_end = false;
-        if self.pending.contains_key(&offset) {
-            return Arrival::Known;
-        }
-        let arrival = match self.next {
-            Some(expected) if offset < expected => {
-                *self = Self::default();
-                Arrival::Below { expected }
-            }
-            Some(expected) if expected < offset => {
-                // The first offset of several gaps counts.
-                let from = self.skipped.map_or(expected, |skipped| skipped.from);
-                self.skipped = Some(Skipped { from, to: offset });
-                Arrival::New
-            }
-            _ => Arrival::New,
-        };
-        self.pending.insert(offset, false);
-        self.next = offset.checked_add(1);
-        arrival
-    }
-
-    /// Notes the ends of the partition. `start` is where reading begins without a commit. The last one
-    /// counts: the first one may come from an earlier assignment.
-    pub(super) fn update_watermarks(&mut self, start: Option<i64>, end: i64) {
-        self.start = start.or(self.start);
-        self.end = self.end.max(Some(end));
-    }
-
-    /// How many offsets of the partition are not settled, as far as the brokers say.
-    pub(super) fn lag(&self) -> Option<u64> {
-        let first = self.pending.first_key_value().map(|(offset, _)| *offset);
-        let watermark = first.or(self.next).or(self.start)?;
-        // Fetched messages may be newer than the brokers' answer.
-        let end = self.end?.max(self.next.unwrap_or(watermark));
-        u64::try_from(end.saturating_sub(watermark)).ok()
-    }
-
-    /// Settles an offset. If the watermark moves, returns the last offset before it.
-    pub(super) fn settled(&mut self, offset: i64) -> Option<i64> {
-        if let Some(settled) = self.pending.get_mut(&offset) {
-            *settled = true;
-        }
-        let mut last = None;
-        while let Some(first) = self.pending.first_entry().filter(|first| *first.get()) {
-            last = Some(first.remove_entry().0);
-        }
-        last
-    }
-
-    /// How many fetched offsets follow the watermark.
-    pub(super) fn len(&self) -> usize {
-        self.pending.len()
-    }
 }

@@ -2,6 +2,8 @@
 
 mod browser;
 mod commit;
+mod lane;
+mod last_chunks;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -24,6 +26,7 @@ use crate::SCHEME;
 use crate::client;
 use crate::config::{KafkaConfig, chunk_of};
 pub use browser::KafkaBrowser;
+use lane::Reset;
 use state::ReaderState;
 use worker::{Callbacks, Client};
 
@@ -34,7 +37,6 @@ use worker::{Callbacks, Client};
 /// the watermarks at intervals (`auto.commit.interval.ms`), when partitions leave, and at the end.
 pub struct KafkaReader {
     capability: ReaderCapability,
-    topic: Box<str>,
     shared: Arc<ReaderState>,
     /// Empty once only the thread holds it.
     client: Option<Arc<Client>>,
@@ -55,9 +57,6 @@ impl fmt::Debug for KafkaReader {
 /// The largest response that the client takes, its default of `receive.message.max.bytes`.
 const RECEIVE_MAX_BYTES: usize = 100_000_000;
 
-/// The values of `auto.offset.reset` that mean the beginning of a partition.
-const STARTS: &[&str] = &["earliest", "beginning", "smallest"];
-
 impl KafkaReader {
     /// Joins the group. Brokers that are away are found when they return.
     ///
@@ -72,7 +71,7 @@ impl KafkaReader {
         let mut callbacks = Callbacks {
             shared: Arc::clone(&shared),
             revoke_timeout: config.revoke_timeout,
-            from_the_end: false,
+            reset: Reset::Start,
             topic: config.topic.clone(),
             tokens: config.client.tokens(),
             client: OnceLock::new(),
@@ -80,8 +79,7 @@ impl KafkaReader {
         let settings = config
             .consumer()
             .map_err(|failure| failure.at(&config.endpoint))?;
-        let reset = settings.get("auto.offset.reset");
-        callbacks.from_the_end = reset.is_some_and(|reset| !STARTS.contains(&reset));
+        callbacks.reset = Reset::new(settings.get("auto.offset.reset"));
         if settings.get("statistics.interval.ms") != Some("0") {
             shared.lock().says_connected = true;
         }
@@ -119,7 +117,6 @@ impl KafkaReader {
         capability.max_chunk_bytes = NonZeroUsize::new(largest).unwrap_or(NonZeroUsize::MIN);
         Ok(Self {
             capability,
-            topic: config.topic.clone(),
             shared,
             client: Some(client),
             ended,
@@ -149,12 +146,9 @@ impl ChunkReader for KafkaReader {
     }
 
     fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
-        let store = |partition, offset| {
-            // It fails if this reader has lost the partition.
-            self.client.as_ref().is_some_and(|client| {
-                let stored = client.store_offset(&self.topic, partition, offset);
-                stored.is_ok()
-            })
+        let store = |commit| {
+            let client = self.client.as_ref();
+            client.is_some_and(|client| worker::store(client, &[commit]))
         };
         Ok(self.shared.settle(token, verdict, store))
     }

@@ -5,14 +5,15 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_common::container::native_identity;
 use baler_common::transport::{
-    ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats, Received,
-    RetryClass, Settled, Token, Verdict,
+    ChunkIdentity, ChunkMeta, Damaged, Delivery, Failure, LaneLag, LaneName, Origin, ReaderStats,
+    Received, RetryClass, Settled, Token, Verdict,
 };
 use bytes::Bytes;
 use rdkafka::Message;
 
-use super::commit::{Arrival, Lane, Skipped};
+use super::lane::{Arrival, Commit, Lane, Position, Removal, Reset, Skipped};
 use crate::headers;
 
 /// How many chunks the reader takes from the client before the owner asks for them.
@@ -20,6 +21,9 @@ const AHEAD: usize = 32;
 
 /// How many offsets of a partition may wait for an earlier one that is not settled.
 const MAX_PENDING: usize = 1 << 16;
+
+/// The longest message about removed chunks that takes another one. Beyond it they are counted.
+const MAX_REMOVAL_BYTES: usize = 1_000;
 
 /// A reader's membership in its group, which the owner's thread and the polling thread share.
 pub(super) struct ReaderState {
@@ -36,6 +40,8 @@ pub(super) struct ReaderState {
 pub(super) struct State {
     /// The partitions that this reader owns.
     pub(super) lanes: BTreeMap<i32, Lane>,
+    /// The positions of the group that this reader knows of.
+    pub(super) committed: BTreeMap<i32, i64>,
     /// News for the owner. They come before the next chunk.
     news: VecDeque<Received>,
     /// Taken from the client and not handed out.
@@ -47,6 +53,10 @@ pub(super) struct State {
     next_token: u64,
     pub(super) demand: usize,
     failure: Option<Failure>,
+    /// Which chunks were removed, for the owner.
+    removal: Option<Failure>,
+    /// Whether brokers refuse the text beside a committed offset.
+    pub(super) refuses_text: bool,
     /// Why a broker could not be reached, until one is.
     pub(super) unreached: Option<Box<str>>,
     /// Why the commit at the end failed.
@@ -93,6 +103,12 @@ impl Arrived {
             meta: headers::read(message),
             redelivered: false,
         })
+    }
+
+    /// The identity of the chunk, if the message or the chunk has it.
+    fn identity(&self) -> Option<ChunkIdentity> {
+        let meta = self.meta.map(|meta| meta.identity);
+        meta.or_else(|| native_identity(&self.bytes))
     }
 
     /// The delivery that the owner gets.
@@ -179,6 +195,9 @@ impl ReaderState {
             if let Some(news) = state.news.pop_front() {
                 return Ok(news);
             }
+            if let Some(removal) = state.removal.take() {
+                return Err(removal);
+            }
             if let Some(delivery) = state.hand_out(&self.endpoint) {
                 self.wake(&state);
                 return Ok(Received::Chunk(delivery));
@@ -197,12 +216,12 @@ impl ReaderState {
         }
     }
 
-    /// Settles a delivery. `store` gives the client the last settled offset of a partition.
+    /// Settles a delivery. `store` gives the client a position to commit.
     pub(super) fn settle(
         &self,
         token: Token,
         verdict: Verdict,
-        store: impl FnOnce(i32, i64) -> bool,
+        store: impl FnOnce(Commit) -> bool,
     ) -> Settled {
         // Stored under the lock: the polling thread may wait for this settlement to give the
         // partition back. It must not do so before the client has the offset.
@@ -215,9 +234,13 @@ impl ReaderState {
                 state.again.push_back(arrived);
                 return Settled::Done;
             }
-            match state.settled(arrived.partition, arrived.offset) {
-                Some(offset) if !store(arrived.partition, offset) => Settled::Stale,
-                _ => Settled::Done,
+            let identity = arrived.identity();
+            match state.settled(arrived.partition, arrived.offset, identity) {
+                Some(commit) => match store(commit) {
+                    true => Settled::Done,
+                    false => Settled::Stale,
+                },
+                None => Settled::Done,
             }
         })
     }
@@ -272,30 +295,64 @@ impl ReaderState {
             .collect()
     }
 
-    /// Reports that the brokers have removed offsets of a partition before they were fetched.
-    pub(super) fn removed(&self, partition: i32, from: i64, to: i64) {
-        let chunks = u64::try_from(to.saturating_sub(from)).unwrap_or_default();
+    /// Keeps skipped offsets for the next time, because the brokers did not answer.
+    pub(super) fn put_back(&self, partition: i32, skipped: Skipped) {
+        if let Some(lane) = self.lock().lanes.get_mut(&partition) {
+            lane.skipped.get_or_insert(skipped);
+        }
+    }
+
+    /// Reports what the ends of a partition say about skipped offsets.
+    pub(super) fn explain(&self, partition: i32, skipped: Skipped, ends: (i64, i64), reset: Reset) {
         self.update(|state| {
-            state.stats.removed = state.stats.removed.saturating_add(chunks);
-            state.removal(format!(
-                "partition {partition}: the offsets from {from} to before {to} were removed by the \
-                 topic's limits before they were read: {chunks} chunks at most are lost"
-            ));
+            let lane = state.lanes.get_mut(&partition);
+            if let Some(removal) = lane.and_then(|lane| lane.explain(skipped, ends, reset)) {
+                state.removal(partition, removal);
+            }
         });
     }
 
+    /// Returns the positions to which the group must go back.
+    pub(super) fn take_lower(&self) -> Vec<Commit> {
+        let mut state = self.lock();
+        let refuses_text = state.refuses_text;
+        let lanes = state.lanes.iter_mut();
+        lanes
+            .filter_map(|(partition, lane)| {
+                let (offset, text) = lane.take_lower()?;
+                Some(commit(*partition, offset, text, refuses_text))
+            })
+            .collect()
+    }
+
+    /// Keeps a position for the next time, because it could not be committed.
+    pub(super) fn put_back_lower(&self, commit: &Commit) {
+        if let Some(lane) = self.lock().lanes.get_mut(&commit.partition) {
+            lane.lower.get_or_insert(commit.offset);
+        }
+    }
+
+    /// Notes that brokers refuse the text beside a committed offset. Returns what the client was
+    /// given to commit, without text.
+    pub(super) fn refuse_text(&self) -> Vec<Commit> {
+        let mut state = self.lock();
+        state.refuses_text = true;
+        let lanes = state.lanes.iter();
+        lanes
+            .filter_map(|(partition, lane)| {
+                let (offset, text) = lane.stored()?;
+                Some(commit(*partition, offset, text, true))
+            })
+            .collect()
+    }
+
     /// Takes a message without a value. `store` is the one of `settle`.
-    pub(super) fn damaged(
-        &self,
-        partition: i32,
-        offset: i64,
-        store: impl FnOnce(i32, i64) -> bool,
-    ) {
+    pub(super) fn damaged(&self, partition: i32, offset: i64, store: impl FnOnce(Commit) -> bool) {
         self.update(|state| {
             state.arrive(partition, offset);
-            if let Some(offset) = state.settled(partition, offset) {
+            if let Some(commit) = state.settled(partition, offset, None) {
                 // If the client refuses it, another reader has the partition and gets the message.
-                store(partition, offset);
+                store(commit);
             }
             let damaged = no_value(&self.endpoint, partition, offset);
             state.news.push_back(damaged);
@@ -331,21 +388,29 @@ impl ReaderState {
         });
     }
 
-    /// Takes new partitions, with the group's position in each. A member gets none if there are more members than partitions.
-    pub(super) fn assigned(&self, partitions: &[(i32, Option<i64>)]) {
+    /// Takes new partitions. A member gets none if there are more members than partitions.
+    pub(super) fn assigned(&self, positions: Vec<Position>) {
         self.update(|state| {
             state.has_joined = true;
-            if partitions.is_empty() {
+            if positions.is_empty() {
                 return;
             }
-            for (partition, position) in partitions {
-                state.lanes.insert(*partition, Lane::at(*position));
+            let lanes = positions.iter().map(|it| name(it.partition)).collect();
+            let last = positions.iter().flat_map(|it| it.last.identities());
+            let settled = last.collect();
+            for mut position in positions {
+                let partition = position.partition;
+                // A group that has no position any more has lost it with the topic.
+                let known = state.committed.get(&partition).copied();
+                position.offset = position.offset.or(known);
+                let committed = position.offset.map(|offset| (partition, offset));
+                state.committed.extend(committed);
+                state.lanes.insert(partition, Lane::at(position));
             }
             if std::mem::replace(&mut state.was_assigned, true) {
                 state.stats.rebalances += 1;
             }
-            let lanes = partitions.iter().map(|it| name(it.0)).collect();
-            state.news.push_back(Received::Assigned { lanes });
+            state.news.push_back(Received::Assigned { lanes, settled });
         });
     }
 
@@ -399,19 +464,24 @@ impl State {
     fn arrive(&mut self, partition: i32, offset: i64) -> bool {
         let arrival = self.lanes.entry(partition).or_default().arrive(offset);
         if let Arrival::Below { expected } = arrival {
-            self.removal(format!(
-                "partition {partition} goes on at offset {offset}, and {expected} was to be next: the \
-                 topic was made anew, or a broker has lost its end; what was not read before that is \
-                 lost"
-            ));
+            let goes_on = offset;
+            self.removal(partition, Removal::Anew { expected, goes_on });
         }
         arrival != Arrival::Known
     }
 
     /// Reports that chunks were removed before they were read.
-    fn removal(&mut self, message: String) {
+    fn removal(&mut self, partition: i32, removal: Removal) {
         self.stats.removals += 1;
-        self.failure = Some(Failure::retry("read from", message));
+        self.stats.removed = self.stats.removed.saturating_add(removal.chunks());
+        let mut message = format!("partition {partition}: {removal}");
+        if let Some(unread) = self.removal.take() {
+            message = match unread.message.len() > MAX_REMOVAL_BYTES {
+                true => unread.message.into(),
+                false => format!("{}; {message}", unread.message),
+            };
+        }
+        self.removal = Some(Failure::retry("read from", message));
     }
 
     /// How many chunks were taken from the client and not handed out.
@@ -472,7 +542,8 @@ impl State {
     /// Whether the owner has something to take.
     fn has_news(&self) -> bool {
         let takes = self.held.len() < self.demand && self.ahead() > 0;
-        takes || !self.news.is_empty() || self.failure.is_some()
+        let has_failed = self.failure.is_some() || self.removal.is_some();
+        takes || !self.news.is_empty() || has_failed
     }
 
     fn hand_out(&mut self, endpoint: &str) -> Option<Delivery> {
@@ -488,8 +559,30 @@ impl State {
         Some(delivery)
     }
 
-    fn settled(&mut self, partition: i32, offset: i64) -> Option<i64> {
-        self.lanes.get_mut(&partition)?.settled(offset)
+    /// Settles an offset. If the watermark moves, returns the position to commit.
+    fn settled(
+        &mut self,
+        partition: i32,
+        offset: i64,
+        identity: Option<ChunkIdentity>,
+    ) -> Option<Commit> {
+        let lane = self.lanes.get_mut(&partition)?;
+        if !lane.settled(offset, identity) {
+            return None;
+        }
+        let (offset, text) = lane.stored()?;
+        Some(commit(partition, offset, text, self.refuses_text))
+    }
+}
+
+fn commit(partition: i32, offset: i64, mut text: String, refuses_text: bool) -> Commit {
+    if refuses_text {
+        text.clear();
+    }
+    Commit {
+        partition,
+        offset,
+        text,
     }
 }
 

@@ -10,9 +10,12 @@ use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Message};
 use rdkafka::statistics::{Broker, Statistics};
+use rdkafka::topic_partition_list::TopicPartitionListElem;
 use rdkafka::{Offset, TopicPartitionList};
 
-use super::commit::{Skipped, commit_stored, wait_for_commits};
+use super::commit::{commit_once, commit_stored, wait_for_commits};
+use super::lane::{Commit, Position, Reset};
+use super::last_chunks::LastChunks;
 use super::state::{Arrived, Next, ReaderState};
 use crate::client;
 use crate::client::TokenSource;
@@ -33,15 +36,15 @@ const PAUSED_POLL_INTERVAL: Duration = Duration::from_millis(100);
 const WATERMARK_INTERVAL: Duration = Duration::from_secs(2);
 const WATERMARK_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// How often to ask whether skipped offsets were removed.
+/// How often to ask whether skipped offsets were removed, and to set the group's position back.
 const SKIPPED_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The client's callbacks. All of them run on the thread that polls.
 pub(super) struct Callbacks {
     pub(super) shared: Arc<ReaderState>,
     pub(super) revoke_timeout: Duration,
-    /// Whether a group without a commit begins at the end of a partition.
-    pub(super) from_the_end: bool,
+    /// Where a group without a position begins.
+    pub(super) reset: Reset,
     pub(super) topic: Box<str>,
     pub(super) tokens: TokenSource,
     /// The client of these callbacks, once it exists.
@@ -135,7 +138,9 @@ impl ConsumerContext for Callbacks {
     fn post_rebalance(&self, client: &Client, rebalance: &Rebalance<'_>) {
         match rebalance {
             Rebalance::Assign(list) => {
-                self.shared.assigned(&self.positions(client, list));
+                self.shared.assigned(self.positions(client, list));
+                // Before the first chunk, which may be the last that the owner wants.
+                ask_for_removals(client, &self.shared);
                 if self.shared.lock().paused && list.count() > 0 {
                     report(&self.shared, client.pause(list));
                 }
@@ -148,10 +153,24 @@ impl ConsumerContext for Callbacks {
         }
     }
 
-    fn commit_callback(&self, result: KafkaResult<()>, _: &TopicPartitionList) {
+    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
+        let elements = offsets.elements();
+        let of_partitions = elements.iter().map(TopicPartitionListElem::error);
+        let refuses = |result: KafkaResult<()>| result.is_err_and(|error| refuses_text(&error));
+        if of_partitions.chain([result.clone()]).any(refuses) {
+            if let Some(client) = self.client.get().and_then(Weak::upgrade) {
+                store_without_text(&client);
+            }
+            return;
+        }
         match result {
+            Ok(()) => {
+                let accepted = elements.iter().filter(|it| it.error().is_ok());
+                let positions = accepted.filter_map(|it| Some((it.partition(), offset_of(it)?)));
+                self.shared.lock().committed.extend(positions);
+            }
             // Nothing was stored since the last commit.
-            Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) | Ok(()) => {}
+            Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) => {}
             // The next commit includes these offsets.
             Err(error) => self.shared.fail_for_now(failure(&error)),
         }
@@ -159,10 +178,9 @@ impl ConsumerContext for Callbacks {
 }
 
 impl Callbacks {
-    /// The partitions of an assignment, and the position that the group has committed for each: `None`
-    /// if it has committed nothing. Asked for before the first chunk is settled, because this reader's
-    /// own commits change it.
-    fn positions(&self, client: &Client, list: &TopicPartitionList) -> Vec<(i32, Option<i64>)> {
+    /// The partitions of an assignment, and the position that the group has committed for each. Asked
+    /// for before the first chunk is settled, because this reader's own commits change it.
+    fn positions(&self, client: &Client, list: &TopicPartitionList) -> Vec<Position> {
         let committed = client.committed_offsets(list.clone(), WATERMARK_TIMEOUT);
         let committed = committed.unwrap_or_else(|error| {
             let message = format!(
@@ -173,14 +191,17 @@ impl Callbacks {
             self.shared.fail(Failure::retry("read from", message));
             list.clone()
         });
-        let position = |offset| match offset {
-            Offset::Offset(offset) => Some(offset),
-            _ => None,
+        let position = |element: TopicPartitionListElem<'_>| Position {
+            partition: element.partition(),
+            offset: offset_of(&element),
+            // The protocol's strings are UTF-8, and the crate panics for others.
+            last: Failure::catching("read from", || LastChunks::parse(element.metadata()))
+                .unwrap_or_else(|failure| {
+                    self.shared.fail(failure);
+                    LastChunks::default()
+                }),
         };
-        let elements = committed.elements().into_iter();
-        elements
-            .map(|it| (it.partition(), position(it.offset())))
-            .collect()
+        committed.elements().into_iter().map(position).collect()
     }
 
     /// Commits the settled offsets of partitions that leave. See `commit_stored` for `meanwhile`.
@@ -194,7 +215,12 @@ impl Callbacks {
         };
         // A reader that ends has a deadline of its own.
         let by = || self.shared.lock().commit_by.unwrap_or(by);
-        if let Err(error) = commit_stored(&client, by, meanwhile) {
+        let mut committed = commit_stored(&client, by, &meanwhile);
+        if committed.as_ref().is_err_and(refuses_text) {
+            store_without_text(&client);
+            committed = commit_stored(&client, by, &meanwhile);
+        }
+        if let Err(error) = committed {
             let message = format!(
                 "{error}; what was settled of {partitions:?} since the last commit comes again"
             );
@@ -202,6 +228,43 @@ impl Callbacks {
                 .uncommitted(Failure::retry("commit to", message));
         }
     }
+}
+
+fn offset_of(element: &TopicPartitionListElem<'_>) -> Option<i64> {
+    match element.offset() {
+        Offset::Offset(offset) => Some(offset),
+        _ => None,
+    }
+}
+
+/// Gives the client positions to commit. It fails if this reader has lost a partition.
+pub(super) fn store(client: &Client, commits: &[Commit]) -> bool {
+    let list = list(&client.context().topic, commits);
+    list.is_ok_and(|list| client.store_offsets(&list).is_ok())
+}
+
+fn list(topic: &str, commits: &[Commit]) -> KafkaResult<TopicPartitionList> {
+    let mut list = TopicPartitionList::with_capacity(commits.len());
+    for commit in commits {
+        let mut element = list.add_partition(topic, commit.partition);
+        element.set_offset(Offset::Offset(commit.offset))?;
+        if !commit.text.is_empty() {
+            element.set_metadata(&commit.text);
+        }
+    }
+    Ok(list)
+}
+
+/// Whether brokers keep no text of this length beside an offset (`offset.metadata.max.bytes`).
+fn refuses_text(error: &KafkaError) -> bool {
+    error.rdkafka_error_code() == Some(RDKafkaErrorCode::OffsetMetadataTooLarge)
+}
+
+/// Leaves out the text from now on, also of the positions that are not committed yet. Without it the
+/// next reader does not know the last chunk of each lane.
+fn store_without_text(client: &Client) {
+    // Positions of partitions that this reader has lost need no commit.
+    store(client, &client.context().shared.refuse_text());
 }
 
 fn partitions(list: &TopicPartitionList) -> Vec<i32> {
@@ -230,7 +293,7 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     loop {
         // Transactions skip offsets all the time.
         if skips_asked.is_none_or(|asked| asked.elapsed() >= SKIPPED_INTERVAL)
-            && ask_for_removals(&client, shared)
+            && (ask_for_removals(&client, shared) | set_back(&client, shared))
         {
             skips_asked = Some(Instant::now());
         }
@@ -262,6 +325,7 @@ pub(super) fn run(client: Arc<Client>, shared: &ReaderState) {
     // and a rebalance ends only if all members poll. So this member polls, and fetches nothing.
     set_paused(&client, shared, true);
     if !client.assignment_lost() {
+        set_back(&client, shared);
         let by = Instant::now() + client.context().revoke_timeout;
         let poll = || take(&client, shared, Duration::ZERO);
         client.context().commit(&owned(shared), by, poll);
@@ -290,12 +354,8 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
         };
         if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
             // The settings decide where a group without a position begins.
-            let start = if client.context().from_the_end {
-                end
-            } else {
-                start
-            };
-            lane.update_watermarks(Some(start), end);
+            let start = client.context().reset.position((start, end));
+            lane.update_watermarks(start, end);
         }
     }
     first
@@ -305,23 +365,53 @@ fn ask_for_ends(client: &Client, shared: &ReaderState, first: i32) -> i32 {
 /// it was made anew. Returns whether there was anything to ask.
 fn ask_for_removals(client: &Client, shared: &ReaderState) -> bool {
     let skipped = shared.take_skipped();
-    let topic = &client.context().topic;
-    for (partition, Skipped { from, to }) in skipped.iter().copied() {
+    let Callbacks { topic, reset, .. } = &**client.context();
+    let mut answers = true;
+    for (partition, skipped) in skipped.iter().copied() {
+        if !answers {
+            shared.put_back(partition, skipped);
+            continue;
+        }
         match client.fetch_watermarks(topic, partition, WATERMARK_TIMEOUT) {
-            Ok((first, _)) if first > from => {
-                shared.removed(partition, from, first.min(to));
+            Ok(ends) => shared.explain(partition, skipped, ends, *reset),
+            Err(error) => {
+                answers = false;
+                shared.put_back(partition, skipped);
+                shared.fail(Failure::retry(
+                    "read from",
+                    format!(
+                        "partition {partition}: the brokers do not say whether they have offset {}, \
+                         which was to be next: {error}",
+                        skipped.from
+                    ),
+                ));
             }
-            Ok(_) => {}
-            Err(error) => shared.fail(Failure::retry(
-                "read from",
-                format!(
-                    "partition {partition}: reading went from offset {from} to {to}, and the brokers \
-                     do not say why: {error}"
-                ),
-            )),
         }
     }
     !skipped.is_empty()
+}
+
+/// Sets the group back to where reading goes on. The client itself commits no offset below the
+/// group's position, so all would be read again by the next reader. Returns whether there was
+/// anything to do.
+fn set_back(client: &Arc<Client>, shared: &ReaderState) -> bool {
+    let lower = shared.take_lower();
+    if lower.is_empty() {
+        return false;
+    }
+    let by = Instant::now() + WATERMARK_TIMEOUT;
+    let committed = list(&client.context().topic, &lower)
+        .and_then(|list| commit_once(client, Some(list), || by, || ()));
+    if let Err(error) = committed {
+        if refuses_text(&error) {
+            store_without_text(client);
+        }
+        lower
+            .iter()
+            .for_each(|commit| shared.put_back_lower(commit));
+        shared.fail_for_now(failure(&error));
+    }
+    true
 }
 
 fn set_paused(client: &Client, shared: &ReaderState, paused: bool) {
@@ -371,13 +461,8 @@ fn take(client: &Client, shared: &ReaderState, time: Duration) {
 fn pass_on(client: &Client, shared: &ReaderState, message: &BorrowedMessage<'_>) {
     match Arrived::from_message(message) {
         Some(arrived) => shared.arrive(arrived),
-        None => shared.damaged(
-            message.partition(),
-            message.offset(),
-            |partition, offset| {
-                let stored = client.store_offset(message.topic(), partition, offset);
-                stored.is_ok()
-            },
-        ),
+        None => shared.damaged(message.partition(), message.offset(), |commit| {
+            store(client, &[commit])
+        }),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{ChunkReader, Received, Settled, Verdict};
+use baler_common::transport::{ChunkIdentity, ChunkReader, Received, Settled, Verdict};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, PartitionBy, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, read_label, within_patience,
@@ -13,7 +13,7 @@ use baler_connector_testkit::{
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
-use crate::support::{Kafka, PARTITIONS, TOPIC, config};
+use crate::support::{Kafka, PARTITIONS, TOPIC, config, soon};
 
 /// Chunks of eight lanes, which are spread over the partitions.
 fn chunks(source: &mut ChunkSource, number: u32) -> Vec<baler_common::transport::Chunk> {
@@ -68,10 +68,69 @@ fn a_position_beyond_the_end_is_a_removal() {
         .unwrap();
     client.commit(&positions, CommitMode::Sync).unwrap();
     drop(client);
-    let mut readers = [kafka.reader_with(kafka.config_with(&[("group.id", "late")]))];
-    readers[0].set_demand(1_000);
+    let open = || {
+        let mut reader = kafka.reader_with(kafka.config_with(&[("group.id", "late")]));
+        reader.set_demand(1_000);
+        [reader]
+    };
+    let mut readers = open();
     assert_eq!(read_to_the_end(&mut readers), 40);
     assert_eq!(readers[0].stats().removals, u64::from(PARTITIONS));
+    let [first] = readers;
+    first.close(soon());
+    // The group has gone back.
+    let mut readers = open();
+    assert_eq!(read_to_the_end(&mut readers), 0);
+    assert_eq!(readers[0].stats().removals, 0);
+}
+
+/// Receives until partitions are assigned. Returns the last chunk of each lane that the group settled.
+fn settled_before(reader: &mut dyn ChunkReader) -> Vec<ChunkIdentity> {
+    within_patience("partitions are assigned", || {
+        match reader.receive(Instant::now() + Duration::from_millis(20)) {
+            Ok(Received::Assigned { settled, .. }) => Some(settled),
+            _ => None,
+        }
+    })
+}
+
+#[test]
+fn group_keeps_the_last_chunk_of_each_lane() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    pump.push(chunks(&mut ChunkSource::new(1), 42));
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    drive_pair("all are settled", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 42
+    });
+    tap.close(soon());
+    let mut reader = kafka.reader_with(kafka.config());
+    let mut settled = settled_before(&mut *reader);
+    settled.sort();
+    let last: Vec<_> = settled.iter().map(|it| (it.lane, it.sequence)).collect();
+    let expected = (0..8).map(|lane| (lane, if lane < 2 { 5 } else { 4 }));
+    assert_eq!(last, expected.collect::<Vec<_>>());
+}
+
+/// As brokers with a small `offset.metadata.max.bytes` do.
+#[test]
+fn group_commits_without_lanes_if_brokers_refuse_them() {
+    let kafka = Kafka::fresh();
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    pump.push(chunks(&mut ChunkSource::new(1), 40));
+    let mut tap = Tap::new(kafka.reader_with(kafka.config()));
+    let refused = [RequestFault::OffsetMetadataTooLarge];
+    let commit = RequestKind::OffsetCommit;
+    kafka.cluster.fail_requests(commit, &refused).unwrap();
+    drive_pair("all are settled", &mut pump, &mut tap, |pump, tap| {
+        pump.is_done() && tap.distinct() == 40
+    });
+    let (_, report) = tap.close(soon());
+    assert!(report.error.is_none(), "{report:?}");
+    let mut readers = [kafka.reader_with(kafka.config())];
+    readers[0].set_demand(1_000);
+    assert_eq!(settled_before(&mut *readers[0]), []);
+    assert_eq!(read_to_the_end(&mut readers), 0);
 }
 
 #[test]

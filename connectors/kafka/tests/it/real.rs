@@ -2,6 +2,7 @@
 //! a group of its own, which it leaves behind.
 
 mod churn;
+mod positions;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
