@@ -4,6 +4,10 @@ use std::borrow::Cow;
 
 use baler_common::calendar;
 
+/// The look of pages for a browser, light or dark as the reader's system is: CSS with the colours
+/// `--bg`, `--card`, `--text`, `--soft`, `--line`, `--bar`, `--mark` and `--bad`.
+pub const PAGE_STYLE: &str = include_str!("page.css");
+
 /// Replaces each control character, including those of C1, by its escape as in JSON: `\u001b`.
 ///
 /// A terminal obeys control characters. So untrusted names and values could move its cursor, hide
@@ -27,6 +31,21 @@ pub fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(safe)
+}
+
+/// Returns at most `width` characters of a text. An ellipsis stands for a part in the middle: of
+/// names, the end says more than the beginning.
+pub fn shortened(text: &str, width: usize) -> Cow<'_, str> {
+    let letters = text.chars().count();
+    if letters <= width {
+        return Cow::Borrowed(text);
+    }
+    let kept = width.saturating_sub(1);
+    let (start, end) = (kept * 2 / 5, kept - kept * 2 / 5);
+    let mut short: String = text.chars().take(start).collect();
+    short.push('…');
+    short.extend(text.chars().skip(letters - end));
+    Cow::Owned(short)
 }
 
 /// A point in time, given in nanoseconds since 1970, as RFC 3339 in UTC with microseconds (rounded

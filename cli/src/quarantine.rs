@@ -220,8 +220,8 @@ impl Quarantine for SharedQuarantine {
 /// counted.
 #[derive(Debug, Default)]
 struct Reasons {
-    /// The counts by peer and kind.
-    counts: HashMap<(Box<str>, String), u64>,
+    /// The first reason and the count, by peer and kind.
+    counts: HashMap<(Box<str>, String), (String, u64)>,
     /// The count of all others, beyond [`Reasons::MAX`].
     others: u64,
 }
@@ -232,12 +232,12 @@ impl Reasons {
 
     fn tell(&mut self, poison: &Poison<'_>) {
         let key = (peer(&poison.origin.endpoint), poison.kind());
-        if let Some(count) = self.counts.get_mut(&key) {
+        if let Some((_, count)) = self.counts.get_mut(&key) {
             *count = count.saturating_add(1);
         } else if self.counts.len() < Self::MAX {
             let (origin, reason) = (poison.origin.to_string(), poison.reason);
             tracing::warn!(origin, reason, "bytes cannot be processed");
-            self.counts.insert(key, 1);
+            self.counts.insert(key, (reason.to_owned(), 1));
         } else {
             self.others = self.others.saturating_add(1);
         }
@@ -246,9 +246,9 @@ impl Reasons {
 
 impl Drop for Reasons {
     fn drop(&mut self) {
-        let again = self.counts.iter().filter(|(_, count)| **count > 1);
-        for ((peer, kind), count) in again {
-            tracing::warn!(peer, kind, count, "bytes could not be processed");
+        let again = self.counts.iter().filter(|(_, (_, count))| *count > 1);
+        for ((peer, _), (first, count)) in again {
+            tracing::warn!(peer, count, first, "bytes could not be processed");
         }
         if self.others > 0 {
             let count = self.others;

@@ -1,4 +1,4 @@
-//! A table for human readers: one line for each record.
+//! A table for human readers: one line for each record, or more if it is wide.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -18,6 +18,9 @@ use crate::text;
 const TIME_WIDTH: usize = 27;
 const TYPE_WIDTH: usize = 24;
 
+/// The indentation of fields below their record.
+const INDENT: usize = 4;
+
 /// Writes one line for each record: timestamp, type without its package, fields as `name=value`.
 ///
 /// Points in time are in RFC 3339 and spans have units, according to the roles of the fields.
@@ -33,8 +36,9 @@ pub struct TextTable<W> {
 }
 
 impl<W: Write + Send> TextTable<W> {
-    /// Writes to `output`; messages call it `what`. Lines are cut to `width` characters, at least
-    /// 60; without a width they are complete.
+    /// Writes to `output`; messages call it `what`. With a `width`, of at least 60 characters,
+    /// fields that do not fit go on in further lines, and a field that is longer than such a line is
+    /// shortened.
     pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
             output: Slices::new(output),
@@ -63,9 +67,29 @@ impl<W: Write + Send> TextTable<W> {
 
     /// Writes a line without its end: columns of equal width in all lines, then the fields.
     fn line(&mut self, time: &str, type_name: &str, fields: &str) -> io::Result<()> {
-        let type_name = shorten(type_name, Some(TYPE_WIDTH));
+        let type_name = text::shortened(type_name, TYPE_WIDTH);
         let line = format!("{time:<TIME_WIDTH$}  {type_name:<TYPE_WIDTH$}  {fields}");
-        self.output.write_all(shorten(&line, self.width).as_bytes())
+        match self.width {
+            Some(_) => self.output.write_all(line.trim_end().as_bytes()),
+            None => self.output.write_all(line.as_bytes()),
+        }
+    }
+
+    /// Writes fields in lines of this width, each after the end of another one.
+    fn write_below(&mut self, fields: &[String], width: usize) -> io::Result<()> {
+        let mut used = usize::MAX;
+        for field in fields {
+            let field = text::shortened(field, width);
+            let length = field.chars().count();
+            if used.saturating_add(1 + length) > width {
+                write!(self.output, "\n{:INDENT$}{field}", "")?;
+                used = length;
+            } else {
+                write!(self.output, " {field}")?;
+                used += 1 + length;
+            }
+        }
+        Ok(())
     }
 
     fn write(&mut self, record: RecordRef<'_>) -> io::Result<()> {
@@ -79,13 +103,14 @@ impl<W: Write + Send> TextTable<W> {
         let short = record.type_name().rsplit(['.', ':']).next().unwrap_or("");
         let short = text::escape(short);
         if let Some(width) = self.width {
-            // A character has at most four bytes.
-            let mut fields = Cut::new(width.saturating_mul(4));
-            let written = write_fields(&mut fields, record.fields());
-            if !fields.is_full() {
-                written?;
+            let fields = short_fields(record.fields())?;
+            let length: usize = fields.iter().map(|it| it.chars().count() + 1).sum();
+            if TIME_WIDTH + TYPE_WIDTH + 3 + length <= width {
+                self.line(&time, &short, &fields.join(" "))?;
+            } else {
+                self.line(&time, &short, "")?;
+                self.write_below(&fields, width - INDENT)?;
             }
-            self.line(&time, &short, &String::from_utf8_lossy(&fields.text))?;
         } else {
             self.line(&time, &short, "")?;
             write_fields(&mut self.output, record.fields())?;
@@ -132,6 +157,24 @@ fn write_fields(out: &mut dyn Write, fields: RecordFields<'_>) -> io::Result<()>
     Ok(())
 }
 
+/// Returns `name=value` for each field; of a very long value only the beginning.
+fn short_fields(fields: RecordFields<'_>) -> io::Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for (position, field) in fields.schema().fields().iter().enumerate() {
+        if let Some(value) = fields.get(position) {
+            let mut cut = Cut(Vec::new());
+            let written = write_value(&mut cut, field.role(), value);
+            if !cut.is_full() {
+                written?;
+            }
+            let value = String::from_utf8_lossy(&cut.0);
+            let end = if cut.is_full() { "…" } else { "" };
+            texts.push(format!("{}={value}{end}", text::escape(field.name())));
+        }
+    }
+    Ok(texts)
+}
+
 /// Writes a value for human readers; `role` applies to the numbers in it.
 fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Result<()> {
     let whole = match value {
@@ -165,30 +208,23 @@ fn write_value(out: &mut dyn Write, role: Role, value: ValueRef<'_>) -> io::Resu
     }
 }
 
-/// The beginning of a text. It refuses more text when it is full, so that no more is produced.
-struct Cut {
-    text: Vec<u8>,
-    room: usize,
-}
+/// The beginning of a value. It refuses more text when it is full, so that no more is produced.
+struct Cut(Vec<u8>);
 
 impl Cut {
-    fn new(room: usize) -> Self {
-        Self {
-            text: Vec::new(),
-            room,
-        }
-    }
+    /// Far more than is shown.
+    const ROOM: usize = 4_096;
 
     fn is_full(&self) -> bool {
-        self.text.len() >= self.room
+        self.0.len() >= Self::ROOM
     }
 }
 
 impl Write for Cut {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = self.room.saturating_sub(self.text.len());
+        let room = Self::ROOM.saturating_sub(self.0.len());
         let taken = bytes.get(..room).unwrap_or(bytes);
-        self.text.extend_from_slice(taken);
+        self.0.extend_from_slice(taken);
         // Taking no bytes is an error of `write_all`.
         Ok(taken.len())
     }
@@ -196,14 +232,4 @@ impl Write for Cut {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
-}
-
-/// Returns at most `width` characters; the last one is an ellipsis if the text was cut.
-fn shorten(text: &str, width: Option<usize>) -> String {
-    let Some(width) = width.filter(|width| text.chars().count() > *width) else {
-        return text.to_owned();
-    };
-    let mut short: String = text.chars().take(width.saturating_sub(1)).collect();
-    short.push('…');
-    short
 }

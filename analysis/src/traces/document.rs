@@ -10,9 +10,13 @@ use super::operations::{KindId, Operation, Operations};
 use super::profile::Timed;
 use super::tree::Trace;
 use super::{ClosedTrace, Outcome, TraceAnalysis};
+use crate::text::PAGE_STYLE;
 
 /// The page without its data.
 const PAGE: &str = include_str!("report.html");
+
+/// The place of the style in the page.
+const STYLE_PLACE: &str = "/*STYLE*/";
 
 /// The place of the data in the page.
 const DATA: &str = "/*DATA*/";
@@ -196,6 +200,10 @@ impl ClosedTrace {
 pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     let (profile, operations) = (analysis.profile(), analysis.operations());
     let tree = profile.call_tree();
+    let shared = shared_beginning(profile.times().keys().filter_map(|kind| {
+        let operation = operations.of_kind(*kind)?;
+        (!operation.component.is_empty()).then_some(&*operation.component)
+    }));
     let views = [
         ("Components", Level::Components),
         ("Operations", Level::Operations),
@@ -203,13 +211,11 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
         ("Components on hosts", Level::HostComponents),
         ("Operations on hosts", Level::HostOperations),
     ];
-    let graphs = views.map(|(name, level)| {
-        let graph = Graph::of(tree, operations, level, false);
-        picture(name, &graph)
-    });
+    let graphs =
+        views.map(|(name, level)| picture(name, Graph::of(tree, operations, level, false), shared));
     let call_tree = Graph::of_tree(&tree.without_hosts(operations), operations, false);
     let mut graphs = graphs.to_vec();
-    graphs.push(picture("Call tree", &call_tree));
+    graphs.push(picture("Call tree", call_tree, shared));
     let classes = profile.classes_without_hosts(operations);
     let examples = classes.iter().take(MAX_EXAMPLES).enumerate();
     let examples = examples.map(|(number, class)| {
@@ -219,20 +225,23 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
             classes.len(),
             class.traces
         );
-        waterfall(&class.example, &why, operations)
+        waterfall(&class.example, &why, operations, shared)
     });
     let slowest = profile.slowest().iter();
-    let slowest = slowest.map(|trace| waterfall(trace, "one of the slowest", operations));
+    let slowest = slowest.map(|trace| waterfall(trace, "one of the slowest", operations, shared));
     let timed = analysis.timed().map(|it| {
         let mut figures = operation_figures(&it);
         if let Some(fields) = figures.as_object_mut() {
             fields.insert("buckets".to_owned(), json!(it.1.durations.buckets()));
+            let component = without(&it.0.component, shared);
+            fields.insert("component".to_owned(), json!(component));
         }
         figures
     });
     let mut document = analysis.document(false);
     if let Some(fields) = document.as_object_mut() {
         fields.insert("title".to_owned(), json!(title));
+        fields.insert("shared".to_owned(), json!(shared));
         fields.insert("timed".to_owned(), timed.collect());
         fields.insert("pictures".to_owned(), json!(graphs));
         fields.insert("waterfalls".to_owned(), slowest.chain(examples).collect());
@@ -249,7 +258,27 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     }
     // Whatever the names contain, they cannot end the script.
     let data = document.to_string().replace('<', "\\u003c");
-    PAGE.replacen(DATA, &data, 1)
+    let page = PAGE.replacen(STYLE_PLACE, PAGE_STYLE, 1);
+    page.replacen(DATA, &data, 1)
+}
+
+/// Returns the whole parts with which all of these paths begin. Of each path at least its last part
+/// is left.
+fn shared_beginning<'a>(mut paths: impl Iterator<Item = &'a str>) -> &'a str {
+    let Some(first) = paths.next() else { return "" };
+    let same = paths.fold(first, |same, path| {
+        let is_same = |(a, b): &(char, char)| a == b;
+        let letters = same.chars().zip(path.chars()).take_while(is_same);
+        let bytes = letters.map(|(letter, _)| letter.len_utf8()).sum();
+        same.get(..bytes).unwrap_or("")
+    });
+    let end = same.rfind(['.', ':']).map_or(0, |at| at + 1);
+    same.get(..end).unwrap_or("")
+}
+
+/// Returns the name without this beginning.
+fn without<'a>(name: &'a str, beginning: &str) -> &'a str {
+    name.strip_prefix(beginning).unwrap_or(name)
 }
 
 /// Returns the figures of one operation.
@@ -292,20 +321,24 @@ fn root(trace: &Trace, operations: &Operations) -> Option<String> {
     operations.get(first.operation).map(short_name)
 }
 
-/// Returns a graph with the positions of its nodes.
-fn picture(name: &str, graph: &Graph) -> Value {
+/// Returns a graph with the positions of its nodes. Names are without the beginning that they share.
+fn picture(name: &str, mut graph: Graph, shared: &str) -> Value {
     if graph.nodes.len() > MAX_NODES {
         return json!({ "name": name, "too_large": graph.nodes.len() });
     }
-    let layout = layout::place(graph);
+    for node in &mut graph.nodes {
+        for name in node.groups.iter_mut().chain([&mut node.label]) {
+            *name = without(name, shared).to_owned();
+        }
+    }
+    let layout = layout::place(&graph);
     let nodes = graph.nodes.iter().zip(layout.nodes).map(|(node, place)| {
         let group = node.groups.join(" · ");
         json!([node.label, group, place.x, place.y, place.width])
     });
-    let edges = graph.edges.iter().zip(layout.curves).map(|(edge, curve)| {
-        let (x, y) = curve.middle();
-        json!([edge.from, edge.to, edge.calls, curve.path(), x, y])
-    });
+    let edges = graph.edges.iter().zip(layout.curves).zip(layout.labels);
+    let edges = edges
+        .map(|((edge, curve), (x, y))| json!([edge.from, edge.to, edge.calls, curve.path(), x, y]));
     json!({
         "name": name,
         "width": layout.width,
@@ -317,7 +350,7 @@ fn picture(name: &str, graph: &Graph) -> Value {
 }
 
 /// Returns the calls of a trace with their times after its start, in nanoseconds.
-fn waterfall(trace: &Trace, why: &str, operations: &Operations) -> Value {
+fn waterfall(trace: &Trace, why: &str, operations: &Operations, shared: &str) -> Value {
     let start = trace.start();
     let own = trace.callers();
     let calls = trace
@@ -328,7 +361,7 @@ fn waterfall(trace: &Trace, why: &str, operations: &Operations) -> Value {
         .map(|(call, (_, own))| {
             let operation = operations.get(call.operation);
             let host = operation.map(|operation| &*operation.host);
-            let name = operation.map(short_name);
+            let name = operation.map(|it| without(&short_name(it), shared).to_owned());
             let after = call.tin.saturating_sub(start);
             json!([name, host, call.ess, after, call.nanos(), own, call.failed])
         });

@@ -2,6 +2,7 @@
 //!
 //! cycles are cut -> layers by the longest path from a start -> order by the mean of the neighbours
 
+use std::cmp::Ordering;
 use std::fmt::Write as _;
 
 use super::graph::{Graph, GraphNode, escaped};
@@ -39,6 +40,8 @@ pub(super) struct Layout {
     pub(super) nodes: Vec<Placement>,
     /// The edges, in order.
     pub(super) curves: Vec<Curve>,
+    /// The middles of the edges' labels.
+    pub(super) labels: Vec<(f64, f64)>,
     pub(super) width: f64,
     pub(super) height: f64,
 }
@@ -77,11 +80,14 @@ impl Curve {
         format!("M{x1:.0} {y1:.0}C{x2:.0} {y2:.0} {x3:.0} {y3:.0} {x4:.0} {y4:.0}")
     }
 
-    /// Returns the point in its middle.
-    pub(super) fn middle(&self) -> (f64, f64) {
+    /// Returns the point after this part of it, from 0 to 1.
+    fn point(&self, part: f64) -> (f64, f64) {
         let [a, b, c, d] = self.0;
-        let middle = |a: f64, b: f64, c: f64, d: f64| (a + 3.0 * b + 3.0 * c + d) / 8.0;
-        (middle(a.0, b.0, c.0, d.0), middle(a.1, b.1, c.1, d.1))
+        let (t, rest) = (part, 1.0 - part);
+        let mix = |a: f64, b: f64, c: f64, d: f64| {
+            a * rest.powi(3) + 3.0 * t * rest * (b * rest + c * t) + d * t.powi(3)
+        };
+        (mix(a.0, b.0, c.0, d.0), mix(a.1, b.1, c.1, d.1))
     }
 }
 
@@ -174,18 +180,51 @@ fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
     }
     let mut layout = Layout {
         curves: curves(graph, &placements),
+        labels: Vec::new(),
         nodes: placements,
         width: x - LAYER_GAP + GAP,
         height: (bottom - top + 1.0) * (NODE_HEIGHT + GAP) + GAP,
     };
     // Make space for the curves above and below the nodes.
-    let highest = layout.curves.iter().map(|curve| curve.middle().1);
+    let highest = layout.curves.iter().map(|curve| curve.point(0.5).1);
     let shift = GAP - highest.fold(GAP, f64::min);
     layout.nodes.iter_mut().for_each(|node| node.y += shift);
     layout.curves = curves(graph, &layout.nodes);
-    let lowest = layout.curves.iter().map(|curve| curve.middle().1 + GAP);
+    let lowest = layout.curves.iter().map(|curve| curve.point(0.5).1 + GAP);
     layout.height = lowest.fold(layout.height + shift, f64::max);
+    layout.labels = labels(graph, &layout.curves);
     layout
+}
+
+/// The width and the height of the space for a label.
+const LABEL: (f64, f64) = (52.0, 17.0);
+
+/// How many labels before it a label is compared with; large graphs cannot be read anyway.
+const MAX_COMPARED: usize = 500;
+
+/// Places a label near the end of its edge where fewer edges meet, or where no other label lies.
+fn labels(graph: &Graph, curves: &[Curve]) -> Vec<(f64, f64)> {
+    let mut ends = vec![(0_usize, 0_usize); graph.nodes.len()];
+    for edge in &graph.edges {
+        ends[edge.from].0 += 1;
+        ends[edge.to].1 += 1;
+    }
+    let mut placed: Vec<(f64, f64)> = Vec::new();
+    for (edge, curve) in graph.edges.iter().zip(curves) {
+        let part = match ends[edge.from].0.cmp(&ends[edge.to].1) {
+            Ordering::Less => 0.35,
+            Ordering::Equal => 0.5,
+            Ordering::Greater => 0.65,
+        };
+        let places = [part, 0.5, 0.35, 0.65, 0.2, 0.8].map(|part| curve.point(part));
+        let is_free = |(x, y): &&(f64, f64)| {
+            let mut others = placed.iter().rev().take(MAX_COMPARED);
+            others.all(|other| (*x - other.0).abs() > LABEL.0 || (*y - other.1).abs() > LABEL.1)
+        };
+        let place = places.iter().find(is_free).copied();
+        placed.push(place.unwrap_or(places[0]));
+    }
+    placed
 }
 
 fn curves(graph: &Graph, nodes: &[Placement]) -> Vec<Curve> {
@@ -270,8 +309,9 @@ pub(super) fn svg(graph: &Graph) -> String {
          markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
          </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
     );
-    for (edge, curve) in graph.edges.iter().zip(&layout.curves) {
-        let (path, (x, y)) = (curve.path(), curve.middle());
+    let edges = graph.edges.iter().zip(&layout.curves);
+    for ((edge, curve), (x, y)) in edges.zip(&layout.labels) {
+        let path = curve.path();
         writeln!(
             svg,
             "<path d=\"{path}\" fill=\"none\" stroke=\"#567\" marker-end=\"url(#arrow)\"/>\

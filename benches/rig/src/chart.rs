@@ -6,17 +6,20 @@ use plotters::prelude::*;
 use crate::harness::Failure;
 use crate::report::short;
 
-/// Width of a chart, in pixels.
-const WIDTH: u32 = 960;
+/// Width and height of a chart with lines, in pixels: its text can be read on a telephone.
+const LINES: (u32, u32) = (480, 320);
 
-/// Height of a chart with lines, in pixels.
-const HEIGHT: u32 = 460;
+/// Width of a chart with bars, in pixels.
+const WIDTH: u32 = 960;
 
 /// Height of a bar with the space around it, in pixels.
 const BAR: u32 = 24;
 
 /// Text size of axes and labels, in pixels; the drawn text is a little smaller.
 const TEXT: (&str, u32) = ("sans-serif", 17);
+
+/// The colour of marks, which are circles.
+pub(crate) const MARK: &str = "#000000";
 
 const GREY: RGBColor = RGBColor(110, 110, 110);
 
@@ -79,12 +82,21 @@ fn failed<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
     Failure::cannot("draw")
 }
 
-/// Draws the chart as SVG, with logarithmic axes; `None` if there is no point.
+/// A drawn chart. The names are beside the picture, so that no name covers a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chart {
+    /// The picture, as SVG.
+    pub svg: String,
+    /// The names of lines, levels and marks, with their colours.
+    pub keys: Vec<(String, String)>,
+}
+
+/// Draws the chart, with logarithmic axes; `None` if there is no point.
 ///
 /// # Errors
 ///
 /// Drawing fails.
-pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
+pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
     let Lines {
         x,
         lines,
@@ -107,13 +119,13 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
         return Ok(None);
     }
     let [left, right, bottom, top] = [least / 1.25, most * 1.25, low / 1.6, high * 1.6];
-    let mut out = String::new();
-    let area = SVGBackend::with_string(&mut out, (WIDTH, HEIGHT)).into_drawing_area();
+    let (mut out, mut keys) = (String::new(), Vec::new());
+    let area = SVGBackend::with_string(&mut out, LINES).into_drawing_area();
     area.fill(&WHITE).map_err(failed())?;
     let mut chart = ChartBuilder::on(&area)
         .margin(10)
-        .x_label_area_size(50)
-        .y_label_area_size(80)
+        .x_label_area_size(45)
+        .y_label_area_size(60)
         .build_cartesian_2d(
             (left..right).log_scale().base(2.0),
             (bottom..top)
@@ -124,7 +136,7 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
     chart
         .configure_mesh()
         .x_desc(x)
-        .x_labels(12)
+        .x_labels(8)
         .x_label_formatter(&|value| format!("{value:.0}"))
         .y_label_formatter(&|value| short(*value))
         .label_style(TEXT)
@@ -132,7 +144,9 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
         .light_line_style(WHITE)
         .draw()
         .map_err(failed())?;
-    for (line, colour) in lines.iter().zip(COLOURS.iter().cycle().copied()) {
+    let mut colours = COLOURS.iter().cycle().copied();
+    for (line, colour) in lines.iter().zip(&mut colours) {
+        keys.push((line.name.clone(), hexadecimal(colour)));
         // The band may reach beyond the picture, and below 0, where a logarithm is not defined.
         let end = |point: &Point, end: f64| (point.x, end.clamp(bottom, top));
         let upper = line.points.iter();
@@ -150,46 +164,34 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<String>, Failure> {
         let stroke = colour.stroke_width(2);
         chart
             .draw_series([PathElement::new(means.clone(), stroke)])
-            .map_err(failed())?
-            .label(line.name.clone())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 20, y)], stroke));
+            .map_err(failed())?;
         let dots = means.iter();
         chart
             .draw_series(dots.map(|point| Circle::new(*point, 3, colour.filled())))
             .map_err(failed())?;
     }
-    for (name, value) in levels {
+    for ((name, value), colour) in levels.iter().zip(&mut colours) {
+        keys.push((name.clone(), hexadecimal(colour)));
         let level = vec![(left, *value), (right, *value)];
         chart
-            .draw_series([PathElement::new(level, GREY.stroke_width(1))])
-            .map_err(failed())?;
-        let at = (left * 1.05, *value);
-        chart
-            .draw_series([EmptyElement::at(at) + Text::new(name.clone(), (4, -20), TEXT)])
+            .draw_series([PathElement::new(level, colour.stroke_width(1))])
             .map_err(failed())?;
     }
     for (name, x, value) in marks {
+        keys.push((name.clone(), MARK.to_owned()));
         let at = (*x, value.clamp(bottom, top));
         chart
-            .draw_series([EmptyElement::at(at)
-                + Circle::new((0, 0), 8, BLACK.stroke_width(2))
-                + Text::new(name.clone(), (-150, -28), TEXT)])
-            .map_err(failed())?;
-    }
-    if lines.len() > 1 {
-        chart
-            .configure_series_labels()
-            .position(SeriesLabelPosition::UpperRight)
-            .background_style(WHITE.mix(0.8))
-            .border_style(GREY)
-            .label_font(TEXT)
-            .draw()
+            .draw_series([Circle::new(at, 8, BLACK.stroke_width(2))])
             .map_err(failed())?;
     }
     area.present().map_err(failed())?;
     drop(chart);
     drop(area);
-    Ok(Some(out))
+    Ok(Some(Chart { svg: out, keys }))
+}
+
+fn hexadecimal(RGBColor(red, green, blue): RGBColor) -> String {
+    format!("#{red:02X}{green:02X}{blue:02X}")
 }
 
 /// A bar: its name, its length, the line from the first to the third quartile, and whether the

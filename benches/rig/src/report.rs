@@ -1,5 +1,8 @@
 //! Results as tables and as one page of HTML.
 
+use baler_analysis::text::PAGE_STYLE;
+
+use crate::chart::{Chart, MARK};
 use crate::machine::Provenance;
 
 /// A column of a table of rows: its heading, whether its cells are text, its explanation, the
@@ -76,13 +79,31 @@ pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     out
 }
 
-/// Returns the shown columns with their explanations, one a line.
-pub fn legend<R>(rows: &[R], columns: &[Column<R>]) -> Vec<String> {
+/// Returns the shown columns with their explanations, below an empty line.
+pub fn legend<R>(rows: &[R], columns: &[Column<R>]) -> String {
     let shown = columns.iter().filter(|column| (column.is_shown)(rows));
     let explained = shown.filter(|column| !column.meaning.is_empty());
-    explained
-        .map(|column| format!("{}: {}", column.heading, column.meaning))
-        .collect()
+    let lines = explained.map(|column| wrapped(&format!("{}: {}", column.heading, column.meaning)));
+    ["\n".to_owned()].into_iter().chain(lines).collect()
+}
+
+/// Returns a text in lines of at most 80 columns. All but the first are indented.
+pub fn wrapped(text: &str) -> String {
+    let (mut out, mut width) = (String::new(), 0);
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if width > 0 && width + 1 + length > 80 {
+            out.push_str("\n  ");
+            width = 2;
+        } else if width > 0 {
+            out.push(' ');
+            width += 1;
+        }
+        out.push_str(word);
+        width += length;
+    }
+    out.push('\n');
+    out
 }
 
 /// [`short`], or a dash where there is no value.
@@ -109,13 +130,18 @@ pub fn short(value: f64) -> String {
 }
 
 fn three_digits(value: f64) -> String {
-    let decimals = match value.abs() {
+    let decimals = significant(value);
+    format!("{value:.decimals$}")
+}
+
+/// Returns the number of decimals, at most three, with which a number has three significant digits.
+pub(crate) fn significant(value: f64) -> usize {
+    match value.abs() {
         large if large >= 99.95 => 0,
         medium if medium >= 9.995 => 1,
         small if small >= 0.9995 => 2,
         _ => 3,
-    };
-    format!("{value:.decimals$}")
+    }
 }
 
 /// Whether the rows differ in this value.
@@ -150,13 +176,17 @@ pub fn html_table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     out
 }
 
-/// Returns a chart in the colours of the reader's page: light or dark.
-pub fn figure(title: &str, svg: &str) -> String {
-    let title = escaped(title);
-    let svg = svg
-        .replace("#FFFFFF", "Canvas")
-        .replace("#000000", "CanvasText");
-    format!("<figure><figcaption>{title}</figcaption>\n<div class=\"wide\">{svg}</div></figure>\n")
+/// Returns a chart in the colours of the page, with the names of its lines below it.
+pub fn figure(title: &str, chart: &Chart) -> String {
+    let keys = chart.keys.iter().map(|(name, colour)| {
+        let name = escaped(name);
+        let class = if colour == MARK { "ring" } else { "" };
+        format!("<li><i class=\"{class}\" style=\"background:{colour}\"></i>{name}</li>")
+    });
+    let (title, svg, keys) = (escaped(title), &chart.svg, keys.collect::<String>());
+    let figure = format!("<figure><h2>{title}</h2>\n{svg}\n<ul>{keys}</ul></figure>\n");
+    let figure = figure.replace("#FFFFFF", "var(--card)");
+    figure.replace("#000000", "var(--text)")
 }
 
 /// Escapes text for HTML.
@@ -179,26 +209,29 @@ pub fn page(heading: &str, body: &str, provenance: &Provenance) -> String {
     let [heading, origin] = [heading, &origin].map(escaped);
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\"><title>{heading}</title>\n\
-         <style>{STYLE}</style></head><body>\n<h1>{heading}</h1>\n{body}\
-         <footer><p>{origin}</p></footer>\n</body></html>\n"
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\
+         <title>{heading}</title>\n<style>{PAGE_STYLE}{STYLE}</style></head><body>\n\
+         <header><h1>{heading}</h1></header>\n<main>\n{body}\
+         <footer class=\"soft\">{origin}</footer>\n</main></body></html>\n"
     )
 }
 
-/// Wide tables and charts scroll by themselves, so that the page fits a telephone.
+/// Returns a part of a page.
+pub fn section(title: &str, body: &str) -> String {
+    let title = escaped(title);
+    format!("<section><h2>{title}</h2>\n{body}</section>\n")
+}
+
+/// The look of charts and tables. Wide tables scroll by themselves, so that the page fits a telephone.
 const STYLE: &str = "
-:root { color-scheme: light dark }
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 1000px; margin: 0 auto; padding: 1em;
-  background: Canvas; color: CanvasText; overflow-wrap: anywhere }
-h1 { font-size: 1.4em } h2 { font-size: 1.15em; margin-top: 2em }
-.advice { border-left: 4px solid #0072B2; padding-left: 1em } .lead { font-size: 1.15em; font-weight: 600 }
-.wrong { border-left: 4px solid #D55E00; padding-left: 1em }
-figure { margin: 2em 0 } figcaption { font-weight: 600 } .wide { overflow-x: auto; margin: 1em 0 } svg { width: 100%; min-width: 680px; height: auto }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; white-space: nowrap }
-th, td { padding: .25em .6em; text-align: right; border-bottom: 1px solid #8886 }
-th:first-child, td:first-child { text-align: left }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .2em 1em; font-size: .9em }
-dt { font-weight: 600 } dd { margin: 0 } footer { margin-top: 3em; font-size: .85em }
+.lead { font-size:1.1rem; font-weight:600 } .advice p { margin:0 0 8px }
+.charts { display:grid; grid-template-columns:repeat(auto-fit,minmax(min(100%,320px),1fr)); gap:12px }
+svg { display:block; width:100%; height:auto }
+ul { display:flex; flex-wrap:wrap; gap:2px 14px; margin:0; padding:0; list-style:none; font-size:.86rem }
+li i { display:inline-block; width:14px; height:4px; margin:0 5px 3px 0; border-radius:2px }
+li i.ring { width:11px; height:11px; margin-bottom:-1px; border:2px solid; border-radius:50%; background:none !important }
+table { width:auto }
+footer { overflow-wrap:anywhere }
 ";
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub(crate) struct ShippingArgs {
     /// for lines of jsonl: and text:]
     #[arg(long, value_name = "NAME", env = "BALER_COMPRESSION", value_parser = compression)]
     pub(crate) compression: Option<Compression>,
-    /// A dictionary made by `zstd --train`, for --compression zstd; readers need it, too
+    /// A dictionary made by `zstd --train`, for --compression zstd; readers need it in --dictionaries
     #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]
     pub(crate) dictionary: Option<PathBuf>,
     /// Close a chunk at this many records; with auto, the size that costs least CPU at the present

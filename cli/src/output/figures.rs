@@ -55,23 +55,32 @@ pub(crate) fn short_operation(signature: &str) -> &str {
         .unwrap_or(signature)
 }
 
-/// Formats a table of the response times in a document, in order.
+/// Formats a table of the response times in a document, in order. It shows failed calls if there are
+/// any.
 pub(crate) fn operations_table<'a>(operations: impl IntoIterator<Item = &'a Value>) -> String {
+    let operations: Vec<&Value> = operations.into_iter().collect();
+    let count = |value: &Value| value.as_u64().unwrap_or(0);
     let time = |value: &Value| span(value.as_f64().unwrap_or(0.0));
-    table(
-        &["operation", "count", "mean", "p50", "p99", "max"],
-        &[1, 2, 3, 4, 5],
-        operations.into_iter().map(|it| {
-            vec![
-                short_operation(it["operation"].as_str().unwrap_or_default()).to_owned(),
-                number(it["count"].as_u64().unwrap_or(0)),
-                time(&it["mean_ns"]),
-                time(&it["p50_ns"]),
-                time(&it["p99_ns"]),
-                time(&it["max_ns"]),
-            ]
-        }),
-    )
+    let has_failed = operations.iter().any(|it| count(&it["failed"]) > 0);
+    let mut header = vec!["operation", "count", "mean", "p50", "p99", "max"];
+    if has_failed {
+        header.insert(2, "failed");
+    }
+    let rows = operations.iter().map(|it| {
+        let mut row = vec![
+            short_operation(it["operation"].as_str().unwrap_or_default()).to_owned(),
+            number(count(&it["count"])),
+            time(&it["mean_ns"]),
+            time(&it["p50_ns"]),
+            time(&it["p99_ns"]),
+            time(&it["max_ns"]),
+        ];
+        if has_failed {
+            row.insert(2, number(count(&it["failed"])));
+        }
+        row
+    });
+    table(&header, &[1, 2, 3, 4, 5, 6], rows)
 }
 
 #[cfg(test)]

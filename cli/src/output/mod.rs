@@ -21,7 +21,7 @@ pub(crate) use stderr::{start_logging, wait_at_most_for};
 pub(crate) use tables::{
     bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
 };
-pub(crate) use terminal::{RecordOutput, width};
+pub(crate) use terminal::{RecordOutput, Screen, width};
 
 use crate::args::DocumentFormat;
 use crate::exit::Failure;
@@ -94,16 +94,6 @@ fn write(text: &str) -> Result<(), Failure> {
         .write_all(text.as_bytes())
         .and_then(|()| stdout.flush())
         .map_err(|error| Failure::output("standard output", &error))
-}
-
-/// Prints text on a cleared screen: moves the cursor to the upper left corner and erases what was
-/// there (ECMA-48: CUP, ED).
-///
-/// # Errors
-///
-/// Standard output cannot be written.
-pub(crate) fn redraw(text: &str) -> Result<(), Failure> {
-    write(&format!("\x1b[H\x1b[2J{}", terminal::lines(text)))
 }
 
 /// Writes one JSON document to a file, whole or not at all.

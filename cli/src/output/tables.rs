@@ -2,15 +2,18 @@
 
 use std::time::Duration;
 
+use baler_analysis::text::shortened;
 use baler_common::transport::NotKept;
-use comfy_table::presets::NOTHING;
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table};
 use serde_json::{Map, Value};
 
 use super::{escape, width};
 
-/// Formats a table with a header line. The columns named in `right` are aligned to the right. Cells
-/// that do not fit the terminal are broken into lines.
+/// The narrowest column of a table that does not fit the terminal.
+const MIN_WIDTH: usize = 8;
+
+/// Formats a table with a header line. The columns named in `right` are aligned to the right. If it
+/// does not fit the terminal, cells of the widest columns are broken at spaces, and longer words
+/// are shortened.
 pub(crate) fn table(
     header: &[&str],
     right: &[usize],
@@ -25,31 +28,45 @@ fn table_within(
     right: &[usize],
     rows: impl IntoIterator<Item = Vec<String>>,
 ) -> String {
-    let aligned = |row: Vec<String>| {
-        let cells = row.into_iter().enumerate().map(|(index, text)| {
-            let alignment = if right.contains(&index) {
-                CellAlignment::Right
-            } else {
-                CellAlignment::Left
-            };
-            Cell::new(escape(&text)).set_alignment(alignment)
-        });
-        cells.collect::<Vec<_>>()
+    let escaped = |row: Vec<String>| -> Vec<String> {
+        let cells = row.iter().map(|cell| escape(cell).into_owned());
+        cells.collect()
     };
-    let mut table = Table::new();
-    table
-        .load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled)
-        .set_header(aligned(header.iter().map(|it| (*it).to_owned()).collect()));
-    if let Some(width) = width {
-        table
-            .set_content_arrangement(ContentArrangement::Dynamic)
-            .set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    let header = header.iter().map(|it| (*it).to_owned()).collect();
+    let rows: Vec<_> = [header].into_iter().chain(rows).map(escaped).collect();
+    let mut widths = vec![0; rows[0].len()];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
     }
-    for row in rows {
-        table.add_row(aligned(row));
+    // Two spaces are before each column.
+    let room = width.map_or(usize::MAX, |it| it.saturating_sub(2 * widths.len()));
+    while widths.iter().sum::<usize>() > room {
+        match widths.iter_mut().max() {
+            Some(widest) if *widest > MIN_WIDTH => *widest -= 1,
+            _ => break,
+        }
     }
-    trimmed(&table.to_string())
+    let mut text = String::new();
+    for row in &rows {
+        let cells = row.iter().zip(&widths);
+        let cells: Vec<_> = cells.map(|(cell, width)| wrapped(cell, *width)).collect();
+        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+            let mut line = String::new();
+            for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
+                let part = cell.get(at).map_or("", |it| it);
+                let part = shortened(part, *width);
+                match right.contains(&column) {
+                    true => line.push_str(&format!("  {part:>width$}")),
+                    false => line.push_str(&format!("  {part:<width$}")),
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+    text
 }
 
 /// Formats names and values, one pair a line, indented. A long value continues below itself.
@@ -73,12 +90,49 @@ fn two_columns_within(columns: Option<usize>, rows: &[(impl AsRef<str>, String)]
 }
 
 /// Figures that are left out of a text if they are equal to another figure.
-const REPEATS: [(&str, &str); 4] = [
+const REPEATS: [(&str, &str); 8] = [
+    ("acknowledged", "chunks"),
     ("chunks_made", "chunks"),
+    ("classes_with_hosts", "classes"),
     ("complete_lanes", "lanes"),
     ("received_bytes", "forwarded_bytes"),
+    ("records", "emitted"),
     ("records_received", "records"),
+    ("stored_body_bytes", "body_bytes"),
 ];
+
+/// Figures that a text leaves out: others say it.
+const DERIVED: [&str; 1] = ["bytes_per_chunk"];
+
+/// Figures whose names need a word more in a text, if they are beside another figure.
+const COUNTED: [(&str, &str, &str); 10] = [
+    ("acknowledged", "chunks", "chunks acknowledged"),
+    ("conserved", "conserved", "accounts add up"),
+    ("decodable", "decodable", "chunks that decode"),
+    ("forwarded", "forwarded", "chunks forwarded"),
+    ("given_back", "given_back", "chunks given back"),
+    ("incomplete", "classes", "incomplete traces"),
+    ("invalid", "classes", "invalid traces"),
+    ("received", "forwarded", "chunks received"),
+    ("received", "visits", "records received"),
+    ("valid", "classes", "valid traces"),
+];
+
+/// Figures whose parts are counts by reason.
+const BY_REASON: [&str; 9] = [
+    "bad_lines",
+    "closed_by",
+    "counts",
+    "discarded",
+    "dropped",
+    "incomplete_reasons",
+    "invalid",
+    "losses",
+    "producer_losses",
+];
+
+/// Numbers that are names, not counts: 0 is one, too.
+const NUMBERS: [&str; 3] = ["first_sequence", "lane", "sequence"];
 
 /// Counts of records or chunks that are shown even if they are 0: nothing was there.
 const COUNTS: [&str; 3] = ["emitted", "received", "records"];
@@ -87,10 +141,18 @@ const COUNTS: [&str; 3] = ["emitted", "received", "records"];
 /// are left out, and figures that repeat another one.
 pub(crate) fn figures(document: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    for (key, value) in &news(document) {
-        add_figure(&mut rows, key, value);
+    let fields = news(document);
+    for (key, value) in &fields {
+        add_figure(&mut rows, key, name(key, &fields), value);
     }
     rows
+}
+
+/// Returns the name of a figure beside these others.
+fn name(key: &str, fields: &Map<String, Value>) -> String {
+    let mut names = COUNTED.iter();
+    let name = names.find(|(it, beside, _)| *it == key && fields.contains_key(*beside));
+    name.map_or_else(|| key.replace('_', " "), |it| it.2.to_owned())
 }
 
 /// Returns the fields of a document without those that repeat others. `quarantined` of a document
@@ -104,6 +166,9 @@ fn news(document: &Value) -> Map<String, Value> {
         {
             fields.shift_remove(repeated);
         }
+    }
+    for derived in DERIVED {
+        fields.shift_remove(derived);
     }
     // A single worker has the figures of all.
     let workers = fields.get("workers").and_then(Value::as_array);
@@ -125,20 +190,20 @@ fn news(document: &Value) -> Map<String, Value> {
     fields
 }
 
-fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
-    let mut name = key.replace('_', " ");
-    // Its reasons are units, too: `1 byte` would be a size.
-    let is_by_reason = key == "closed_by";
+fn add_figure(rows: &mut Vec<(String, String)>, key: &str, mut name: String, value: &Value) {
     match value {
         Value::Object(_) => {
-            for (key, value) in &news(value) {
+            let fields = news(value);
+            for (part_key, value) in &fields {
                 if value.is_object() || value.is_array() {
-                    add_figure(rows, key, value);
+                    add_figure(rows, part_key, part_key.replace('_', " "), value);
                     continue;
                 }
-                let shown = match is_by_reason {
-                    true => figure("", value).map(|count| format!("{key}: {count}")),
-                    false => part(key, value),
+                let shown = match (key, &**part_key) {
+                    (by_reason, _) if BY_REASON.contains(&by_reason) => figure("", value)
+                        .map(|count| format!("{}: {count}", part_key.replace('_', " "))),
+                    ("source", "from") => figure("", value),
+                    _ => part(part_key, &fields, value),
                 };
                 if let Some(shown) = shown {
                     rows.push((std::mem::take(&mut name), shown));
@@ -148,9 +213,15 @@ fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
         Value::Array(items) => {
             for item in items {
                 let shown = match item {
-                    Value::Object(parts) => {
-                        let parts = parts.iter().filter_map(|(key, value)| part(key, value));
-                        Some(parts.collect::<Vec<_>>().join(", "))
+                    Value::Object(_) => {
+                        let fields = news(item);
+                        let parts = fields.iter();
+                        let parts = parts.filter_map(|(key, value)| part(key, &fields, value));
+                        let parts: Vec<_> = parts.collect();
+                        Some(match parts.is_empty() {
+                            true => "nothing".to_owned(),
+                            false => parts.join(", "),
+                        })
                     }
                     other => figure("", other),
                 };
@@ -164,15 +235,20 @@ fn add_figure(rows: &mut Vec<(String, String)>, key: &str, value: &Value) {
     }
 }
 
-/// Formats one of several figures in a line: `3 refused`.
-fn part(key: &str, value: &Value) -> Option<String> {
-    let name = key.replace('_', " ");
+/// Formats one of several figures in a line: `3 found`.
+fn part(key: &str, fields: &Map<String, Value>, value: &Value) -> Option<String> {
     let shown = figure(key, value)?;
+    let name = match key.strip_suffix("_bytes") {
+        Some(what) => what.replace('_', " "),
+        None => name(key, fields),
+    };
     Some(match value {
+        Value::Number(_) if NUMBERS.contains(&key) => format!("{name} {shown}"),
         Value::Number(_) if shown == "1" => {
             format!("{shown} {}", name.strip_suffix('s').unwrap_or(&name))
         }
         Value::Number(_) => format!("{shown} {name}"),
+        Value::Bool(_) => name,
         _ => format!("{name} {shown}"),
     })
 }
@@ -183,7 +259,7 @@ fn figure(key: &str, value: &Value) -> Option<String> {
         Value::Bool(is_so) => is_so.then(|| "yes".to_owned()),
         Value::String(text) => (!text.is_empty()).then(|| text.clone()),
         Value::Number(value) => match value.as_u64() {
-            Some(0) if !COUNTS.contains(&key) => None,
+            Some(0) if !COUNTS.contains(&key) && !NUMBERS.contains(&key) => None,
             Some(count) if key.ends_with("_bytes") => Some(bytes(count)),
             Some(count) => Some(number(count)),
             None => value.as_f64().and_then(|value| match key {
@@ -191,11 +267,8 @@ fn figure(key: &str, value: &Value) -> Option<String> {
                 "seconds" => Some(format!("{value:.2}")),
                 // It would be shown as 0.0.
                 _ if value.abs() < 0.05 => None,
-                _ => {
-                    let text = format!("{value:.1}");
-                    let (whole, tenths) = text.split_once('.').unwrap_or((&text, "0"));
-                    Some(format!("{}.{tenths}", grouped(whole)))
-                }
+                _ if value.abs() < 100.0 => Some(format!("{value:.1}")),
+                _ => Some(grouped(&format!("{value:.0}"))),
             }),
         },
         Value::Array(_) | Value::Null | Value::Object(_) => None,
@@ -221,20 +294,10 @@ fn wrapped(text: &str, room: usize) -> Vec<String> {
     lines
 }
 
-/// Cuts a line to the terminal's width less `indent` columns.
-pub(crate) fn cut(text: &str, indent: usize) -> String {
+/// Shortens a value to the terminal's width less `indent` columns.
+pub(crate) fn cut(text: &str, indent: usize) -> std::borrow::Cow<'_, str> {
     let room = width().map_or(usize::MAX, |width| width.saturating_sub(indent));
-    if text.chars().count() <= room {
-        return text.to_owned();
-    }
-    let mut short: String = text.chars().take(room.saturating_sub(1)).collect();
-    short.push('…');
-    short
-}
-
-fn trimmed(text: &str) -> String {
-    let lines = text.lines().map(|line| format!("{}\n", line.trim_end()));
-    lines.collect()
+    shortened(text, room)
 }
 
 /// Formats a whole number with its thousands separated: `6,541`.

@@ -95,13 +95,13 @@ fn reasons_are_told_apart_by_peer_and_kind_and_bounded() {
         "byte 5: the length 5 is wrong",
     );
     tell(&mut reasons, "tcp://10.0.0.2:2", "the magic is wrong");
-    let mut counts: Vec<_> = reasons.counts.values().copied().collect();
+    let mut counts: Vec<_> = reasons.counts.values().map(|it| it.1).collect();
     counts.sort_unstable();
     assert_eq!(counts, [1, 1, 100]);
     for host in 0..1_000 {
         tell(&mut reasons, &format!("kafka://h:9092/topic-{host}"), "no");
     }
     assert_eq!(reasons.counts.len(), Reasons::MAX);
-    let told: u64 = reasons.counts.values().sum();
+    let told: u64 = reasons.counts.values().map(|it| it.1).sum();
     assert_eq!(told + reasons.others, 1_102);
 }

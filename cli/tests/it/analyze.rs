@@ -291,10 +291,15 @@ const type = (id, text) => {
   return look();
 };
 const [all, width] = [look(), document.documentElement.scrollWidth];
+const texts = [...document.querySelectorAll("#graph text")].map((it) => it.getBoundingClientRect());
+const meet = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+const covered = texts.filter((a, i) => texts.slice(i + 1).some((b) => meet(a, b))).length;
+const tiles = [...document.querySelectorAll("#cards div")];
+const cut = tiles.filter((it) => it.scrollWidth > it.clientWidth).length;
 const [search, nothing] = [type("search", WORD), type("search", "no such name")];
 document.getElementById("clear").click();
 const [cleared, least] = [look(), type("least", "1e9")];
-return { all, search, nothing, cleared, least, width };"##;
+return { all, search, nothing, cleared, least, width, covered, cut };"##;
 
 /// Opens a page, and searches for a word that one component has.
 fn looked_at(page: &Path, word: &str) {
@@ -304,6 +309,11 @@ fn looked_at(page: &Path, word: &str) {
     for width in [1_280, 500] {
         let seen = in_browser(&page, width, &script);
         assert!(seen["width"].as_u64().unwrap() <= width.into(), "{seen}");
+        assert_eq!(
+            (&seen["covered"], &seen["cut"]),
+            (&json!(0), &json!(0)),
+            "{seen}"
+        );
         let all = &seen["all"];
         for (name, least) in [
             ("operations", 3),

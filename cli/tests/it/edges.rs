@@ -108,7 +108,13 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-cli", Allowed::AllBut(&["baler-benches"])),
     (
         "baler-rig",
-        Allowed::Only(&["baler-common", "baler-connector-null", "baler-monitoring"]),
+        // Its page has the look of the reports of the analysis.
+        Allowed::Only(&[
+            "baler-analysis",
+            "baler-common",
+            "baler-connector-null",
+            "baler-monitoring",
+        ]),
     ),
     ("baler-benches", Allowed::AllBut(&["baler"])),
 ];

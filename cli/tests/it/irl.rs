@@ -186,10 +186,7 @@ fn from_rust_writes_the_types_of_chunks() {
     );
     assert!(text.contains("\tlong id\n\tstring item\n"), "{text}");
     let told = String::from_utf8(run.get_output().stderr.clone()).unwrap();
-    assert!(
-        told.contains("shop::Order is shop.Order in the files"),
-        "{told}"
-    );
+    assert!(told.contains("shop::Order becomes shop.Order"), "{told}");
     let types = folder.path().join("types").display().to_string();
     let written = output(&["irl", "from-rust", "--quiet", &chunks, "--output", &types]);
     assert_eq!(written, format!("{types}/shop.irl\n"));

@@ -46,6 +46,8 @@ mod replay;
 mod signals;
 mod sigterm;
 mod spool;
+#[cfg(feature = "kieker")]
+mod summaries;
 mod support;
 mod survival;
 mod sweep;

@@ -58,6 +58,20 @@ pub(crate) fn workspace(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(path)
 }
 
+/// Compares a text with the golden file that a person has read. `UPDATE_GOLDEN=1` writes it.
+pub(crate) fn golden(file: &str, text: &str) {
+    let path = workspace("cli/tests/golden").join(file);
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap();
+    assert!(
+        golden == text,
+        "{}: if this is meant, run UPDATE_GOLDEN=1 and read the difference:\n{text}",
+        path.display()
+    );
+}
+
 /// Opens a page in headless Chromium, and runs a script at its end; the value that the script returns.
 /// Nothing may be said on the console.
 pub(crate) fn in_browser(page: &str, width: u32, script: &str) -> Value {

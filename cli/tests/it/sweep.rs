@@ -434,18 +434,20 @@ fn the_report_is_readable_in_a_browser() {
     );
     output(&words(&args));
     let page = fs::read_to_string(folder.path().join("sweep.html")).unwrap();
-    let seen = in_browser(&page, 1_280, LOOK);
-    let plots = seen["plots"].as_array().unwrap();
-    assert_eq!(plots.len(), 3, "{seen}");
-    assert!(
-        plots.iter().all(|width| width.as_f64().unwrap() > 900.0),
-        "{seen}"
-    );
-    assert!(
-        seen["lines"].as_u64().unwrap() >= 6 && seen["texts"].as_u64().unwrap() > 20,
-        "{seen}"
-    );
-    assert!(seen["smallest"].as_f64().unwrap() >= 12.0, "{seen}");
-    assert_eq!(seen["outside"], serde_json::json!([]));
-    assert!(seen["width"].as_f64().unwrap() <= 1_280.0, "{seen}");
+    for width in [1_280, 500] {
+        let seen = in_browser(&page, width, LOOK);
+        let plots = seen["plots"].as_array().unwrap();
+        assert_eq!(plots.len(), 3, "{seen}");
+        assert!(
+            plots.iter().all(|width| width.as_f64().unwrap() > 320.0),
+            "{seen}"
+        );
+        assert!(
+            seen["lines"].as_u64().unwrap() >= 6 && seen["texts"].as_u64().unwrap() > 20,
+            "{seen}"
+        );
+        assert!(seen["smallest"].as_f64().unwrap() >= 12.0, "{seen}");
+        assert_eq!(seen["outside"], serde_json::json!([]));
+        assert!(seen["width"].as_f64().unwrap() <= width.into(), "{seen}");
+    }
 }

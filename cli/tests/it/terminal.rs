@@ -1,7 +1,9 @@
 //! The output on a terminal: lines as wide as the terminal, no colours against its owner's will,
 //! and no control characters from outside.
 
+use std::fmt::Display;
 use std::fs;
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -12,14 +14,14 @@ use baler_common::record::{
 };
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 
-use crate::support::{command, file_uri, output, wait_for};
+use crate::support::{Background, command, file_uri, output, wait_for};
 
 /// Moves the cursor, in the codes of C0 and of C1, and ends the line.
 const EVIL: &str = "\x1b[2J\u{9b}31m\r\nend";
 
-/// Runs the program on a terminal of its own with this number of columns. `script` is part of
-/// Debian's essential `bsdutils`.
-fn on_terminal(columns: u16, args: &[&str]) -> Command {
+/// Runs the program on a terminal of its own with this number of columns, and perhaps of rows
+/// (`80 rows 24`). `script` is part of Debian's essential `bsdutils`.
+fn on_terminal(columns: impl Display, args: &[&str]) -> Command {
     let words: Vec<_> = [env!("CARGO_BIN_EXE_baler")]
         .iter()
         .chain(args)
@@ -90,12 +92,15 @@ fn lines_are_as_wide_as_the_terminal_and_whole_elsewhere() {
     let uri = file_uri(folder.path());
     output(&["generate", "--to", &uri, "--records", "100"]);
     let receive = ["receive", "--from", &uri, "--count", "10", "--operations"];
-    for columns in [72, 130] {
+    for columns in [72_u16, 130] {
         let text = shown(&mut on_terminal(columns, &receive));
         let (_, text) = text.split_once("TIMESTAMP").unwrap();
         let lines = text.lines().skip(1);
         let longest = lines.map(|line| line.chars().count()).max().unwrap();
-        assert_eq!(longest, usize::from(columns), "{text}");
+        assert!(longest <= usize::from(columns), "{text}");
+        // Long values are shortened, and each value is there.
+        assert!(text.contains('…') || columns > 72, "{text}");
+        assert!(text.contains(" ess="), "{text}");
     }
     let inspect = ["inspect", folder.path().to_str().unwrap(), "--records", "3"];
     let text = shown(&mut on_terminal(72, &inspect));
@@ -228,4 +233,37 @@ fn logs_have_colours_on_a_terminal_unless_its_owner_wants_none() {
     let plain = shown(on_terminal(100, &args).env("NO_COLOR", "1"));
     assert!(plain.contains("TRACE"), "{plain:?}");
     assert!(!plain.contains('\x1b'), "{plain:?}");
+}
+
+#[test]
+fn top_draws_in_place_and_q_ends_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (port, log) = (folder.path().join("port"), folder.path().join("log"));
+    let made = ["generate", "--to", "null:", "--records", "10M", "--rate"];
+    let metrics = ["100", "--metrics", "127.0.0.1:0", "--metrics-port-file"];
+    let args = [&made[..], &metrics, &[port.to_str().unwrap()]].concat();
+    let _generator = Background::start(&args);
+    let address = wait_for("an address", || fs::read_to_string(&port).ok());
+    let top = ["top", address.trim(), "--interval", "100ms"];
+    let mut script = on_terminal("80 rows 12", &top);
+    let mut running = script
+        .stdin(Stdio::piped())
+        .stdout(fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let shown = || fs::read_to_string(&log).unwrap();
+    wait_for("three pages", || {
+        (shown().matches("q: end").count() > 3).then_some(())
+    });
+    let mut keys = running.stdin.take().unwrap();
+    keys.write_all(b"xq").unwrap();
+    assert!(running.wait().unwrap().success());
+    let text = shown();
+    assert!(text.starts_with("\x1b[?1049h"), "{text:?}");
+    assert!(text.ends_with("\x1b[?1049l"), "{text:?}");
+    for page in text.split("\x1b[H").skip(1) {
+        // One line less than the terminal has, and the keys without an end of line.
+        assert_eq!(page.matches('\n').count(), 11, "{page:?}");
+        assert!(page.contains("more lines in a higher terminal"), "{page:?}");
+    }
 }

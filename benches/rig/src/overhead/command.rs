@@ -7,7 +7,7 @@ use super::variant::Variant;
 use crate::harness::{Failure, Outcome, Progress, Results};
 use crate::instructions;
 use crate::machine::Provenance;
-use crate::report::{self, Column};
+use crate::report::wrapped;
 
 /// Measures and writes the results.
 ///
@@ -48,9 +48,7 @@ pub fn command(
 }
 
 fn list(variants: &[Variant]) -> String {
-    let columns = [
-        Column::text("variant", |it: &Variant| it.name.to_owned()),
-        Column::text("what it measures", |it: &Variant| it.about.to_owned()),
-    ];
-    report::table(variants, &columns)
+    let lines = variants.iter();
+    let lines = lines.map(|it| wrapped(&format!("{}: {}", it.name, it.about)));
+    lines.collect()
 }

@@ -138,26 +138,40 @@ pub(super) fn compare(rows: &mut [Row]) {
 }
 
 const COLUMNS: &[Column<Row>] = &[
-    Column::text("variant", |row: &Row| row.variant.clone()),
+    Column::text("variant", |row: &Row| row.variant.clone())
+        .meaning("What is measured; --list explains each. Times are nanoseconds for one call."),
     Column::number("thr", |row: &Row| row.threads.to_string())
+        .meaning("Calling threads.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
     Column::number("depth", |row: &Row| row.depth.to_string())
+        .meaning("How deep calls nest.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
-    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call)),
-    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call)),
-    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns)),
-    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call)),
-    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call)),
-    Column::number("x clock", |row: &Row| times(row.times_clock)).shown_for(has_clock),
-    Column::number("mean x", |row: &Row| times(row.mean_times_clock)).shown_for(has_clock),
-    Column::number("lost %", lost),
+    Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call))
+        .meaning("The median of all batches of calls."),
+    Column::number("mean", |row: &Row| short_or_dash(row.mean_ns_per_call))
+        .meaning("The mean of the repetitions."),
+    Column::number("±95 %", |row: &Row| short_or_dash(row.mean_margin_ns))
+        .meaning("The 95 % confidence interval of this mean, to each side."),
+    Column::number("p99", |row: &Row| short_or_dash(row.p99_ns_per_call))
+        .meaning("99 of 100 batches took this time or less."),
+    Column::number("p99.9", |row: &Row| short_or_dash(row.p999_ns_per_call))
+        .meaning("The same for 999 of 1,000 batches."),
+    Column::number("x clock", |row: &Row| times(row.times_clock))
+        .meaning("The median by that of two clock reads (clock).")
+        .shown_for(has_clock),
+    Column::number("mean x", |row: &Row| times(row.mean_times_clock))
+        .meaning("The mean by that of clock.")
+        .shown_for(has_clock),
+    Column::number("lost %", lost).meaning("The share of calls without a record at the end."),
     Column::number("bg CPU", |row: &Row| {
         short_or_dash(row.background_cpu_ns_per_call)
-    }),
+    })
+    .meaning("CPU time of all other threads of the process for one call."),
     Column::number("instr", |row: &Row| {
         let count = row.instructions_per_call;
         count.map_or_else(|| "-".to_owned(), |count| format!("{count:.0}"))
     })
+    .meaning("Instructions of the calling thread for one call.")
     .shown_for(|rows: &[Row]| rows.iter().any(|row| row.instructions_per_call.is_some())),
 ];
 
@@ -207,12 +221,18 @@ fn bar(rows: &[Row], row: &Row) -> Option<Bar> {
     })
 }
 
-/// Returns the rows as a table; below it the settings of rivals, and failures.
+/// Returns the rows as a table; below it the meaning of its headings, the settings of rivals, and
+/// failures.
 pub(super) fn table(rows: &[Row]) -> String {
-    report::table(rows, COLUMNS) + &notes(rows)
+    [
+        report::table(rows, COLUMNS),
+        report::legend(rows, COLUMNS),
+        notes(rows),
+    ]
+    .concat()
 }
 
-/// A line for each rival with settings and for each row that failed.
+/// A line for each rival with settings and for each row that failed, below an empty line.
 fn notes(rows: &[Row]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| !row.settings.is_empty()) {
@@ -224,6 +244,9 @@ fn notes(rows: &[Row]) -> String {
     for row in rows {
         let failure = row.failure.iter();
         lines.extend(failure.map(|failure| format!("{}: {failure}\n", row.variant)));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "\n".to_owned());
     }
     lines.concat()
 }

@@ -9,10 +9,10 @@ use super::model::CostModel;
 use super::recommend::Recommendation;
 use super::report::{COSTS, DELIVERIES, ERRORS, SETTINGS, factors, problems};
 use super::user_records::RecordsReport;
-use crate::chart::{Lines, Point, Series, lines};
+use crate::chart::{Chart, Lines, Point, Series, lines};
 use crate::harness::Failure;
 use crate::machine::Provenance;
-use crate::report::{self, escaped, figure, html_table, short, short_or_dash};
+use crate::report::{self, differ, escaped, figure, html_table, section, short, short_or_dash};
 
 /// One page of HTML; it loads nothing.
 ///
@@ -26,7 +26,7 @@ pub(super) fn page(
     recommended: &[Recommendation],
     provenance: &Provenance,
 ) -> Result<String, Failure> {
-    let mut body = String::from("<section class=\"advice\">\n");
+    let mut advised = String::new();
     let said = recommended.iter().map(|one| advice(one, cells, models));
     let mut said: Vec<Vec<String>> = said.collect();
     if said.is_empty() {
@@ -34,40 +34,55 @@ pub(super) fn page(
     }
     for sentences in said {
         if let Some((first, rest)) = sentences.split_first() {
-            let (first, rest) = (escaped(first), escaped(&rest.join(" ")));
-            body.push_str(&format!("<p class=\"lead\">{first}</p>\n<p>{rest}</p>\n"));
+            advised.push_str(&paragraph("lead", first));
+            advised.push_str(&paragraph("", &rest.join(" ")));
         }
     }
     if let Some(records) = records {
-        body.push_str(&format!("<p>{}</p>\n", escaped(&records.sentence())));
+        advised.push_str(&paragraph("", &records.sentence()));
     }
-    body.push_str("</section>\n");
     for problem in problems(cells) {
-        body.push_str(&format!("<p class=\"wrong\">{}</p>\n", escaped(&problem)));
+        advised.push_str(&paragraph("wrong", &problem));
     }
-    for chart in &CHARTS {
-        if let Some(svg) = svg(chart, cells, recommended)? {
-            body.push_str(&figure(chart.0, &svg));
+    let mut body = format!("<section class=\"advice\">\n{advised}</section>\n");
+    let mut charts = String::new();
+    for it in &CHARTS {
+        if let Some(chart) = chart(it, cells, recommended)? {
+            charts.push_str(&figure(it.0, &chart));
         }
     }
-    body.push_str("<h2>What each setting costs</h2>\n");
-    body.push_str(&html_table(cells, &[SETTINGS, COSTS].concat()));
-    body.push_str("<h2>What arrived, and when</h2>\n");
-    body.push_str(&html_table(cells, &[SETTINGS, DELIVERIES].concat()));
+    if !charts.is_empty() {
+        body.push_str(&format!("<section class=\"charts\">\n{charts}</section>\n"));
+    }
+    let tables = [
+        ("What each setting costs", COSTS),
+        ("What arrived, and when", DELIVERIES),
+    ];
+    for (title, columns) in tables {
+        let table = html_table(cells, &[SETTINGS, columns].concat());
+        body.push_str(&section(title, &table));
+    }
     for model in models {
-        let name = escaped(&model.compression);
-        body.push_str(&format!("<h2>The model, compression {name}</h2>\n"));
-        body.push_str(&format!("<p>{}</p>\n", escaped(&factors(model))));
-        body.push_str(&html_table(&model.held_out, ERRORS));
+        let title = format!("The model, compression {}", model.compression);
+        let table = html_table(&model.held_out, ERRORS);
+        let factors = paragraph("", &factors(model));
+        body.push_str(&section(&title, &(factors + &table)));
     }
     let heading = format!("What each chunk size costs: {to}");
     Ok(report::page(&heading, &body, provenance))
 }
 
-/// A chart: its title, the figure of a cell, and the same figure of a recommendation.
-type Chart = (&'static str, &'static str, fn(&Recommendation) -> f64);
+fn paragraph(class: &str, text: &str) -> String {
+    match text {
+        "" => String::new(),
+        text => format!("<p class=\"{class}\">{}</p>\n", escaped(text)),
+    }
+}
 
-const CHARTS: [Chart; 3] = [
+/// A kind of chart: its title, the figure of a cell, and the same figure of a recommendation.
+type Kind = (&'static str, &'static str, fn(&Recommendation) -> f64);
+
+const CHARTS: [Kind; 3] = [
     (
         "CPU seconds a second of the writing process",
         WRITER_CPU,
@@ -83,30 +98,38 @@ const CHARTS: [Chart; 3] = [
     ),
 ];
 
-/// Returns the chart as SVG: a line for all cells that differ only in the size; `None` if no cell
-/// has the figure.
-fn svg(
-    (_, figure, expected): &Chart,
+/// Returns the chart: a line for all cells that differ only in the size; `None` if no cell has the
+/// figure.
+fn chart(
+    (_, figure, expected): &Kind,
     cells: &[Cell],
     recommended: &[Recommendation],
-) -> Result<Option<String>, Failure> {
-    let rate = |cell: &Cell| cell.case.rate.map_or_else(|| "max".to_owned(), short);
+) -> Result<Option<Chart>, Failure> {
+    let cells: Vec<&Cell> = cells
+        .iter()
+        .filter(|it| it.case.way != Way::Pacing)
+        .collect();
+    let chunked: Vec<Vec<String>> = cells
+        .iter()
+        .filter(|it| it.case.chunk_records.is_some())
+        .map(|it| settings(it))
+        .collect();
+    let rates_differ = differ(&cells, |it| it.case.rate);
     let (mut all, mut levels) = (Vec::new(), Vec::new());
-    for cell in cells.iter().filter(|it| it.case.way != Way::Pacing) {
-        let case = &cell.case;
+    for cell in &cells {
         let Some(interval) = cell.figure(figure).filter(|it| it.mean > 0.0) else {
             continue;
         };
-        match case.chunk_records {
+        match cell.case.chunk_records {
             Some(size) => {
-                let name = format!(
-                    "{}/s, {}, {}, {} ms, {} reading",
-                    rate(cell),
-                    case.container().map_or("-", ContainerKind::name),
-                    case.compression.as_deref().unwrap_or("-"),
-                    short_or_dash(case.wait_time_ms),
-                    case.consumers
-                );
+                // The name has only settings in which lines differ.
+                let own = settings(cell).into_iter().enumerate();
+                let own = own.filter(|(at, _)| differ(&chunked, |it| it[*at].clone()));
+                let name: Vec<String> = own.map(|(_, setting)| setting).collect();
+                let name = match name.is_empty() {
+                    true => "chunks".to_owned(),
+                    false => name.join(", "),
+                };
                 let point = Point {
                     x: f64::from(size),
                     low_mean_high: [interval.low, interval.mean, interval.high],
@@ -114,7 +137,11 @@ fn svg(
                 Series::add(&mut all, name, point);
             }
             None if !cell.saturated => {
-                let name = format!("{}, {}/s", case.way.name(), rate(cell));
+                let name = cell.case.way.name().to_owned();
+                let name = match rates_differ {
+                    true => format!("{name}, {}", rate(cell)),
+                    false => name,
+                };
                 levels.push((name, interval.mean));
             }
             None => {}
@@ -137,6 +164,23 @@ fn svg(
         levels: &levels,
         marks: &marks.collect::<Vec<_>>(),
     })
+}
+
+fn rate(cell: &Cell) -> String {
+    let rate = cell.case.rate.map_or_else(|| "max".to_owned(), short);
+    format!("{rate} records/s")
+}
+
+/// The settings of chunks, beside their size.
+fn settings(cell: &Cell) -> Vec<String> {
+    let case = &cell.case;
+    vec![
+        rate(cell),
+        case.container().map_or("-", ContainerKind::name).to_owned(),
+        case.compression.as_deref().unwrap_or("-").to_owned(),
+        format!("wait {} ms", short_or_dash(case.wait_time_ms)),
+        format!("{} reading", case.consumers),
+    ]
 }
 
 #[cfg(test)]

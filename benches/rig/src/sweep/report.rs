@@ -10,7 +10,7 @@ use super::cell::{
 use super::model::{CostModel, HeldOut};
 use super::recommend::Recommendation;
 use super::user_records::RecordsReport;
-use crate::report::{self, Column, differ, short, short_or_dash};
+use crate::report::{Column, differ, legend, short, short_or_dash, significant, table, wrapped};
 
 /// Returns the tables, failures and losses, and the recommendations with their models.
 pub(super) fn text(
@@ -21,35 +21,33 @@ pub(super) fn text(
 ) -> String {
     let mut out = String::new();
     if let Some(records) = records {
-        line(&mut out, &records.sentence());
+        out.push_str(&wrapped(&records.sentence()));
         out.push('\n');
     }
-    out.push_str(&report::table(cells, &[SETTINGS, COSTS].concat()));
-    explain(&mut out, cells, &[SETTINGS, COSTS].concat());
+    out.push_str(&table(cells, &[SETTINGS, COSTS].concat()));
+    out.push_str(&legend(cells, &[SETTINGS, COSTS].concat()));
     out.push('\n');
-    out.push_str(&report::table(cells, &[SETTINGS, DELIVERIES].concat()));
-    explain(&mut out, cells, DELIVERIES);
+    out.push_str(&table(cells, &[SETTINGS, DELIVERIES].concat()));
+    out.push_str(&legend(cells, DELIVERIES));
     for problem in problems(cells) {
-        line(&mut out, &problem);
+        out.push_str(&wrapped(&problem));
     }
     let Some(recommended) = recommended else {
         return out;
     };
     out.push('\n');
     if recommended.is_empty() {
-        line(&mut out, NONE);
+        out.push_str(&wrapped(NONE));
     }
     for one in recommended {
-        line(&mut out, &advice(one, cells, models).join(" "));
+        out.push_str(&wrapped(&advice(one, cells, models).join(" ")));
     }
     for model in models {
         let name = &model.compression;
-        line(
-            &mut out,
-            &format!("Model, compression {name}: {}", factors(model)),
-        );
-        out.push_str(&report::table(&model.held_out, ERRORS));
-        explain(&mut out, &model.held_out, ERRORS);
+        let factors = factors(model);
+        out.push_str(&wrapped(&format!("Model, compression {name}: {factors}")));
+        out.push_str(&table(&model.held_out, ERRORS));
+        out.push_str(&legend(&model.held_out, ERRORS));
     }
     out
 }
@@ -81,39 +79,14 @@ pub(super) fn factors(model: &CostModel) -> String {
     )
 }
 
-/// Returns a cost with these decimals. A cost that is too small for them is not 0, only not known.
+/// Returns a cost with three significant digits, but at most these decimals. A cost that is too small
+/// for them is not 0, only not known.
 fn known(value: f64, decimals: usize) -> String {
     let least = 0.1_f64.powi(i32::try_from(decimals).unwrap_or(i32::MAX));
     match value {
         small if small < least / 2.0 => format!("less than {least:.decimals$}"),
-        _ => format!("{value:.decimals$}"),
+        _ => format!("{value:.0$}", decimals.min(significant(value))),
     }
-}
-
-/// Appends the meaning of each heading.
-fn explain<R>(out: &mut String, rows: &[R], columns: &[Column<R>]) {
-    out.push('\n');
-    for meaning in report::legend(rows, columns) {
-        line(out, &meaning);
-    }
-}
-
-/// Appends a line, broken at 98 columns.
-fn line(out: &mut String, text: &str) {
-    let mut width = 0;
-    for word in text.split(' ') {
-        let length = word.chars().count();
-        if width > 0 && width + 1 + length > 98 {
-            out.push_str("\n  ");
-            width = 2;
-        } else if width > 0 {
-            out.push(' ');
-            width += 1;
-        }
-        out.push_str(word);
-        width += length;
-    }
-    out.push('\n');
 }
 
 /// The settings of a case in which the cases differ.
@@ -164,7 +137,7 @@ pub(super) const COSTS: &[Column<Cell>] = &[
          cannot be told apart.",
     ),
     Column::number("net", |cell: &Cell| decimals(cell.mean(BEYOND_LOAD), 4))
-        .meaning("The same without the cost of making the records (pacing).")
+        .meaning("CPU s/s without the cost of making the records (pacing).")
         .shown_for(|cells: &[Cell]| any_has(cells, BEYOND_LOAD)),
     Column::number("KiB/s", |cell: &Cell| {
         decimals(cell.mean(WIRE_BYTES).map(|bytes| bytes / 1024.0), 1)
@@ -197,7 +170,7 @@ pub(super) const DELIVERIES: &[Column<Cell>] = &[
     Column::number("msg/s", |cell: &Cell| short_or_dash(cell.mean(MESSAGES)))
         .meaning("Confirmed messages a second; k is a thousand, M a million."),
     Column::number("rec/s", |cell: &Cell| short_or_dash(cell.achieved_rate))
-        .meaning("Confirmed records a second."),
+        .meaning("Confirmed records a second; in the row pacing, made ones."),
     Column::number("sat", |cell: &Cell| {
         let shown = match (cell.case.rate, cell.saturated) {
             (None, _) => "-",

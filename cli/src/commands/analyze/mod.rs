@@ -5,6 +5,7 @@
 pub(super) mod files;
 mod partial;
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
@@ -178,26 +179,41 @@ fn read_medium(
 /// Formats the document as text: figures, and the slowest of the most frequent operations.
 fn text(document: &Value) -> String {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut rows = vec![("from".to_owned(), word(&document["from"]))];
-    let mut figures = document["traces"].clone();
+    let mut figures = vec![("from".to_owned(), word(&document["from"]))];
+    let mut traces = document["traces"].clone();
     for (name, shown) in [
         ("first_unix_ns", "first began"),
         ("last_unix_ns", "last ended"),
     ] {
-        let time = output::take(&mut figures, name).as_i64().map(output::time);
-        rows.extend(time.map(|time| (shown.to_owned(), time)));
+        let time = output::take(&mut traces, name).as_i64().map(output::time);
+        figures.extend(time.map(|time| (shown.to_owned(), time)));
     }
-    rows.extend(output::figures_of(&figures));
-    let operations = output::items(document, "operations").take(MAX_ROWS);
-    let components = output::items(&document["graphs"], "components").take(MAX_ROWS);
-    let components = components.map(|it| {
-        let count = output::number(it["count"].as_u64().unwrap_or(0));
-        vec![word(&it["from"]), word(&it["to"]), count]
+    figures.extend(output::figures_of(&traces));
+    let operations = || output::items(document, "operations");
+    let components = || output::items(&document["graphs"], "components");
+    let more = |all: usize, what: &str| match all.saturating_sub(MAX_ROWS) {
+        0 => String::new(),
+        more => {
+            let more = output::number(more as u64);
+            format!("  and {more} more {what}: see --format json, --report or --output\n")
+        }
+    };
+    let count = |it: &Value| it["count"].as_u64().unwrap_or(0);
+    let mut most: Vec<_> = components().collect();
+    most.sort_by_key(|it| Reverse(count(it)));
+    let rows = most.into_iter().take(MAX_ROWS).map(|it| {
+        vec![
+            word(&it["from"]),
+            word(&it["to"]),
+            output::number(count(it)),
+        ]
     });
     [
-        output::two_columns(&rows),
-        output::figures::operations_table(operations),
-        output::table(&["component", "calls component", "count"], &[2], components),
+        output::two_columns(&figures),
+        output::figures::operations_table(operations().take(MAX_ROWS))
+            + &more(operations().count(), "operations"),
+        output::table(&["component", "calls component", "count"], &[2], rows)
+            + &more(components().count(), "dependencies"),
     ]
     .join("\n")
 }

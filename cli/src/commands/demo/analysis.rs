@@ -1,10 +1,9 @@
-//! The analysis of the demo's consumer: response times, traces, and the size of the same chunks in
-//! Kieker's container.
+//! The analysis of the demo's consumer: traces, and the size of the same chunks in Kieker's container.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use baler_analysis::filters::{ResponseTimes, Tee, Times};
+use baler_analysis::filters::Tee;
 use baler_analysis::traces::{TraceSettings, TraceStage};
 use baler_analysis::{AnalysisError, Parcel, Stage};
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, KiekerSerializer};
@@ -14,20 +13,16 @@ use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 /// trace is soon complete.
 const MAX_WAITING: usize = 200_000;
 
-/// Returns the stages, and handles to the response times, the traces, and the byte count of the
-/// same chunks in Kieker's container.
-pub(super) fn stages() -> (Tee, Times, TraceStage, Arc<AtomicU64>) {
-    let (response_times, times) = ResponseTimes::new();
+/// Returns the stages, and handles to the traces and to the byte count of the same chunks in
+/// Kieker's container.
+pub(super) fn stages() -> (Tee, TraceStage, Arc<AtomicU64>) {
     let kieker_bytes = Arc::<AtomicU64>::default();
     let mut settings = TraceSettings::default();
     settings.max_waiting = MAX_WAITING;
     let traces = TraceStage::new(settings);
     let rows = Rows(Arc::clone(&kieker_bytes));
-    let tee = Tee::new()
-        .branch(response_times)
-        .branch(traces.clone())
-        .branch(rows);
-    (tee, times, traces, kieker_bytes)
+    let tee = Tee::new().branch(traces.clone()).branch(rows);
+    (tee, traces, kieker_bytes)
 }
 
 /// Encodes the same chunks in Kieker's container, for comparison, and counts their bytes.

@@ -4,6 +4,8 @@
 
 mod analysis;
 mod shop;
+#[cfg(test)]
+mod tests;
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -47,7 +49,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let shop = Shop::new();
     let over = AtomicBool::new(false);
     let received = AtomicU64::new(0);
-    let (stages, times, traces, kieker_bytes) = analysis::stages();
+    let (stages, traces, kieker_bytes) = analysis::stages();
     let outcome = thread::scope(|scope| {
         let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
         // An error must not return early here: `over` ends the consumer, and the scope waits for
@@ -74,7 +76,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         "received": source.records,
         "adds_up": report.adds_up() && source.records == report.stats().delivered,
         "kieker_bytes": kieker_bytes.load(Ordering::Relaxed),
-        "operations": times.operations(),
+        "operations": traces.read(|it| output::take(&mut it.document(false), "operations")),
         "call_tree": traces.read(call_tree),
     });
     let mut document = report.document.clone();
@@ -125,7 +127,7 @@ fn text(mut document: Value) -> String {
     if tree.is_null() {
         return text;
     }
-    text.push_str(&format!("\n call tree of trace {}\n", tree["trace_id"]));
+    text.push_str(&format!("\n  call tree of trace {}\n", tree["trace_id"]));
     let lines = output::items(tree, "executions").map(|call| {
         let depth = call["ess"].as_u64().unwrap_or(0).min(20);
         let indent = "  ".repeat(usize::try_from(depth).unwrap_or(0));

@@ -2,8 +2,9 @@
 //!
 //! customers -> [`frontend`] -> [`catalog`], [`recommender`], [`inventory`], [`payment`]
 //!
-//! Its only link to monitoring is `#[probe]`.
+//! Its only link to monitoring is `#[probe]`, which records events: they show failed calls.
 
+use std::fmt;
 use std::hint::black_box;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,6 +32,15 @@ pub(super) struct Shop {
 enum ShopError {
     CardDeclined,
     SoldOut,
+}
+
+impl fmt::Display for ShopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::CardDeclined => "the card is declined",
+            Self::SoldOut => "the product is sold out",
+        })
+    }
 }
 
 /// The outcomes of the visits.
@@ -98,7 +108,7 @@ mod frontend {
     use super::{Random, Shop, ShopError, catalog, compute, inventory, payment, recommender};
 
     /// Serves a visit: browse, fill a cart, perhaps buy. Returns the price paid, in cents.
-    #[probe]
+    #[probe(record = events, err)]
     pub(super) fn visit(shop: &Shop, dice: &mut Random) -> Result<Option<usize>, ShopError> {
         let first = home(dice);
         let mut cart = vec![first];
@@ -116,13 +126,13 @@ mod frontend {
         checkout(shop, &cart, dice).map(Some)
     }
 
-    #[probe]
+    #[probe(record = events)]
     fn home(dice: &mut Random) -> usize {
         compute(32);
         catalog::find(dice)
     }
 
-    #[probe]
+    #[probe(record = events, err)]
     fn checkout(shop: &Shop, cart: &[usize], dice: &mut Random) -> Result<usize, ShopError> {
         let cents = cart.iter().map(|product| catalog::price(*product)).sum();
         for product in cart {
@@ -141,14 +151,14 @@ mod catalog {
     use super::{PRODUCTS, Random, compute};
 
     /// Picks a product at random.
-    #[probe]
+    #[probe(record = events)]
     pub(super) fn find(dice: &mut Random) -> usize {
         compute(6);
         dice.below(PRODUCTS)
     }
 
     /// Returns a product's price, in cents.
-    #[probe]
+    #[probe(record = events)]
     pub(super) fn price(product: usize) -> usize {
         compute(1);
         product.saturating_mul(37) % 9_900 + 99
@@ -162,7 +172,7 @@ mod recommender {
     use super::{PRODUCTS, Random, compute};
 
     /// Returns two products that go with the given one.
-    #[probe]
+    #[probe(record = events)]
     pub(super) fn suggest(product: usize, dice: &mut Random) -> [usize; 2] {
         [1, 2].map(|number| {
             rank(dice);
@@ -170,7 +180,7 @@ mod recommender {
         })
     }
 
-    #[probe]
+    #[probe(record = events)]
     fn rank(dice: &mut Random) -> u64 {
         // One in fifty misses the cache: the long tail of the table of operations.
         compute(if dice.below(100) < 2 { 400 } else { 8 })
@@ -186,7 +196,7 @@ mod inventory {
     use super::{DELIVERY, Shop, ShopError, compute};
 
     /// Takes a piece off the shelf. An empty shelf is an error and orders a delivery.
-    #[probe]
+    #[probe(record = events, err)]
     pub(super) fn reserve(shop: &Shop, product: usize) -> Result<(), ShopError> {
         compute(3);
         let mut shelves = shop.shelves.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +217,7 @@ mod payment {
     use super::{Random, ShopError, compute};
 
     /// Charges a card; three in a hundred are declined.
-    #[probe]
+    #[probe(record = events, err)]
     pub(super) fn charge(cents: usize, dice: &mut Random) -> Result<(), ShopError> {
         authorize(cents);
         if dice.below(100) < 3 {
@@ -217,7 +227,7 @@ mod payment {
         Ok(())
     }
 
-    #[probe]
+    #[probe(record = events)]
     fn authorize(cents: usize) -> u64 {
         compute(30 + cents % 20)
     }

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use baler_analysis::sinks::RecordJson;
+use baler_analysis::sinks::{RecordJson, TextTable};
+use baler_analysis::{Parcel, Stage as _};
 use baler_common::container::{ChunkHeader, DecodedChunk, Layout};
 use baler_common::record::{RecordBatch, Table};
 use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery};
@@ -15,6 +16,9 @@ use crate::output::{self, items};
 
 /// The maximum number of columns that are listed for a chunk.
 const MAX_COLUMNS: usize = 40;
+
+/// The indentation of records.
+const INDENT: &str = "  ";
 
 /// Returns the figures of a chunk, and its first strings and records.
 ///
@@ -128,11 +132,36 @@ fn field<'a>(document: &'a Value, name: &str) -> &'a str {
     document[name].as_str().unwrap_or_default()
 }
 
-/// Formats a chunk as text.
-pub(super) fn text(chunk: &Value) -> String {
+/// Returns the first records of a chunk as `receive` shows them, indented.
+///
+/// # Errors
+///
+/// A record cannot be shown.
+pub(super) fn records(chunk: DecodedChunk, count: usize) -> Result<String, Failure> {
+    let mut numbers = 0..count;
+    let first = Parcel::new(chunk).select(|_| numbers.next().is_some());
+    let mut bytes = Vec::new();
+    let width = output::width().map(|width| width.saturating_sub(INDENT.len()));
+    let mut table = TextTable::new(&mut bytes, "the records", width);
+    table.accept(first).and_then(|()| table.finish())?;
+    drop(table);
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().map(|line| format!("{INDENT}{line}\n"));
+    Ok(lines.collect())
+}
+
+/// Formats a chunk and its first records as text.
+pub(super) fn text(chunk: &Value, records: &str) -> String {
     let mut figures = chunk.clone();
-    for shown_below in ["schemas", "first_strings", "first_records"] {
-        output::take(&mut figures, shown_below);
+    // They are in the heading or below.
+    for shown in [
+        "lane",
+        "position",
+        "schemas",
+        "first_strings",
+        "first_records",
+    ] {
+        output::take(&mut figures, shown);
     }
     if let Some(layout) = figures.get_mut("layout") {
         output::take(layout, "columns");
@@ -162,10 +191,15 @@ pub(super) fn text(chunk: &Value) -> String {
     if !columns.is_empty() {
         text.push('\n');
         columns.sort_by_key(|column| std::cmp::Reverse(column["bytes"].as_u64()));
+        let has_types = items(chunk, "schemas").count() > 1;
         let rows = columns.into_iter().take(MAX_COLUMNS).map(|column| {
+            let name = field(column, "field");
             let record = field(column, "record").rsplit(['.', ':']).next();
             vec![
-                format!("{}.{}", record.unwrap_or(""), field(column, "field")),
+                match record.filter(|_| has_types) {
+                    Some(record) => format!("{record}.{name}"),
+                    None => name.to_owned(),
+                },
                 field(column, "encoding").to_owned(),
                 column["bytes"].to_string(),
             ]
@@ -174,16 +208,15 @@ pub(super) fn text(chunk: &Value) -> String {
     }
     let strings = items(chunk, "first_strings").filter_map(Value::as_str);
     let strings: Vec<_> = strings.map(|string| format!("{string:?}")).collect();
-    let records: Vec<_> = items(chunk, "first_records")
-        .map(Value::to_string)
-        .collect();
-    for (title, lines) in [("strings", strings), ("records", records)] {
-        if !lines.is_empty() {
-            text.push_str(&format!("\n  {title}\n"));
-        }
-        for line in lines {
-            text.push_str(&format!("    {}\n", output::cut(&line, 4)));
-        }
+    if !strings.is_empty() {
+        text.push_str("\n  strings\n");
+    }
+    for string in strings {
+        text.push_str(&format!("    {}\n", output::cut(&string, 4)));
+    }
+    if !records.is_empty() {
+        text.push('\n');
+        text.push_str(records);
     }
     text
 }

@@ -31,6 +31,8 @@ const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
 #[derive(Debug, Default)]
 struct Listing {
     chunks: Vec<Value>,
+    /// The first records of each chunk as text.
+    records: Vec<String>,
     /// Bytes that are not a chunk, or that do not decode.
     broken: Vec<Value>,
     /// Whether there may be more chunks than `--count` allows.
@@ -81,17 +83,27 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
 /// Formats one block of text for each chunk, then the broken chunks.
 fn text(from: &str, found: &Listing) -> String {
     let mut text = format!("{from}\n");
-    for chunk in &found.chunks {
+    for (chunk, records) in found.chunks.iter().zip(&found.records) {
         text.push('\n');
-        text.push_str(&chunk::text(chunk));
+        text.push_str(&chunk::text(chunk, records));
     }
-    if !found.broken.is_empty() {
-        let broken = json!({ "broken": found.broken });
+    let broken = found.broken.iter().map(|it| {
+        let at = format!(
+            "{}@{}",
+            it["lane"].as_str().unwrap_or_default(),
+            it["position"]
+        );
+        let size = output::bytes(it["bytes"].as_u64().unwrap_or(0));
+        let reason = it["reason"].as_str().unwrap_or_default();
+        ("broken", format!("{at}, {size}: {reason}"))
+    });
+    let broken: Vec<_> = broken.collect();
+    if !broken.is_empty() {
         text.push('\n');
-        text.push_str(&output::two_columns(&output::figures_of(&broken)));
+        text.push_str(&output::two_columns(&broken));
     }
-    let (chunks, broken) = (found.chunks.len(), found.broken.len());
-    text.push_str(&format!("\n{chunks} chunks, {broken} broken"));
+    let chunks = output::counts(&[(found.chunks.len(), "chunk")]);
+    text.push_str(&format!("\n{chunks}, {} broken", found.broken.len()));
     if found.more {
         text.push_str("; there may be more: see --count");
     }
@@ -189,6 +201,7 @@ fn look(
                     Ok((chunk, layout)) => {
                         let document = chunk::document(&it, &chunk, &layout, args)?;
                         found.chunks.push(document);
+                        found.records.push(chunk::records(chunk, args.records)?);
                     }
                     Err(error) => {
                         let reason = error.to_string();

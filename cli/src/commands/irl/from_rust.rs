@@ -42,7 +42,7 @@ pub(super) fn run(args: &FromRustArgs, quiet: bool, shutdown: &Shutdown) -> Resu
     }
     if !quiet {
         for (name, new) in &written.renamed {
-            output::say(format_args!("{name} is {new} in the files"));
+            output::say(format_args!("{name} becomes {new}"));
         }
     }
     for (name, reason) in &written.left_out {

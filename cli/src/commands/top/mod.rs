@@ -9,7 +9,7 @@ mod tests;
 mod view;
 
 use std::io::{self, IsTerminal as _};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use scrape::{Scraper, Snapshot};
 use screen::Screen;
@@ -20,7 +20,10 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// Shows the figures until a signal comes, or once.
+/// How often keys are read.
+const KEYS: Duration = Duration::from_millis(50);
+
+/// Shows the figures until `q` or a signal comes, or once.
 pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> {
     let scraper = Scraper::new(&args.address)?;
     if args.once {
@@ -31,6 +34,11 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
             "top draws on a terminal and standard output is none: use --once",
         ));
     }
+    let terminal = output::Screen::open()?;
+    let keys = match terminal.has_keys() {
+        true => "q: end",
+        false => "Ctrl+C: end",
+    };
     let mut screen = Screen::default();
     let mut before: Option<Snapshot> = None;
     loop {
@@ -40,9 +48,13 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
             before = Some(now);
             view
         }));
-        output::redraw(&screen.text())?;
-        if shutdown.wait_until(started + args.interval) {
-            return Ok(Code::Done);
+        terminal.draw(&screen.text(), keys)?;
+        let next = started + args.interval;
+        while Instant::now() < next {
+            let is_over = shutdown.wait_until(next.min(Instant::now() + KEYS));
+            if is_over || terminal.key() == Some(b'q') {
+                return Ok(Code::Done);
+            }
         }
     }
 }

@@ -108,6 +108,20 @@ fn screen_shows_figures_and_a_process_that_goes_away_and_comes_back() {
 }
 
 #[test]
+fn the_view_is_the_one_that_was_read() {
+    let mut first = sending(1_000, "open", 1);
+    let second = sending(4_000, "open", 1);
+    first.taken = second.taken - Duration::from_secs(2);
+    let view = View::new("http://127.0.0.1:9464", Some(&first), &second);
+    let text = view.text(|_| "▁▃█".to_owned());
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/top.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(path).unwrap());
+}
+
+#[test]
 fn addresses_are_urls_or_hosts_with_ports() {
     assert_eq!(base_url("127.0.0.1:9464").unwrap(), "http://127.0.0.1:9464");
     assert_eq!(base_url("http://h:1/").unwrap(), "http://h:1");

@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::exit::Code;
+use crate::output;
 
 /// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -91,12 +92,12 @@ impl Findings {
     }
 
     pub(super) fn text(&self) -> String {
-        let lines = self.all.iter().map(|it| {
-            let status = it.status.name();
+        let rows = self.all.iter().map(|it| {
             let fix = it.fix.iter().map(|fix| format!("; {fix}"));
             let fix: String = fix.collect();
-            format!("{status:<7}  {}: {}{fix}\n", it.subject, it.message)
+            let said = format!("{}: {}{fix}", it.subject, it.message);
+            (it.status.name(), said)
         });
-        lines.collect()
+        output::two_columns(&rows.collect::<Vec<_>>())
     }
 }

@@ -89,15 +89,32 @@ pub(in crate::commands) fn run(
         true => "the promise held",
         false => "THE PROMISE WAS BROKEN",
     };
-    output::result(args.format, &document, || {
-        let mut figures = output::figures_of(&document);
-        figures.push(("verdict".to_owned(), verdict.to_owned()));
-        output::two_columns(&figures)
-    })?;
+    output::result(args.format, &document, || text(&document, verdict))?;
     Ok(match held {
         true => Code::Done,
         false => Code::Broken,
     })
+}
+
+/// Formats the figures, the faults in their order, and the verdict.
+fn text(document: &Value, verdict: &str) -> String {
+    let mut figures = document.clone();
+    output::take(&mut figures, "held");
+    output::take(&mut figures, "faults");
+    let schedule = output::take(&mut figures, "schedule");
+    let mut rows = output::figures_of(&figures);
+    let mut name = "faults";
+    for it in schedule.as_array().into_iter().flatten() {
+        let word = |name: &str| it[name].as_str().unwrap_or_default();
+        let (fault, detail) = (word("fault"), word("detail"));
+        let said = format!(
+            "{fault} at {} s, for {} s: {detail}",
+            it["at_seconds"], it["seconds"]
+        );
+        rows.push((std::mem::take(&mut name).to_owned(), said));
+    }
+    rows.push(("verdict".to_owned(), verdict.to_owned()));
+    output::two_columns(&rows)
 }
 
 /// Returns the chosen faults, each once. The endpoint must support all of them.
@@ -359,3 +376,6 @@ fn shown(to: &str) -> String {
         to.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -18,7 +18,7 @@ fn a_document_is_shown_without_what_is_zero() {
         "to": "null:", "delivered": 1_234, "spooled": 0, "bytes": 2_048, "seconds": 1.239,
         "records_per_second": 29_768.44, "dropped": {"refused": 4, "undelivered": 0},
         "spool": {"found": 1, "waiting_bytes": 1_024, "disk_error": null},
-        "workers": [{"chunks": 3, "lanes": 2}, {"chunks": 5}], "problems": ["a", "b"],
+        "workers": [{"chunks": 3, "lanes": 2}, {"chunks": 0}, {"chunks": 5}], "problems": ["a", "b"],
     });
     let rows = figures(&document);
     let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
@@ -29,11 +29,12 @@ fn a_document_is_shown_without_what_is_zero() {
             ("delivered", "1,234"),
             ("bytes", "2.0 KiB"),
             ("seconds", "1.24"),
-            ("records per second", "29,768.4"),
-            ("dropped", "4 refused"),
+            ("records per second", "29,768"),
+            ("dropped", "refused: 4"),
             ("spool", "1 found"),
-            ("", "1.0 KiB waiting bytes"),
+            ("", "1.0 KiB waiting"),
             ("workers", "3 chunks, 2 lanes"),
+            ("", "nothing"),
             ("", "5 chunks"),
             ("problems", "a"),
             ("", "b"),
@@ -57,8 +58,8 @@ fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
             ("source", "0 records"),
             ("", "1 chunk"),
             ("", "1 quarantined"),
-            ("discarded", "2 no quarantine"),
-            ("", "5 unreported"),
+            ("discarded", "no quarantine: 2"),
+            ("", "unreported: 5"),
             ("emitted", "0"),
             ("chunks", "2"),
             ("seconds", "0.004"),
@@ -91,11 +92,16 @@ fn a_long_value_goes_on_below_itself() {
 #[test]
 fn a_table_is_as_wide_as_it_may_be() {
     let row = |row: u32| vec!["x".repeat(90), "word ".repeat(30), row.to_string()];
+    let short = "x".repeat(8) + "…";
     let columns = ["first", "second", "n"];
     let text = table_within(None, &columns, &[2], (0..3).map(row));
     assert_eq!(text.lines().count(), 4, "{text}");
     let text = table_within(Some(100), &columns, &[2], (0..3).map(row));
     assert!(text.lines().count() > 4);
+    assert!(
+        text.contains(&short) && text.contains("word word"),
+        "{text}"
+    );
     assert!(
         text.lines().all(|line| line.chars().count() <= 100),
         "{text}"

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::relay::RelayProcess;
-use crate::support::{Background, DEADLINE, baler, file_uri, json_lines, output, wait_for};
+use crate::support::{Background, DEADLINE, baler, file_uri, golden, json_lines, output, wait_for};
 
 const ORDER: &str = "public void shop.Till.order(int)";
 const CLEAR: &str = "public void shop.Cart.clear()";
@@ -342,16 +342,17 @@ fn operators_list_and_switch_programs_while_records_pass() {
     assert_eq!(cart.register(0, &[CLEAR]), [true]);
     let run = switching.probes(&["list"]).success();
     let shown = String::from_utf8_lossy(&run.get_output().stdout).into_owned();
-    assert!(!shown.contains('\u{1b}'), "{shown}");
-    for part in [
-        "shop\\u001b[31m\\u000a at 127.0.0.1:",
-        "2 probes, 1 active",
-        "  + public void shop.Till.order(int)",
-        "  - public void stock.Store.take(int)",
-        "cart at 127.0.0.1:",
-    ] {
-        assert!(shown.contains(part), "no {part} in\n{shown}");
-    }
+    let steady = shown
+        .lines()
+        .map(|line| match line.split_once(" at 127.0.0.1:") {
+            Some((name, rest)) => format!(
+                "{name} at PORT{}\n",
+                rest.trim_start_matches(char::is_numeric)
+            ),
+            None => format!("{line}\n"),
+        });
+    let steady: String = steady.collect();
+    golden("probes.txt", &steady);
 
     shop.send(&[registration(), records(3)].concat());
     let run = switching.probes(&["deactivate", "shop..*.*(..)"]).success();

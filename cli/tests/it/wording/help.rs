@@ -1,9 +1,7 @@
 //! The help of every command, as it is shown at 80 columns. `UPDATE_GOLDEN=1` writes the files anew;
 //! read the difference as a new user would.
 
-use std::{env, fs};
-
-use crate::support::{command, workspace};
+use crate::support::{command, golden};
 
 /// The most lines of a short help.
 const SCREEN: usize = 46;
@@ -81,15 +79,6 @@ fn the_help_is_the_one_that_was_read() {
         long_text.push_str(&format!("$ {name} --help\n{long}\n"));
     }
     for (file, text) in [("help-short.txt", short_text), ("help-long.txt", long_text)] {
-        let path = workspace("cli/tests/golden").join(file);
-        if env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&path, &text).unwrap();
-        }
-        let golden = fs::read_to_string(&path).unwrap();
-        assert!(
-            golden == text,
-            "{}: if this is meant, run UPDATE_GOLDEN=1",
-            path.display()
-        );
+        golden(file, &text);
     }
 }

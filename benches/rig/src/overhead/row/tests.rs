@@ -72,3 +72,30 @@ fn the_table_shows_columns_in_which_rows_differ() {
         "{text}"
     );
 }
+
+#[test]
+fn the_table_is_the_one_that_was_read() {
+    let row = |name, ns, lost| {
+        let repetitions = [measured(&[ns; 3], lost), measured(&[ns + 900; 3], 0)];
+        Row::new(&case(name), &NOBODY, &repetitions, None)
+    };
+    let mut rows = vec![
+        row("none", 1_000, 0),
+        row("clock", 17_000, 0),
+        row("operation-drop-oldest", 34_000, 12),
+        row("queue-blocking", 812_000, 0),
+    ];
+    rows[1].threads = 2;
+    rows[2].settings = "a circular queue of 65,536 records";
+    rows[3].failure = Some("the account does not add up".to_owned());
+    rows.push(row("clock", 19_000, 0));
+    compare(&mut rows);
+    rows[2].instructions_per_call = Some(120.0);
+    let text = table(&rows);
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../cli/tests/golden/overhead.txt");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(path).unwrap());
+}

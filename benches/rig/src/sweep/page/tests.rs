@@ -14,6 +14,7 @@ use super::super::cell::{
 };
 use super::super::load::Material;
 use super::super::recommend::{Bounds, recommend};
+use super::super::report::text;
 use super::*;
 use crate::statistics::Interval;
 
@@ -127,6 +128,21 @@ fn the_page_begins_with_the_recommendation_and_explains_its_tables_and_loads_not
     let document = self::document("sweep-amqp.json");
     let page = page_of("amqp", &document, &cells_in(&document));
     assert!(page.contains("&amp;queue_type=classic"));
+}
+
+#[test]
+fn the_tables_are_the_ones_that_were_read() {
+    let document = document("sweep-kafka.json");
+    let cells = cells_in(&document);
+    let models = CostModel::fit(&cells, "none", CALLS).unwrap();
+    let models: Vec<CostModel> = models.into_iter().collect();
+    let recommended = recommend(&cells, &models, Bounds::default(), CALLS).unwrap();
+    let text = text(None, &cells, &models, Some(&recommended));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../cli/tests/golden/sweep.txt");
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert_eq!(text, fs::read_to_string(path).unwrap());
 }
 
 #[test]
