@@ -8,6 +8,12 @@
 pub mod codec;
 pub mod detect;
 pub mod overhead;
+#[path = "../../cli/src/random.rs"]
+#[expect(
+    dead_code,
+    reason = "the demo's shop needs less of it than the program"
+)]
+mod random;
 mod recorded;
 pub mod sampling;
 pub mod verdicts;

@@ -44,6 +44,8 @@ pub use probe::{EventGuard, Guard};
 pub use queue::{Overflow, Suppressed, suppress};
 #[cfg(feature = "samplers")]
 pub use samplers::{ProcessRecord, Sampler, SamplerStats};
+#[cfg(feature = "sampling")]
+pub use sampling::Hybrid;
 #[cfg(feature = "enable")]
 pub use trace::{Attached, TraceContext, in_trace};
 pub use traceparent::{TraceParent, TraceParentError};

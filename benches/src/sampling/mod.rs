@@ -7,6 +7,7 @@
 //! ```
 
 mod demo;
+mod hybrid;
 mod measure;
 mod row;
 
@@ -47,6 +48,11 @@ pub struct Args {
     #[arg(long, value_name = "R", default_value = "10")]
     pub repetitions: NonZeroUsize,
 
+    /// Instead, run the shop of `baler demo` under hybrid monitoring: at full load, at a tenth of it,
+    /// and at full load again, this number of seconds each, and then without monitoring
+    #[arg(long, value_name = "SECONDS")]
+    pub hybrid: Option<NonZeroU64>,
+
     /// In which order to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -64,6 +70,19 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
+    if let Some(seconds) = args.hybrid {
+        let rows = hybrid::measure(seconds)?;
+        let results = Results {
+            name: "hybrid",
+            provenance: &provenance,
+            rows: &rows,
+        };
+        let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
+        return Ok(Outcome {
+            text: results.write(args.format, hybrid::table(&rows), kept)?,
+            is_right: true,
+        });
+    }
     let cases = cases(args);
     let rounds = Rounds {
         repetitions: args.repetitions.get(),
@@ -86,7 +105,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
         text += &format!("Errors of the times in the {demo} demo\n{table}\n");
     }
     let table = table_of_balances(&rows);
-    text += &format!("Parts of the wall time in ms\n{table}");
+    text += "Parts of the wall time in ms; what runs beside the calls, on another core, lowers `rest`\n";
+    text += &table;
     let failures = rows.iter().filter_map(|row| row.failure.as_ref());
     failures.for_each(|failure| text.push_str(&format!("\n{failure}\n")));
     let results = Results {

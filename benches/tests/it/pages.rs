@@ -65,6 +65,7 @@ fn table(words: &str) -> String {
         "verdicts" => verdicts(&result["rows"], &columns),
         "sampling-errors" => sampling_errors(&result["rows"], &columns),
         "sampling-balances" => sampling_balances(&result["rows"], &columns),
+        "hybrid" => hybrid(&result["rows"], &columns),
         "chunk-sizes" => chunk_sizes(&result["cells"], &columns),
         "detection-duet" => detection(&result["rows"], "duet", &columns),
         "detection-separate" => detection(&result["rows"], "separate", &columns),
@@ -210,6 +211,21 @@ fn sampling_balances(rows: &Value, parts: &[&str]) -> String {
         let name = format!("{}, {}", row["demo"].as_str().unwrap(), sampling_agent(row));
         let figures = parts.iter().map(|it| margin(&row["balance_ms"][it], 1));
         line(&mut table, &name, figures);
+    }
+    table
+}
+
+/// These figures of hybrid monitoring at each load.
+fn hybrid(rows: &Value, figures: &[&str]) -> String {
+    let mut table = heading("load", figures);
+    for row in rows.as_array().unwrap() {
+        // At a tenth of the load, a hot spot may not be found.
+        let figure = |it: &&str| {
+            row.pointer(&format!("/{it}"))
+                .map_or_else(String::new, short)
+        };
+        let figures = figures.iter().map(figure);
+        line(&mut table, &row["load"].to_string(), figures);
     }
     table
 }

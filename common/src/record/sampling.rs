@@ -170,6 +170,89 @@ fn add<'a>(times: &mut BTreeMap<&'a str, u64>, operation: &'a str, more: u64) {
     *time = time.saturating_add(more);
 }
 
+/// What hybrid monitoring saw of an operation during a time: a part of its calls, and the times at
+/// which threads were in it. It is Baler's own type.
+///
+/// The operation is on all the time, or in bursts at random times.
+#[derive(Debug, Clone, PartialEq, Default, Record)]
+#[record(name = "baler.PartTimeRecord", rename_all = "camelCase")]
+pub struct PartTimeRecord {
+    /// The end of the time, in nanoseconds since the Unix epoch.
+    #[record(unix_nanos)]
+    pub timestamp: i64,
+    /// The host.
+    pub hostname: String,
+    /// The operation.
+    pub operation_signature: String,
+    /// The time that the record stands for, in nanoseconds.
+    pub interval: u64,
+    /// The part of it in which all operations were off, because the budget was spent.
+    pub off: u64,
+    /// The part of the rest in which the operation was on: the calls that begin then are counted.
+    pub share: f64,
+    /// Whether these calls are also recorded by their probe: the operation is a hot spot, and may be
+    /// recorded. A consumer divides the number of its records by the share.
+    pub is_recorded: bool,
+    /// The counted calls; of an asynchronous operation its polls.
+    pub calls: u64,
+    /// The sum over all slices of time of the square of their counted calls.
+    pub call_squares: f64,
+    /// How often a sampler looked at the threads.
+    pub looks: u64,
+    /// The number of threads with this innermost operation, summed over all looks.
+    pub seen: f64,
+    /// The sum over all looks of the square of that number.
+    pub seen_squares: f64,
+}
+
+/// An unbiased estimate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The estimate.
+    pub value: f64,
+    /// The bounds of its 95 % confidence interval.
+    pub interval: (f64, f64),
+}
+
+impl Estimate {
+    fn new(value: f64, variance: f64, least: f64) -> Self {
+        let reach = Z * variance.max(0.0).sqrt();
+        Self {
+            value,
+            interval: ((value - reach).max(least), value + reach),
+        }
+    }
+}
+
+impl PartTimeRecord {
+    /// Estimates the calls that began during the time (Horvitz and Thompson's estimator). While the
+    /// budget was spent, they are taken to be as frequent as otherwise. `None` if nothing was on.
+    pub fn all_calls(&self) -> Option<Estimate> {
+        let was_on = self.interval.saturating_sub(self.off);
+        if was_on == 0 || self.share <= 0.0 {
+            return None;
+        }
+        let scale = as_f64(self.interval) / as_f64(was_on) / self.share;
+        let value = as_f64(self.calls) * scale;
+        let variance = self.call_squares * (1.0 - self.share) * scale * scale;
+        Some(Estimate::new(value, variance, as_f64(self.calls)))
+    }
+
+    /// Estimates the time of the operation itself, without the operations that it calls, over all
+    /// threads in nanoseconds. `None` if nobody looked.
+    pub fn self_time(&self) -> Option<Estimate> {
+        let looks = as_f64(self.looks);
+        let interval = as_f64(self.interval);
+        let mean = self.seen / looks;
+        let variance = (self.seen_squares / looks - mean * mean) / looks;
+        let variance = variance * interval * interval;
+        (self.looks > 0).then(|| Estimate::new(mean * interval, variance, 0.0))
+    }
+}
+
+/// The 97.5 % quantile of the normal distribution.
+const Z: f64 = 1.959_964;
+
 /// Returns the bounds of the number of samples out of `all`, each of which stands for `weight`.
 #[expect(
     clippy::cast_possible_truncation,
@@ -177,8 +260,6 @@ fn add<'a>(times: &mut BTreeMap<&'a str, u64>, operation: &'a str, more: u64) {
     reason = "a time below 2^63 that is not negative"
 )]
 fn wilson(samples: u64, all: u64, weight: f64) -> (u64, u64) {
-    /// The 97.5 % quantile of the normal distribution.
-    const Z: f64 = 1.959_964;
     let n = as_f64(all);
     let p = as_f64(samples) / n;
     let scale = 1.0 + Z * Z / n;

@@ -1,6 +1,8 @@
 //! The state that the collector shares with emitting threads and with callers of the controller.
 
 use std::fmt;
+#[cfg(feature = "sampling")]
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::Thread;
@@ -33,6 +35,9 @@ pub(crate) struct ControllerState {
     /// Events from other threads of monitoring. The collector's thread passes them on.
     #[cfg(feature = "samplers")]
     notices: Mutex<Vec<Event>>,
+    /// The CPU time of the collector's thread so far, in nanoseconds.
+    #[cfg(feature = "sampling")]
+    pub(crate) collector_ns: AtomicU64,
 }
 
 /// Requests to the collector.
@@ -61,6 +66,8 @@ impl ControllerState {
             orders: Mutex::new(Orders::default()),
             #[cfg(feature = "samplers")]
             notices: Mutex::new(Vec::new()),
+            #[cfg(feature = "sampling")]
+            collector_ns: AtomicU64::new(0),
         }
     }
 

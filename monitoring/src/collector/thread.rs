@@ -2,6 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+#[cfg(feature = "sampling")]
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,8 @@ use crate::adaptive::Upkeep;
 use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
+#[cfg(feature = "sampling")]
+use crate::sampling::cpu_ns;
 
 /// A round is interrupted after this time, so that a large backlog does not delay orders.
 pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
@@ -215,6 +219,11 @@ impl Collector {
             made = self.dispatch.encoder.next_ticket();
             wake_up = self.dispatch.drive(now, self.stop);
             self.advance_flushes();
+        }
+        #[cfg(feature = "sampling")]
+        {
+            let [_, thread] = cpu_ns();
+            self.shared.collector_ns.store(thread, Ordering::Relaxed);
         }
         self.dispatch.outbox.set_awaited(self.awaits_fates());
         if let Some(by) = self.stop {

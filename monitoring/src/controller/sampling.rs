@@ -1,5 +1,7 @@
 //! The samplers of a controller: their settings, their start and their end.
 
+#[cfg(feature = "sampling")]
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -7,13 +9,15 @@ use std::time::{Duration, Instant};
 use baler_common::pattern::PatternList;
 
 #[cfg(feature = "sampling")]
-use super::installed::refresh_active;
+use super::installed::{active_key, refresh_active};
 use super::settings::StartError;
 use super::{Controller, ControllerBuilder, Handle};
 use crate::collector::Event;
 #[cfg(feature = "sampling")]
 use crate::samplers::THREADS;
 use crate::samplers::{Sampler, SamplerStats, Task};
+#[cfg(feature = "sampling")]
+use crate::sampling::Hybrid;
 
 /// The longest time that a shutdown waits for a sample in progress.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
@@ -48,6 +52,16 @@ impl ControllerBuilder {
             is_jittered: true,
         });
         self
+    }
+
+    /// Lets only the probes of hot spots record, within a budget of CPU time: [`Sampler::Hybrid`].
+    /// Default: all active probes record. With the feature `sampling`.
+    ///
+    /// [Patterns](Self::patterns) restrict the probes that may record, and
+    /// [`sampled_sites`](Self::sampled_sites) those that may be looked at.
+    #[cfg(feature = "sampling")]
+    pub fn hybrid(self, hybrid: Hybrid) -> Self {
+        self.sampler(Sampler::Hybrid(hybrid), Duration::from_millis(10))
     }
 
     /// The sites whose calls [`Sampler::Threads`] sees: those that these patterns activate, and
@@ -99,6 +113,18 @@ impl Controller {
         }
         self.handle.samplers.set_sampled_sites(patterns);
         refresh_active(self.shared());
+    }
+
+    /// Whether probes record for this controller now.
+    #[cfg(feature = "sampling")]
+    pub(crate) fn is_installed(&self) -> bool {
+        active_key() == self.shared().queues.key()
+    }
+
+    /// Returns the CPU time of the collector's thread so far, in nanoseconds.
+    #[cfg(feature = "sampling")]
+    pub(crate) fn collector_ns(&self) -> u64 {
+        self.shared().collector_ns.load(Ordering::Relaxed)
     }
 
     /// Returns the sites that are sampled while these patterns are in force; `None` if none is.

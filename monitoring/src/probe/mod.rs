@@ -19,9 +19,15 @@ pub(crate) use aggregate::{CallTotals, take_all};
 pub(crate) use aggregate::{CellsHold, hold_cells};
 pub use call::{AsyncCall, DurationGuard, Guard, never_called, run};
 pub use events::{EventGuard, run_events};
+#[cfg(feature = "sampling")]
+pub(crate) use published::{call_for_calibration, count_calls};
+#[cfg(feature = "sampling")]
+pub(crate) use record::read_marked;
 pub(crate) use record::{no_session, record_parent, signature};
 #[cfg(unix)]
 pub(crate) use registry::RegistryHold;
+#[cfg(feature = "sampling")]
+pub(crate) use registry::{Part, set_parts, sites};
 pub(crate) use registry::{hold_registry, set_recording, signatures};
 pub(crate) use site::KIND_BITS;
 pub use site::{Site, Turns};

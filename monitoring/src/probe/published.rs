@@ -1,5 +1,10 @@
 //! Calls that the sampler of threads can see while they run.
 
+#[cfg(feature = "sampling")]
+use std::sync::atomic::{AtomicBool, Ordering};
+
+#[cfg(feature = "sampling")]
+use super::site::SAMPLED;
 use super::site::Site;
 #[cfg(feature = "sampling")]
 pub(super) use crate::sampling::choose_anew;
@@ -23,11 +28,35 @@ impl Drop for Published {
     }
 }
 
+/// Whether published calls are counted, as hybrid monitoring needs. It publishes so few calls that
+/// threads hardly ever write to a site's counter at once.
+#[cfg(feature = "sampling")]
+static COUNTS: AtomicBool = AtomicBool::new(false);
+
+#[cfg(feature = "sampling")]
+pub(crate) fn count_calls(counts: bool) {
+    COUNTS.store(counts, Ordering::Relaxed);
+}
+
+/// Makes a call that is published and counted, to measure its cost.
+#[cfg(feature = "sampling")]
+pub(crate) fn call_for_calibration() {
+    // It is never registered.
+    static SITE: Site = Site::named("baler.calibration()");
+    SITE.set_state(SAMPLED);
+    drop(SITE.enter());
+}
+
 #[cfg(feature = "sampling")]
 impl Site {
     /// Publishes that the thread begins a call, if the site is sampled; returns whether it is.
     pub(super) fn publish(&self, is_recorded: bool) -> bool {
-        let operation = || self.signature().number();
+        let operation = || {
+            if COUNTS.load(Ordering::Relaxed) {
+                self.count();
+            }
+            self.signature().number()
+        };
         crate::sampling::enter(|| self.is_sampled(is_recorded).then(operation))
     }
 

@@ -208,7 +208,7 @@ pub(super) fn push_record(
 
 /// Returns the present time in the form of a row: marked unless it is in ticks.
 #[inline]
-pub(super) fn read_marked(key: u64) -> u64 {
+pub(crate) fn read_marked(key: u64) -> u64 {
     if is_in_ticks(key) {
         ticks::read()
     } else {

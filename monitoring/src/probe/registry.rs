@@ -26,6 +26,7 @@ static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     patterns: None,
     verdicts: None,
     sampled: None,
+    new_part: Part::Recorded,
     changes: 0,
 });
 
@@ -46,8 +47,25 @@ struct Registry {
     verdicts: Option<Arc<Vec<bool>>>,
     /// The sites that are sampled; `None` while none is.
     sampled: Option<Arc<PatternList>>,
+    /// What hybrid monitoring allows new sites; without it everything.
+    new_part: Part,
     /// The number of changes of the two lists of patterns.
     changes: u64,
+}
+
+/// What hybrid monitoring allows a site at present, if patterns and verdicts allow it as well.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(
+    not(feature = "sampling"),
+    expect(dead_code, reason = "there is no hybrid monitoring")
+)]
+pub(crate) enum Part {
+    #[default]
+    Off,
+    /// Calls are published and counted, but not recorded.
+    Published,
+    /// Calls are recorded, too.
+    Recorded,
 }
 
 #[derive(Clone, Copy)]
@@ -56,6 +74,7 @@ struct Entry {
     /// Whether the patterns let it record.
     is_active: bool,
     is_sampled: bool,
+    part: Part,
     /// Whether there may be calls that are sampled, but not recorded. Such a call must not end on
     /// the fast path, where it would be recorded. So the site never takes the fast path again.
     is_slow: bool,
@@ -68,6 +87,17 @@ impl Registry {
         let is_allowed = verdict.is_none_or(|it| *it);
         let entry = self.entries.get_mut(index)?;
         Some(entry.set_state(self.tag, is_allowed))
+    }
+
+    /// Allows sites these parts, by position, and all others and new ones the same; sets all states.
+    fn set_parts(&mut self, parts: &[Part], others: Part) {
+        self.new_part = others;
+        for (index, entry) in self.entries.iter_mut().enumerate() {
+            entry.part = parts.get(index).copied().unwrap_or(others);
+            // The sampler of threads must see the end of each call whose begin it saw.
+            entry.is_slow |= entry.part != Part::Recorded;
+        }
+        self.set_states();
     }
 
     fn set_states(&mut self) {
@@ -90,8 +120,9 @@ impl Entry {
     /// Sets the state of the site, which the other end allows to record, or not. Returns whether
     /// calls are recorded.
     fn set_state(&mut self, tag: u32, is_allowed: bool) -> bool {
-        let is_recorded = tag != OFF && self.is_active && is_allowed;
-        let state = match (is_recorded, self.is_sampled && tag != OFF) {
+        let is_recorded = tag != OFF && self.is_active && is_allowed && self.part == Part::Recorded;
+        let is_sampled = tag != OFF && self.is_sampled && self.part != Part::Off;
+        let state = match (is_recorded, is_sampled) {
             (false, false) => OFF,
             (false, true) => SAMPLED,
             (true, true) => RECORDED_AND_SAMPLED,
@@ -119,7 +150,8 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
                     site,
                     is_active: true,
                     is_sampled: false,
-                    is_slow: false,
+                    part: registry.new_part,
+                    is_slow: registry.new_part != Part::Recorded,
                 };
                 entry.judge(registry.patterns.as_deref(), registry.sampled.as_deref());
                 registry.entries.push(entry);
@@ -185,15 +217,26 @@ fn is_same(one: Option<&Arc<PatternList>>, other: Option<&Arc<PatternList>>) -> 
     one.map(Arc::as_ptr) == other.map(Arc::as_ptr)
 }
 
-/// Returns the signatures of the sites from this position on.
-pub(crate) fn signatures(from: usize) -> Vec<&'static str> {
+/// Returns the sites from this position on.
+pub(crate) fn sites(from: usize) -> Vec<&'static Site> {
     let sites = with_registry(|registry| {
         let entries = registry.entries.iter().skip(from);
-        entries.map(|entry| entry.site).collect::<Vec<_>>()
+        entries.map(|entry| entry.site).collect()
     });
+    sites.unwrap_or_default()
+}
+
+/// Returns the signatures of the sites from this position on.
+pub(crate) fn signatures(from: usize) -> Vec<&'static str> {
     // Without the lock, as below.
-    let sites = sites.unwrap_or_default().into_iter();
+    let sites = sites(from).into_iter();
     sites.map(|site| site.signature().as_str()).collect()
+}
+
+/// Sets what hybrid monitoring allows: the sites in the order of their numbers, and all others.
+#[cfg(feature = "sampling")]
+pub(crate) fn set_parts(parts: &[Part], others: Part) {
+    with_registry(|registry| registry.set_parts(parts, others)).unwrap_or_default();
 }
 
 /// Returns the signature of the site with this number, if there is one.
@@ -221,10 +264,11 @@ pub(crate) fn hold_registry() -> RegistryHold {
 }
 
 impl RegistryHold {
-    /// From now on nothing is recorded at any site.
+    /// From now on nothing is recorded at any site. Hybrid monitoring ends: it belongs to the
+    /// parent of a fork.
     pub(crate) fn switch_off(&mut self) {
         self.0.tag = OFF;
-        self.0.set_states();
+        self.0.set_parts(&[], Part::Recorded);
     }
 }
 

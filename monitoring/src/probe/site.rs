@@ -53,6 +53,9 @@ pub struct Site {
     signature: LazyString,
     /// Made at the first event.
     class: LazyString,
+    /// The calls that were published while calls are counted.
+    #[cfg(feature = "sampling")]
+    calls: AtomicU32,
 }
 
 /// The number of a site in the program, from 1, in the order of their first calls.
@@ -125,6 +128,8 @@ impl Site {
             can_be_sampled: true,
             signature: LazyString::new(),
             class: LazyString::new(),
+            #[cfg(feature = "sampling")]
+            calls: AtomicU32::new(0),
         }
     }
 
@@ -233,6 +238,17 @@ impl Site {
         }
     }
 
+    #[cfg(feature = "sampling")]
+    pub(super) fn count(&self) {
+        self.calls.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the number of counted calls; it wraps.
+    #[cfg(feature = "sampling")]
+    pub(crate) fn calls(&self) -> u32 {
+        self.calls.load(Ordering::Relaxed)
+    }
+
     /// For the registry, under its lock.
     pub(super) fn set_state(&self, state: u32) {
         self.state.store(state, Ordering::Release);
@@ -243,7 +259,7 @@ impl Site {
         self.state.load(Ordering::Relaxed) == UNKNOWN
     }
 
-    pub(super) fn signature(&self) -> Interned {
+    pub(crate) fn signature(&self) -> Interned {
         self.signature.get(|| self.operation.signature())
     }
 

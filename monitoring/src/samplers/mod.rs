@@ -7,7 +7,7 @@
 //!
 //! The records are Kieker's, with its names and fields (`kieker.common.record.system`), and can be
 //! switched by the patterns of adaptive monitoring under Kieker's signatures.
-//! The sampler of threads is in `sampling`.
+//! The samplers of threads are in `sampling`.
 //! Each sensor takes the kernel's text and the time as arguments.
 
 mod cpu;

@@ -4,13 +4,15 @@ use std::fmt;
 use std::io;
 #[cfg(feature = "sampling")]
 use std::sync::atomic::AtomicU64;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_common::pattern::PatternList;
 use baler_common::record::kieker::{
     CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
     NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
 };
+#[cfg(feature = "sampling")]
+use baler_common::record::sampling::PartTimeRecord;
 
 use super::cpu::{Cpu, Detail};
 use super::disk::Disk;
@@ -20,7 +22,7 @@ use super::proc::Root;
 use super::process::{Process, ProcessRecord};
 use crate::Controller;
 #[cfg(feature = "sampling")]
-use crate::sampling::{ThreadSample, Threads};
+use crate::sampling::{Hybrid, HybridSensor, ThreadSample, Threads};
 
 /// Something that can be sampled; for
 /// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
@@ -66,9 +68,18 @@ pub enum Sampler {
     /// [sampled sites](crate::ControllerBuilder::sampled_sites).
     #[cfg(feature = "sampling")]
     Threads,
+    /// Hybrid monitoring: it looks at the same stacks, lets only the probes of hot spots record, and
+    /// keeps a budget of CPU time. Its record of each operation and period is a
+    /// [`PartTimeRecord`](baler_common::record::sampling::PartTimeRecord); signature `%THREADS`.
+    /// Linux only, with the feature `sampling`.
+    ///
+    /// It chooses the times of its looks. Start it by
+    /// [`hybrid`](crate::ControllerBuilder::hybrid).
+    #[cfg(feature = "sampling")]
+    Hybrid(Hybrid),
 }
 
-/// The signature by which patterns switch the sampler of threads.
+/// The signature by which patterns switch the samplers of threads.
 #[cfg(feature = "sampling")]
 pub(crate) const THREADS: &str = "%THREADS";
 
@@ -85,6 +96,8 @@ impl Sampler {
             Self::Process => "process",
             #[cfg(feature = "sampling")]
             Self::Threads => "threads",
+            #[cfg(feature = "sampling")]
+            Self::Hybrid(_) => "hybrid",
         }
     }
 
@@ -99,7 +112,7 @@ impl Sampler {
             Self::Network => "%NETWORK_UTILIZATION",
             Self::Process => "%PROCESS",
             #[cfg(feature = "sampling")]
-            Self::Threads => THREADS,
+            Self::Threads | Self::Hybrid(_) => THREADS,
         }
     }
 
@@ -115,6 +128,8 @@ impl Sampler {
             Self::Process => Box::new(Process::default()),
             #[cfg(feature = "sampling")]
             Self::Threads => Box::new(Threads::default()),
+            #[cfg(feature = "sampling")]
+            Self::Hybrid(settings) => Box::new(HybridSensor::new(settings)),
         }
     }
 
@@ -123,6 +138,8 @@ impl Sampler {
         match self {
             #[cfg(feature = "sampling")]
             Self::Threads => true,
+            #[cfg(feature = "sampling")]
+            Self::Hybrid(_) => cfg!(target_os = "linux"),
             _ => cfg!(any(target_os = "linux", target_os = "android")),
         }
     }
@@ -138,6 +155,11 @@ impl fmt::Display for Sampler {
 pub(crate) trait Sensor: Send {
     /// Appends the current records.
     fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
+
+    /// The time until it wants the next sample, if not that of its schedule.
+    fn wait(&self) -> Option<Duration> {
+        None
+    }
 }
 
 /// The environment of a sensor.
@@ -148,6 +170,12 @@ pub(crate) struct Context<'a> {
     pub(crate) unix_ns: i64,
     pub(crate) hostname: &'a str,
     pub(super) patterns: &'a PatternList,
+    /// Whether probes record for this controller.
+    #[cfg(feature = "sampling")]
+    pub(crate) is_installed: bool,
+    /// The CPU time of the collector's thread so far.
+    #[cfg(feature = "sampling")]
+    pub(crate) collector_ns: u64,
     /// The number of this point in time of the sampler, from 1.
     #[cfg(feature = "sampling")]
     pub(crate) round: u64,
@@ -157,7 +185,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    pub(super) fn is_active(&self, signature: &str) -> bool {
+    pub(crate) fn is_active(&self, signature: &str) -> bool {
         self.patterns.is_active(signature)
     }
 }
@@ -170,6 +198,8 @@ pub(crate) enum Sample {
     Load(LoadAverageRecord),
     Memory(MemSwapUsageRecord),
     Network(NetworkUtilizationRecord),
+    #[cfg(feature = "sampling")]
+    PartTime(PartTimeRecord),
     Process(ProcessRecord),
     Resource(ResourceUtilizationRecord),
     #[cfg(feature = "sampling")]
@@ -185,6 +215,8 @@ impl Sample {
             Self::Load(record) => controller.emit(record),
             Self::Memory(record) => controller.emit(record),
             Self::Network(record) => controller.emit(record),
+            #[cfg(feature = "sampling")]
+            Self::PartTime(record) => controller.emit(record),
             Self::Process(record) => controller.emit(record),
             Self::Resource(record) => controller.emit(record),
             #[cfg(feature = "sampling")]
@@ -222,7 +254,7 @@ impl<S: Sensor> Bench<S> {
     }
 
     pub(super) fn sample_after(&mut self, millis: u64) -> io::Result<Vec<Sample>> {
-        self.at += std::time::Duration::from_millis(millis);
+        self.at += Duration::from_millis(millis);
         let mut out = Vec::new();
         let context = Context {
             root: &Root::new(self.folder.path()),
@@ -230,6 +262,10 @@ impl<S: Sensor> Bench<S> {
             unix_ns: 1_000,
             hostname: "host",
             patterns: &self.patterns,
+            #[cfg(feature = "sampling")]
+            is_installed: false,
+            #[cfg(feature = "sampling")]
+            collector_ns: 0,
             #[cfg(feature = "sampling")]
             round: 1,
             #[cfg(feature = "sampling")]

@@ -12,6 +12,8 @@ use std::time::{Duration, Instant};
 use baler_common::pattern::PatternList;
 
 use super::proc::Root;
+#[cfg(feature = "sampling")]
+use super::sampler::THREADS;
 use super::sampler::{Context, Sample, Sampler, Sensor};
 use crate::clock::monotonic;
 use crate::collector::Event;
@@ -91,7 +93,7 @@ impl Samplers {
             return Ok(());
         }
         #[cfg(feature = "sampling")]
-        if tasks.iter().any(|task| task.sampler == Sampler::Threads) {
+        if tasks.iter().any(|task| task.sampler.signature() == THREADS) {
             *self.lock_sampled_sites() = Some(Arc::default());
         }
         let start = monotonic();
@@ -235,6 +237,10 @@ impl Worker {
                 hostname: controller.hostname(),
                 patterns: &patterns,
                 #[cfg(feature = "sampling")]
+                is_installed: controller.is_installed(),
+                #[cfg(feature = "sampling")]
+                collector_ns: controller.collector_ns(),
+                #[cfg(feature = "sampling")]
                 round: task.round,
                 #[cfg(feature = "sampling")]
                 torn: &samplers.torn,
@@ -267,7 +273,13 @@ impl Worker {
                     }
                 }
             }
-            match task.schedule.advance(monotonic()) {
+            let now = monotonic();
+            let wait = task.sensor.wait();
+            if let Some(due) = wait.and_then(|wait| now.checked_add(wait)) {
+                (task.schedule.start, task.schedule.due) = (due, due);
+                return survives;
+            }
+            match task.schedule.advance(now) {
                 Some(missed) => {
                     samplers.missed.fetch_add(missed, Ordering::Relaxed);
                     survives

@@ -10,6 +10,8 @@ mod conservation;
 #[cfg(feature = "macros")]
 mod examples;
 mod failure;
+#[cfg(all(feature = "macros", feature = "sampling", target_os = "linux"))]
+mod hybrid;
 mod lanes;
 mod lifecycle;
 mod limits;

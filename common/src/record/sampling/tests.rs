@@ -125,3 +125,39 @@ fn time_outside_of_operations_belongs_to_none() {
     samples[0].callers.clear();
     assert_eq!(samples[0].caller(), None);
 }
+
+#[test]
+fn counts_of_a_part_of_the_time_are_scaled_and_have_bounds() {
+    let mut record = PartTimeRecord {
+        interval: 1_000,
+        share: 1.0,
+        calls: 100,
+        // Four slices of 25 calls.
+        call_squares: 2_500.0,
+        looks: 4,
+        seen: 2.0,
+        seen_squares: 2.0,
+        ..PartTimeRecord::default()
+    };
+    let calls = |record: &PartTimeRecord| {
+        let Estimate { value, interval } = record.all_calls()?;
+        Some([value, interval.0, interval.1].map(f64::round))
+    };
+    assert_eq!(calls(&record), Some([100.0; 3]));
+    record.share = 0.25;
+    // A standard deviation of 173; 100 were counted.
+    assert_eq!(calls(&record), Some([400.0, 100.0, 739.0]));
+    record.off = 500;
+    assert_eq!(calls(&record), Some([800.0, 121.0, 1_479.0]));
+    record.off = 1_000;
+    assert_eq!(calls(&record), None);
+
+    let time = record.self_time().unwrap();
+    assert_eq!(time.value, 500.0);
+    assert_eq!(
+        [time.interval.0, time.interval.1].map(f64::round),
+        [10.0, 990.0]
+    );
+    record.looks = 0;
+    assert_eq!(record.self_time(), None);
+}

@@ -82,3 +82,30 @@ fn a_site_that_was_only_sampled_never_takes_the_fast_path_again() {
     assert_eq!(set(key, &all, false), [RECORDED_SLOWLY, tag, tag]);
     assert_eq!(set(key, &none, false), [OFF, tag, tag]);
 }
+
+#[test]
+#[cfg(feature = "sampling")]
+fn hybrid_monitoring_allows_each_site_its_part() {
+    static SITE: Site = Site::named("registry.part()");
+    static LATER: Site = Site::named("registry.later()");
+    let _alone = alone();
+    let all = Arc::new(PatternList::new());
+    let key = (1 << 32) | (1 << 30);
+    set_recording(key, &all, Arc::default(), Some(Arc::clone(&all)));
+    assert!(SITE.active().is_some());
+    set_parts(&[], Part::Published);
+    assert_eq!(LATER.active(), None);
+    assert_eq!([&SITE, &LATER].map(Site::state), [SAMPLED; 2]);
+    let known = LATER.number().unwrap().index();
+    for (part, state) in [
+        (Part::Recorded, RECORDED_AND_SAMPLED),
+        (Part::Off, OFF),
+        (Part::Published, SAMPLED),
+    ] {
+        set_parts(&vec![Part::Published; known], part);
+        assert_eq!([&SITE, &LATER].map(Site::state), [SAMPLED, state]);
+    }
+    set_parts(&[], Part::Recorded);
+    set_recording(key, &all, Arc::default(), None);
+    assert_eq!([&SITE, &LATER].map(Site::state), [RECORDED_SLOWLY; 2]);
+}

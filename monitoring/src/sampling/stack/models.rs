@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use loom::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use loom::thread;
 
 use super::{PublishedStack, SeenStack};
@@ -92,4 +93,40 @@ fn calls_of_a_new_owner_are_not_mixed_with_calls_of_the_last_one() {
         },
         &[&[1], &[], &[4]],
     );
+}
+
+/// The owner begins a call in the order of `threads::enter`, while the site is switched off in the
+/// order of the registry.
+#[test]
+fn a_call_of_a_site_that_is_no_longer_sampled_does_not_belong_to_the_new_choice() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(INTERRUPTIONS);
+    builder.check(|| {
+        let shared = Arc::new((
+            PublishedStack::new(),
+            AtomicBool::new(true),
+            AtomicU32::new(CHOICE),
+        ));
+        let running = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (stack, is_sampled, choice) = &*shared;
+                let choice = choice.load(Ordering::Acquire);
+                if is_sampled.load(Ordering::Relaxed) {
+                    stack.push(choice, 2);
+                }
+            })
+        };
+        let (stack, is_sampled, choice) = &*shared;
+        is_sampled.store(false, Ordering::Release);
+        choice.fetch_add(1, Ordering::Release);
+        let mut seen = SeenStack::default();
+        let mut look = || {
+            let (_, is_whole) = stack.look(CHOICE + 1, &mut seen);
+            assert!(!is_whole || seen.operations.is_empty(), "{seen:?}");
+        };
+        look();
+        running.join().unwrap();
+        look();
+    });
 }
