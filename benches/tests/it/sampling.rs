@@ -135,7 +135,10 @@ fn hybrid_monitoring_finds_the_hot_spots_and_keeps_its_budget() {
         let found = rows[0]["found_s"][hot].as_f64();
         found.is_some_and(|seconds| seconds <= 10.0)
     };
-    let found = ["authorize", "home", "rank"].iter().filter(found).count();
+    let found = ["authorize", "home", "rank"]
+        .into_iter()
+        .filter(found)
+        .count();
     assert!(
         found >= if cfg!(debug_assertions) { 2 } else { 3 },
         "{rows:#?}"
