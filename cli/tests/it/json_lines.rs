@@ -80,11 +80,10 @@ fn chunks_of_lines_are_compressed_unless_a_flag_says_otherwise() {
     let log = folder.path().join("log");
     let lines = (0..99).map(|number| format!("{{\"text\":\"line {number} of a log\"}}\n"));
     append(&log, &lines.collect::<String>());
-    let cases: [(_, &[&str], _); 4] = [
+    let cases: [(_, &[&str], _); 3] = [
         ("text", &[], "zstd"),
         ("jsonl", &[], "zstd"),
         ("text", &["--compression", "none"], "none"),
-        ("text", &["--container", "kieker"], "none"),
     ];
     for (number, (scheme, flags, compression)) in cases.into_iter().enumerate() {
         let from = format!("{scheme}:{}", log.display());
