@@ -74,7 +74,7 @@ impl Used {
 }
 
 /// Runs the shop for this number of seconds at each load, under hybrid monitoring and then without.
-pub(super) fn measure(seconds: NonZeroU64) -> Result<Vec<Row>, Failure> {
+pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<Row>, Failure> {
     let time = Duration::from_secs(seconds.get());
     let published_ns = calibrate(0)?;
     let recorded_ns = calibrate(1)?;
@@ -83,6 +83,7 @@ pub(super) fn measure(seconds: NonZeroU64) -> Result<Vec<Row>, Failure> {
     // Decoding there would take the collector's time.
     let writer = watched(move |chunk| lock(&arrived).push(chunk));
     let hybrid = Hybrid {
+        budget_per_mille,
         hot_spots: 5,
         ..Hybrid::default()
     };

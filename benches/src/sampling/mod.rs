@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, value_name = "SECONDS")]
     pub hybrid: Option<NonZeroU64>,
 
+    /// With --hybrid: the budget of monitoring, in thousandths of the program's CPU time
+    #[arg(long, value_name = "N", default_value_t = 10, requires = "hybrid")]
+    pub budget_per_mille: u32,
+
     /// In which order to measure
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -71,7 +75,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
     if let Some(seconds) = args.hybrid {
-        let rows = hybrid::measure(seconds)?;
+        let rows = hybrid::measure(seconds, args.budget_per_mille)?;
         let results = Results {
             name: "hybrid",
             provenance: &provenance,

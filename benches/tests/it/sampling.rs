@@ -114,35 +114,27 @@ fn agents_show_the_known_calls_and_balances_add_up() {
 
 #[test]
 fn hybrid_monitoring_finds_the_hot_spots_and_keeps_its_budget() {
+    // Without optimisation a probe takes twenty times as long.
+    let budget = if cfg!(debug_assertions) { 20.0 } else { 1.0 };
+    let per_mille = format!("--budget-per-mille={}", budget * 10.0);
     let output = Command::new(env!("CARGO_BIN_EXE_sampling"))
-        .args(["--hybrid=10", "--format=json"])
+        .args(["--hybrid=10", "--format=json", &per_mille])
         .output()
         .unwrap();
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     let rows: Vec<Value> = serde_json::from_slice(&output.stdout).expect(&told);
     let loads: Vec<_> = rows.iter().map(|row| row["load"].as_f64()).collect();
     assert_eq!(loads, [Some(1.0), Some(0.1), Some(1.0)]);
-    let part = |row: &Value, name: &str| row[name].as_f64().unwrap();
-    // Without optimisation all threads of monitoring take several times as long. At a tenth of the
-    // load, to wake the collector takes half the budget even so.
-    let slowness = if cfg!(debug_assertions) { 4.0 } else { 1.0 };
-    for (row, budget) in rows.iter().zip([1.0, 1.5, 1.0]) {
-        let percent = part(row, "percent");
-        assert!(percent <= slowness * budget, "{row:#}");
+    // At a tenth of the load, to wake the collector takes half of 1 % even without a record.
+    for (row, most) in rows.iter().zip([1.0, 1.5, 1.0]) {
+        let percent = row["percent"].as_f64().unwrap();
+        assert!(percent <= most * budget, "{row:#}");
     }
     // They compute most.
-    let found = |hot: &&str| {
+    for hot in ["authorize", "home", "rank"] {
         let found = rows[0]["found_s"][hot].as_f64();
-        found.is_some_and(|seconds| seconds <= 10.0)
-    };
-    let found = ["authorize", "home", "rank"]
-        .into_iter()
-        .filter(found)
-        .count();
-    assert!(
-        found >= if cfg!(debug_assertions) { 2 } else { 3 },
-        "{rows:#?}"
-    );
+        assert!(found.is_some_and(|seconds| seconds <= 10.0), "{rows:#?}");
+    }
 }
 
 #[test]
