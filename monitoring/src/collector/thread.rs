@@ -26,7 +26,7 @@ use crate::clock::monotonic;
 use crate::controller::{Settings, WAIT_TIME, refresh_active};
 use crate::queue::suppress;
 #[cfg(feature = "sampling")]
-use crate::sampling::cpu_ns;
+use crate::sampling::thread_cpu_ns;
 
 /// A round is interrupted after this time, so that a large backlog does not delay orders.
 pub(super) const LONGEST_STEP: Duration = Duration::from_millis(50);
@@ -221,10 +221,9 @@ impl Collector {
             self.advance_flushes();
         }
         #[cfg(feature = "sampling")]
-        {
-            let [_, thread] = cpu_ns();
-            self.shared.collector_ns.store(thread, Ordering::Relaxed);
-        }
+        self.shared
+            .collector_ns
+            .store(thread_cpu_ns(), Ordering::Relaxed);
         self.dispatch.outbox.set_awaited(self.awaits_fates());
         if let Some(by) = self.stop {
             let done = self.dispatch.sent_last && self.dispatch.outbox.is_empty();

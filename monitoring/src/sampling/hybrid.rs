@@ -192,24 +192,27 @@ impl Drop for Running {
 
 /// Returns the CPU times so far in nanoseconds: of the process, this thread, and the collector's.
 fn cpu_times(context: &Context<'_>) -> [u64; 3] {
-    let [process, thread] = cpu_ns();
-    [process, thread, context.collector_ns]
+    #[cfg(target_os = "linux")]
+    let process = cpu_ns(rustix::time::ClockId::ProcessCPUTime);
+    #[cfg(not(target_os = "linux"))]
+    let process = 0;
+    [process, thread_cpu_ns(), context.collector_ns]
 }
 
-/// Returns the CPU times so far of the process and of this thread, in nanoseconds. Without Linux they
-/// stand still: hybrid monitoring cannot be started there.
-pub(crate) fn cpu_ns() -> [u64; 2] {
+/// Returns the CPU time so far of this thread in nanoseconds. Without Linux it stands still: hybrid
+/// monitoring cannot be started there.
+pub(crate) fn thread_cpu_ns() -> u64 {
     #[cfg(target_os = "linux")]
-    {
-        use rustix::time::{ClockId, clock_gettime};
-        [ClockId::ProcessCPUTime, ClockId::ThreadCPUTime].map(|clock| {
-            let time = clock_gettime(clock);
-            // Neither part is negative.
-            time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
-        })
-    }
+    return cpu_ns(rustix::time::ClockId::ThreadCPUTime);
     #[cfg(not(target_os = "linux"))]
-    [0; 2]
+    0
+}
+
+#[cfg(target_os = "linux")]
+fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
+    // Neither part is negative.
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Measures the cost of a call: published, and recorded too.

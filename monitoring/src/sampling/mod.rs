@@ -16,7 +16,7 @@ mod stack;
 mod threads;
 
 pub use hybrid::Hybrid;
-pub(crate) use hybrid::{HybridSensor, cpu_ns};
+pub(crate) use hybrid::{HybridSensor, thread_cpu_ns};
 pub(crate) use sensor::{ThreadSample, Threads};
 #[cfg(unix)]
 pub(crate) use threads::{StacksHold, hold_stacks};
