@@ -2,7 +2,7 @@
 //! these alone record, within a budget of CPU time.
 //!
 //! ```text
-//! clocks, counters of sites, stacks of threads -> [plan] -> what each site may do in a slice
+//! clocks, counters of sites, stacks of threads -> [plan] -> the state of each site in a slice
 //!                                                   └-> a record of each operation and period
 //! ```
 

@@ -72,7 +72,8 @@ impl Group {
         self.end(self.start("3s"))
     }
 
-    /// Checks what a receiver said, and that the next one has nothing to say and to read.
+    /// Checks the message and the figures of a receiver, and that the next one reads and reports
+    /// nothing.
     fn check(&self, outcome: &Outcome, text: &str, [chunks, removed]: [u64; 2]) {
         outcome.check(65, text);
         assert_eq!(outcome.report["removals"], 1, "{}", outcome.report);
@@ -142,7 +143,7 @@ fn topic_that_is_made_anew_under_a_receiver_is_reported() {
     let receiver = group.start("15s");
     wait_for("the first records", || {
         let read = fs::read_to_string(group.path("records")).ok()?;
-        // Behind those of the receiver before.
+        // After the 4,000 records of the first receiver.
         (read.lines().count() == 4_100).then_some(())
     });
     // The group's position is committed.

@@ -41,7 +41,7 @@ struct World {
     /// CPU time of the program, and of monitoring.
     cpu: f64,
     cost: f64,
-    /// All calls of the period, also those that nobody counts.
+    /// All calls of the period, counted or not.
     calls: [f64; PROGRAM.len()],
     periods: Vec<Period>,
 }
