@@ -14,7 +14,10 @@ fn records_of_a_file_are_sent_and_received() {
         items: vec!["tea".into(); Order::MAX_ITEMS as usize],
         ..Order::default()
     };
-    assert_eq!((order.currency, order.state, order.cents), ('€', State::OPEN, 0));
+    assert_eq!(
+        (order.currency, order.state, order.cents),
+        ('€', State::OPEN, 0)
+    );
     let controller = Controller::to(&uri).unwrap();
     controller.emit(&order);
     let report = controller.shutdown(Duration::from_secs(10));

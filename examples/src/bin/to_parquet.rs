@@ -36,7 +36,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut source = baler::source(config)?;
     let written = Counts::default();
     let mut sink = ParquetFolder::new(folder, settings).counting(written.clone());
-    source.run(&mut sink, Stop::default(), |_| !is_stopped.load(Ordering::Acquire))?;
+    source.run(&mut sink, Stop::default(), |_| {
+        !is_stopped.load(Ordering::Acquire)
+    })?;
     let report = source.close(Instant::now() + Duration::from_secs(10))?;
     println!(
         "{} records in {} chunks",
