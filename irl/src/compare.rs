@@ -229,7 +229,7 @@ impl Comparison {
             let from = type_name(one);
             if from != type_name(two) {
                 let what = format!("{} had the type {from}", Shown(two, new));
-                let why = "the bytes of the value have another length or meaning";
+                let why = "its bytes differ in length or meaning";
                 self.note(&new.name, Effect::Both, place_of(two, false), what, why);
             }
         }

@@ -5,12 +5,17 @@ use baler_analysis::text::PAGE_STYLE;
 use crate::chart::{Chart, MARK};
 use crate::machine::Provenance;
 
-/// A column of a table of rows: its heading, whether its cells are text, its explanation, the
-/// function for the cell of a row, and the function that decides whether it is shown.
+/// The number of characters in a line of a terminal.
+const WIDTH: usize = 80;
+
+/// A column of a table of rows: its heading, whether its cells are text, whether it names the row,
+/// its explanation, the function for the cell of a row, and the function that decides whether it is
+/// shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Column<R> {
     heading: &'static str,
     is_text: bool,
+    is_key: bool,
     meaning: &'static str,
     cell: fn(&R) -> String,
     is_shown: fn(&[R]) -> bool,
@@ -22,6 +27,7 @@ impl<R> Column<R> {
         Self {
             heading,
             is_text: true,
+            is_key: false,
             meaning: "",
             cell,
             is_shown: |_| true,
@@ -34,6 +40,13 @@ impl<R> Column<R> {
             is_text: false,
             ..Self::text(heading, cell)
         }
+    }
+
+    /// The same column as a part of the row's name: a table in several parts repeats it.
+    #[must_use]
+    pub const fn key(mut self) -> Self {
+        self.is_key = true;
+        self
     }
 
     /// The same column with an explanation, which pages show.
@@ -52,31 +65,60 @@ impl<R> Column<R> {
 }
 
 /// Returns the rows as text, with the columns that are shown for them. Each column is as wide as
-/// its widest cell, and two spaces separate them.
+/// its widest cell, and two spaces separate them. Columns beyond [`WIDTH`] follow in further parts,
+/// each with the columns that name the rows.
 pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
-    let columns = columns.iter().filter(|column| (column.is_shown)(rows));
-    let columns: Vec<(bool, usize, Vec<String>)> = columns
-        .map(|column| {
-            let mut cells = vec![column.heading.to_owned()];
-            cells.extend(rows.iter().map(column.cell));
-            let width = cells.iter().map(|cell| cell.chars().count()).max();
-            (column.is_text, width.unwrap_or(0), cells)
-        })
-        .collect();
-    let mut out = String::new();
-    for row in 0..=rows.len() {
-        let cells = columns.iter().map(|(is_text, width, cells)| {
-            let cell = cells.get(row).map_or("", |cell| cell);
-            match is_text {
-                true => format!("{cell:<width$}"),
-                false => format!("{cell:>width$}"),
-            }
-        });
-        let line = cells.collect::<Vec<_>>().join("  ");
-        out.push_str(line.trim_end());
-        out.push('\n');
+    let shown = columns.iter().filter(|column| (column.is_shown)(rows));
+    let (keys, others): (Vec<_>, Vec<_>) = shown
+        .map(|column| aligned(rows, column))
+        .partition(|column| column.is_key);
+    let mut parts = vec![keys.clone()];
+    for column in others {
+        let part = parts.last().expect("there is a first part");
+        let width: usize = part.iter().map(|column| column.width + 2).sum();
+        let has_more_than_keys = part.len() > keys.len();
+        if has_more_than_keys && width + column.width > WIDTH {
+            parts.push(keys.clone());
+        }
+        parts.last_mut().expect("as above").push(column);
     }
-    out
+    let parts: Vec<String> = parts.iter().map(|part| lines(part)).collect();
+    parts.join("\n")
+}
+
+/// A column as text: its heading and its cells, all of one width.
+#[derive(Clone)]
+struct Aligned {
+    is_key: bool,
+    width: usize,
+    cells: Vec<String>,
+}
+
+fn aligned<R>(rows: &[R], column: &Column<R>) -> Aligned {
+    let mut cells = vec![column.heading.to_owned()];
+    cells.extend(rows.iter().map(column.cell));
+    let width = cells.iter().map(|cell| cell.chars().count()).max();
+    let width = width.expect("the heading is a cell");
+    for cell in &mut cells {
+        *cell = match column.is_text {
+            true => format!("{cell:<width$}"),
+            false => format!("{cell:>width$}"),
+        };
+    }
+    Aligned {
+        is_key: column.is_key,
+        width,
+        cells,
+    }
+}
+
+fn lines(columns: &[Aligned]) -> String {
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    let line = |row: usize| {
+        let cells: Vec<&str> = columns.iter().map(|it| it.cells[row].as_str()).collect();
+        format!("{}\n", cells.join("  ").trim_end())
+    };
+    (0..rows).map(line).collect()
 }
 
 /// Returns the shown columns with their explanations, below an empty line.
@@ -87,12 +129,12 @@ pub fn legend<R>(rows: &[R], columns: &[Column<R>]) -> String {
     ["\n".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// Returns a text in lines of at most 80 columns. All but the first are indented.
+/// Returns a text in lines of at most [`WIDTH`]. All but the first are indented.
 pub fn wrapped(text: &str) -> String {
     let (mut out, mut width) = (String::new(), 0);
     for word in text.split(' ') {
         let length = word.chars().count();
-        if width > 0 && width + 1 + length > 80 {
+        if width > 0 && width + 1 + length > WIDTH {
             out.push_str("\n  ");
             width = 2;
         } else if width > 0 {

@@ -139,11 +139,14 @@ pub(super) fn compare(rows: &mut [Row]) {
 
 const COLUMNS: &[Column<Row>] = &[
     Column::text("variant", |row: &Row| row.variant.clone())
+        .key()
         .meaning("What is measured; --list explains each. Times are nanoseconds for one call."),
     Column::number("thr", |row: &Row| row.threads.to_string())
+        .key()
         .meaning("Calling threads.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.threads)),
     Column::number("depth", |row: &Row| row.depth.to_string())
+        .key()
         .meaning("How deep calls nest.")
         .shown_for(|rows: &[Row]| differ(rows, |row| row.depth)),
     Column::number("median", |row: &Row| short_or_dash(row.median_ns_per_call))

@@ -13,6 +13,28 @@ fn text_stands_left_and_numbers_stand_right() {
 }
 
 #[test]
+fn a_wide_table_goes_on_in_parts_that_name_their_rows() {
+    let wide = |heading| Column::number(heading, |row: &(&str, &str)| row.1.repeat(15));
+    let columns = [
+        Column::text("name", |row: &(&str, &str)| row.0.to_owned()).key(),
+        wide("first"),
+        wide("second"),
+        wide("third"),
+    ];
+    let text = table(&[("a", "12")], &columns);
+    let parts: Vec<&str> = text.split("\n\n").collect();
+    let [first, rest] = parts[..] else {
+        panic!("{text}");
+    };
+    assert!(first.contains("first") && first.contains("second") && first.contains("\na  "));
+    assert!(rest.starts_with("name") && rest.contains("third") && rest.contains("\na  "));
+    assert!(
+        text.lines().all(|line| line.chars().count() <= WIDTH),
+        "{text}"
+    );
+}
+
+#[test]
 fn numbers_keep_three_digits() {
     for (value, expected) in [
         (0.0, "0.000"),

@@ -91,7 +91,7 @@ fn known(value: f64, decimals: usize) -> String {
 
 /// The settings of a case in which the cases differ.
 pub(super) const SETTINGS: &[Column<Cell>] = &[
-    Column::text("chunk size", |cell: &Cell| cell.case.label()).meaning(
+    Column::text("chunk size", |cell: &Cell| cell.case.label()).key().meaning(
         "Records a chunk, or auto, where Baler chooses. pipelined and awaiting are the client library \
          alone with one message a record; awaiting waits for each confirmation. pacing makes the \
          records in time and sends none.",
@@ -99,16 +99,16 @@ pub(super) const SETTINGS: &[Column<Cell>] = &[
     Column::number("rate", |cell: &Cell| {
         cell.case.rate.map_or_else(|| "max".to_owned(), short)
     })
-    .meaning("Records that are due a second; max: as many as the medium takes.")
+    .key().meaning("Records that are due a second; max: as many as the medium takes.")
     .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.rate)),
     Column::number("cons", |cell: &Cell| cell.case.consumers.to_string())
-        .meaning("Processes that share the arriving chunks.")
+        .key().meaning("Processes that share the arriving chunks.")
         .shown_for(|cells: &[Cell]| differ(cells, |cell| cell.case.consumers)),
     Column::number("format", |cell: &Cell| {
         let container = cell.case.container();
         container.map_or("-", ContainerKind::name).to_owned()
     })
-    .meaning("The format of chunks: Baler's own (native), or Kieker's.")
+    .key().meaning("The format of chunks: Baler's own (native), or Kieker's.")
     .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.container())),
     Column::number("compr", |cell: &Cell| {
         cell.case
@@ -116,10 +116,10 @@ pub(super) const SETTINGS: &[Column<Cell>] = &[
             .clone()
             .unwrap_or_else(|| "-".to_owned())
     })
-    .meaning("How chunks are compressed.")
+    .key().meaning("How chunks are compressed.")
     .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.compression.clone())),
     Column::number("wait", |cell: &Cell| short_or_dash(cell.case.wait_time_ms))
-        .meaning("A chunk closes when its oldest record has waited this number of milliseconds.")
+        .key().meaning("A chunk closes when its oldest record has waited this number of milliseconds.")
         .shown_for(|cells: &[Cell]| chunks_differ(cells, |cell| cell.case.wait_time_ms)),
 ];
 
