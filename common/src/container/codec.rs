@@ -7,6 +7,7 @@ use super::compression::{BlockCompression, Compression};
 use super::dictionary::{Dictionaries, Dictionary};
 use super::error::{DecodeErrorKind, EncodeError};
 use super::format::{FIRST_ADDED_NUMBER, check_number};
+use crate::number::to_u64;
 
 /// The numbers of the compressions in the container; FORMAT.md, "Blocks".
 pub(super) const CODE_NONE: u8 = 0;
@@ -333,8 +334,8 @@ impl Decompressor {
             Ok(())
         } else {
             Err(DecodeErrorKind::Length {
-                declared: super::cursor::to_u64(raw.len()),
-                found: super::cursor::to_u64(found),
+                declared: to_u64(raw.len()),
+                found: to_u64(found),
             })
         }
     }

@@ -2,6 +2,7 @@
 
 use super::error::{DecodeError, DecodeErrorKind};
 use super::varint::{self, Broken};
+use crate::number::{to_u64, to_usize};
 
 /// Walks over a chunk, or over its decompressed body, and knows its position.
 ///
@@ -231,16 +232,6 @@ impl<'a> Cursor<'a> {
         let bytes = self.left();
         Err(self.error(reading, DecodeErrorKind::Trailing { bytes }))
     }
-}
-
-/// Converts a number of a chunk to a size. A number that does not fit is above any limit.
-pub(super) fn to_usize(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// Converts a size to a number of a chunk.
-pub(super) fn to_u64(size: usize) -> u64 {
-    u64::try_from(size).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The limits of a decoder for a chunk.
 
-use super::cursor::to_u64;
 use super::error::DecodeErrorKind;
+use crate::number::to_u64;
 
 /// The limits of a decoder for a chunk.
 ///
@@ -69,7 +69,7 @@ impl Budget {
     pub(super) fn charge(&mut self, count: usize, each: usize) -> Result<(), DecodeErrorKind> {
         let bytes = count.saturating_mul(each);
         let Some(left) = self.left.checked_sub(bytes) else {
-            let spent = self.limit.saturating_sub(self.left);
+            let spent = self.limit - self.left;
             return Err(DecodeErrorKind::Limit {
                 limit: to_u64(self.limit),
                 found: to_u64(spent.saturating_add(bytes)),

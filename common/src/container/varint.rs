@@ -3,7 +3,7 @@
 //! FORMAT.md, "Numbers". Protocol Buffers has the same two, but accepts overlong forms, too. Here a
 //! number has one form, so that equal contents have equal bytes.
 
-use super::cursor::to_u64;
+use crate::number::to_u64;
 
 /// The most bytes that a number takes.
 pub(super) const MAX_BYTES: usize = 10;
@@ -59,7 +59,7 @@ pub(super) fn prefixed_by_length(
     write(out, to_u64(expected));
     let from = out.len();
     append(out);
-    let length = to_u64(out.len().saturating_sub(from));
+    let length = to_u64(out.len() - from);
     let (bytes, size) = bytes(length);
     let bytes = bytes.get(..size).unwrap_or_default();
     match out.get_mut(start..from) {

@@ -298,7 +298,7 @@ impl Shape {
     #[must_use]
     pub const fn optional(self) -> Self {
         Self {
-            depth: self.depth.saturating_add(1),
+            depth: self.depth + 1,
             optional: true,
             nested_optional: self.optional || self.nested_optional,
         }
@@ -308,7 +308,7 @@ impl Shape {
     #[must_use]
     pub const fn list(self) -> Self {
         Self {
-            depth: self.depth.saturating_add(1),
+            depth: self.depth + 1,
             optional: false,
             nested_optional: self.nested_optional,
         }
@@ -326,7 +326,7 @@ impl Shape {
             rest = others;
         }
         Self {
-            depth: deepest.saturating_add(1),
+            depth: deepest + 1,
             optional: false,
             // A nested type was checked where it was derived.
             nested_optional: false,

@@ -182,7 +182,7 @@ impl FieldSource<'_> {
     /// Returns the next field's value as it was written.
     fn written<T: FieldValue>(&mut self) -> Result<Option<T>, ReadError> {
         let at = self.next;
-        self.next = at.saturating_add(1);
+        self.next = at + 1;
         let source = self.sources.get(at);
         let position = source.and_then(|source| source.position);
         let nested = source.and_then(|source| source.nested.as_deref());

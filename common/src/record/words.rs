@@ -16,6 +16,7 @@
 use super::FieldValue;
 use super::row::INTERNED;
 use super::schema::{FieldType, Schema};
+use crate::number::to_usize;
 
 /// Types with more fields are written as bytes: the compiler would unroll too much.
 const MAX_FLAT_FIELDS: usize = 32;
@@ -194,7 +195,7 @@ const FARTHEST_TEXT: usize = 0x7fff;
 /// Returns the position and the bytes of a text, from its field.
 #[inline]
 pub(super) fn text_place(tag: u32) -> (usize, u32) {
-    let place = usize::try_from(tag >> PLACE_FROM).unwrap_or(usize::MAX);
+    let place = to_usize(tag >> PLACE_FROM);
     (place, tag & 0xffff)
 }
 
@@ -410,7 +411,7 @@ impl WordLayout {
             }
             let (at, length) = text_place(tag);
             out.extend(length.to_le_bytes());
-            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            let length = to_usize(length);
             let text = words.all().get(at..);
             let Some(text) = text.and_then(|text| text.get(..text_words(length))) else {
                 return false;

@@ -60,13 +60,12 @@ impl Window {
     pub fn take(&mut self, chunk: &Chunk, capability: &Capability) -> bool {
         let bytes = chunk.bytes.len();
         let full = self.unconfirmed.len() >= capability.window_chunks.get()
-            || (!self.is_empty()
-                && self.bytes.saturating_add(bytes) > capability.window_bytes.get());
+            || (!self.is_empty() && self.bytes + bytes > capability.window_bytes.get());
         if !full {
             let last = self.unconfirmed.back();
             self.unordered = last.is_some_and(|(last, _)| self.unordered || *last >= chunk.ticket);
             self.unconfirmed.push_back((chunk.ticket, bytes));
-            self.bytes = self.bytes.saturating_add(bytes);
+            self.bytes += bytes;
         }
         !full
     }

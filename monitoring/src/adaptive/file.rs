@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use baler_common::number::to_u64;
 use baler_common::pattern::LineError;
 
 /// A larger file is not read: it cannot be a list of patterns.
@@ -93,9 +94,8 @@ impl PatternFile {
         }
         let mut text = String::new();
         let file = File::open(&self.path)?;
-        file.take(MAX_BYTES.saturating_add(1))
-            .read_to_string(&mut text)?;
-        if u64::try_from(text.len()).unwrap_or(u64::MAX) > MAX_BYTES {
+        file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+        if to_u64(text.len()) > MAX_BYTES {
             let problem = "it is larger than 1 MiB";
             return Err(io::Error::new(ErrorKind::InvalidData, problem));
         }

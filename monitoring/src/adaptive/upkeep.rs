@@ -196,7 +196,7 @@ impl Switch {
         let mut verdicts = Vec::clone(&current);
         for &(index, is_active) in judged {
             if verdicts.len() <= index {
-                verdicts.resize(index.saturating_add(1), true);
+                verdicts.resize(index + 1, true);
             }
             if let Some(verdict) = verdicts.get_mut(index) {
                 *verdict = is_active;

@@ -203,7 +203,7 @@ impl Reading {
         let after = ticks::read();
         let blur = after.saturating_sub(before);
         Self {
-            ticks: before.saturating_add(blur / 2),
+            ticks: before + blur / 2,
             monotonic,
             unix_ns,
             blur,

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use baler_common::number::{to_u64, to_usize};
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::timing::{AggregatedDurationRecord, DurationRecord};
 use baler_common::record::{
@@ -116,7 +117,7 @@ impl CallConverter {
     #[inline]
     pub(super) fn len(&self) -> (usize, usize) {
         let calls = self.calls.len();
-        (calls, calls.saturating_mul(CALL_BYTES))
+        (calls, calls * CALL_BYTES)
     }
 
     /// Adds a call. All calls since [`Self::clear`] are of one [`record_type`].
@@ -175,7 +176,7 @@ impl CallConverter {
 
     /// Writes the record of a call site's totals and returns its timestamp.
     fn write_aggregate(&mut self, site: usize, content: &CallTotals, fields: &mut Vec<u8>) -> i64 {
-        let signature = self.signature(u64::try_from(site).unwrap_or(u64::MAX));
+        let signature = self.signature(to_u64(site));
         let mapping = self.mapping.as_ref();
         let time = |time: u64| match mapping {
             Some(mapping) => mapping.unix_ns(time),
@@ -208,7 +209,7 @@ impl CallConverter {
     /// Returns the signature of the call site with this number.
     #[inline]
     fn signature(&mut self, site: u64) -> Interned {
-        let at = usize::try_from(site).unwrap_or(usize::MAX);
+        let at = to_usize(site);
         match self.signatures.get(at) {
             Some(Some(signature)) => *signature,
             _ => self.find_signature(at),
@@ -223,7 +224,7 @@ impl CallConverter {
             return Interned::new("<unknown>");
         };
         if site >= self.signatures.len() {
-            self.signatures.resize(site.saturating_add(1), None);
+            self.signatures.resize(site + 1, None);
         }
         if let Some(known) = self.signatures.get_mut(site) {
             *known = Some(signature);

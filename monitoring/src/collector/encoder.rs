@@ -131,7 +131,7 @@ impl Encoder {
         header.last_of_epoch = last_of_epoch;
         header.losses = losses;
         header.lost_chunks.clone_from(&numbers.lost_chunks);
-        let memory = Vec::with_capacity(self.capacity.saturating_add(self.capacity / 8));
+        let memory = Vec::with_capacity(self.capacity + self.capacity / 8);
         let bytes = serialize(&mut *self.serializer, batch, &header, memory)?;
         if bytes.len() > limit {
             return Err(EncodeProblem::TooLarge {
@@ -150,9 +150,9 @@ impl Encoder {
             },
             bytes: bytes.into(),
         };
-        numbers.identity.sequence = numbers.identity.sequence.saturating_add(1);
+        numbers.identity.sequence += 1;
         numbers.has_last |= last_of_epoch;
-        self.next_ticket = self.next_ticket.saturating_add(1);
+        self.next_ticket += 1;
         Ok(chunk)
     }
 
@@ -181,10 +181,10 @@ impl LaneNumbering {
             },
         );
         self.lost_chunks.dedup_by(|later, earlier| {
-            let adjacent = earlier.first_sequence.saturating_add(earlier.chunks);
+            let adjacent = earlier.first_sequence + earlier.chunks;
             let merge = adjacent == later.first_sequence;
             if merge {
-                earlier.chunks = earlier.chunks.saturating_add(later.chunks);
+                earlier.chunks += later.chunks;
             }
             merge
         });

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use baler_common::number::to_u64;
 use baler_common::record::{BatchBuilder, RowNumber, Schema};
 
 use super::calls;
@@ -34,7 +35,7 @@ pub(super) struct LaneRouter {
 impl LaneRouter {
     pub(super) fn new(lanes: usize) -> Self {
         Self {
-            lanes: u64::try_from(lanes).unwrap_or(u64::MAX).max(1),
+            lanes: to_u64(lanes).max(1),
             known: Vec::new(),
         }
     }

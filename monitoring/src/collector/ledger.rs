@@ -4,6 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::{LossReason, Losses};
+use baler_common::number::to_u64;
 use baler_common::transport::OutboxStats;
 
 use super::closing::ClosedBy;
@@ -38,22 +39,22 @@ impl Ledger {
 
     pub(super) fn delivered(&self, records: u32, bytes: usize) {
         self.enter(|stats| {
-            add(&mut stats.delivered, u64::from(records));
-            add(&mut stats.chunks_delivered, 1);
-            add_bytes(&mut stats.bytes_delivered, bytes);
+            stats.delivered += u64::from(records);
+            stats.chunks_delivered += 1;
+            stats.bytes_delivered += to_u64(bytes);
         });
     }
 
     pub(super) fn spooled(&self, records: u32) {
         self.enter(|stats| {
-            add(&mut stats.spooled, u64::from(records));
-            add(&mut stats.chunks_spooled, 1);
+            stats.spooled += u64::from(records);
+            stats.chunks_spooled += 1;
         });
     }
 
     /// Counts a chunk that does not reach the medium, or whose records go there in other chunks.
     pub(super) fn given_up(&self) {
-        self.enter(|stats| add(&mut stats.chunks_given_up, 1));
+        self.enter(|stats| stats.chunks_given_up += 1);
     }
 
     pub(super) fn lost(&self, reason: LossReason, records: u64) {
@@ -63,32 +64,32 @@ impl Ledger {
     pub(super) fn encoded(&self, bytes: usize, closed_by: ClosedBy) {
         self.enter(|stats| {
             stats.closed_by.count(closed_by);
-            add(&mut stats.chunks_encoded, 1);
-            add_bytes(&mut stats.encoded_bytes, bytes);
+            stats.chunks_encoded += 1;
+            stats.encoded_bytes += to_u64(bytes);
         });
     }
 
     pub(super) fn closed(&self, row_bytes: usize) {
-        self.enter(|stats| add_bytes(&mut stats.row_bytes, row_bytes));
+        self.enter(|stats| stats.row_bytes += to_u64(row_bytes));
     }
 
     pub(super) fn split(&self) {
-        self.enter(|stats| add(&mut stats.splits, 1));
+        self.enter(|stats| stats.splits += 1);
     }
 
     pub(super) fn quarantined(&self, records: u64) {
-        self.enter(|stats| add(&mut stats.quarantined, records));
+        self.enter(|stats| stats.quarantined += records);
     }
 
     pub(super) fn panicked(&self) {
-        self.enter(|stats| add(&mut stats.panics, 1));
+        self.enter(|stats| stats.panics += 1);
     }
 
     /// Records the chosen size and wait time: chunks close at this number of records, or when the
     /// oldest record has waited for `wait_time`.
     pub(super) fn chosen(&self, chunk_records: usize, wait_time: Duration) {
         self.enter(|stats| {
-            stats.chunk_records = u64::try_from(chunk_records).unwrap_or(u64::MAX);
+            stats.chunk_records = to_u64(chunk_records);
             stats.wait_time = wait_time;
         });
     }
@@ -130,19 +131,13 @@ impl Ledger {
             return report.clone();
         }
         let mut stats = with_queues(&accounts.stats, queues);
-        let known = stats
-            .delivered
-            .saturating_add(stats.spooled)
-            .saturating_add(stats.dropped.total());
+        let known = stats.delivered + stats.spooled + stats.dropped.total();
         let rest = stats.emitted.saturating_sub(known);
         stats.dropped.add(LossReason::Undelivered, rest);
         stats.queued = 0;
-        let known = stats
-            .chunks_delivered
-            .saturating_add(stats.chunks_spooled)
-            .saturating_add(stats.chunks_given_up);
+        let known = stats.chunks_delivered + stats.chunks_spooled + stats.chunks_given_up;
         let rest = stats.chunks_encoded.saturating_sub(known);
-        add(&mut stats.chunks_given_up, rest);
+        stats.chunks_given_up += rest;
         let report = ShutdownReport {
             on_time,
             error,
@@ -177,17 +172,4 @@ fn with_queues(stats: &Stats, queues: &QueueSet) -> Stats {
         stats.dropped.add_code(code, records);
     }
     stats
-}
-
-fn add(count: &mut u64, more: u64) {
-    *count = count.saturating_add(more);
-}
-
-fn add_bytes(sum: &mut u64, bytes: usize) {
-    add(sum, count(bytes));
-}
-
-/// Converts a number of records or bytes to a counter's type.
-pub(super) fn count(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }

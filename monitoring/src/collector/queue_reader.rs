@@ -61,7 +61,7 @@ impl QueueReader {
                 Some(part) => self.block.read(part),
                 None => {
                     self.mark = None;
-                    self.next = self.next.saturating_add(1);
+                    self.next += 1;
                 }
             }
         }

@@ -5,6 +5,7 @@
 use std::time::Instant;
 
 use baler_common::container::LossReason;
+use baler_common::number::to_u64;
 use baler_common::record::PushError;
 use bytes::Bytes;
 
@@ -12,7 +13,6 @@ use super::calls;
 use super::closing::ClosedBy;
 use super::encoder::EncodeProblem;
 use super::event::Quarantined;
-use super::ledger::count;
 use super::thread::{Collector, LONGEST_STEP, Round, SEND_EVERY};
 use crate::clock::monotonic;
 use crate::queue::QueueRow;
@@ -106,7 +106,7 @@ impl Collector {
         let (rows, bytes) = calls.len();
         let (added, result) = calls.append_to(&mut lane.builder, schema);
         if let Err(error) = result {
-            let refused = count(rows.saturating_sub(added));
+            let refused = to_u64(rows - added);
             self.refuse(schema.name().into(), refused, bytes, error);
         }
         number
@@ -129,7 +129,7 @@ impl Collector {
             };
             let (added, result) = run.extend(&words, rows, |bits| bits as i64);
             refused = result.err().map(|error| (schema.name().into(), error));
-            added.saturating_add(usize::from(refused.is_some()))
+            added + usize::from(refused.is_some())
         });
         if let Some((record, error)) = refused {
             self.refuse(record, 1, 0, error);
@@ -184,7 +184,7 @@ impl Collector {
         if records == 0 {
             return;
         }
-        self.closed = self.closed.saturating_add(count(records));
+        self.closed += to_u64(records);
         let row_bytes = lane.builder.estimated_bytes();
         self.shared.ledger.closed(row_bytes);
         match self
@@ -211,7 +211,7 @@ impl Collector {
 
     /// Returns the number of records taken from the queues so far.
     pub(super) fn taken(&self) -> u64 {
-        self.closed.saturating_add(count(self.batched()))
+        self.closed + to_u64(self.batched())
     }
 
     /// Returns the number of records in batches.

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use baler_common::container::LossReason;
+use baler_common::number::to_u64;
 use baler_common::record::{BatchBuilder, Catalog, PushError, RecordBatch, RecordRef, Schema};
 use bytes::Bytes;
 
@@ -14,7 +15,6 @@ use super::closing::ClosedBy;
 use super::dispatch::Dispatch;
 use super::encoder::EncodeProblem;
 use super::event::{Event, Quarantined};
-use super::ledger::count;
 
 impl Dispatch {
     /// Makes as many chunks as possible of a batch that cannot be one chunk.
@@ -86,7 +86,7 @@ impl Dispatch {
             EncodeProblem::Panicked => {
                 self.put_all_aside(&batch, "the serializer panicked".into());
                 self.shared.ledger.panicked();
-                let (place, records) = ("the serializer", count(batch.len()));
+                let (place, records) = ("the serializer", to_u64(batch.len()));
                 self.hooks.report(&Event::Panicked { place, records });
             }
         }
@@ -109,7 +109,7 @@ impl Dispatch {
         let name = name.map_or("", |record| record.schema().name());
         self.quarantine(Quarantined {
             record: name.into(),
-            records: count(batch.len()),
+            records: to_u64(batch.len()),
             reason,
             problem,
             size_bytes,
@@ -143,7 +143,7 @@ fn halves(batch: &RecordBatch) -> Result<(RecordBatch, RecordBatch), PushError> 
     let mut index = 0_usize;
     partition(batch, |_| {
         let first = index < middle;
-        index = index.saturating_add(1);
+        index += 1;
         first
     })
 }

@@ -91,7 +91,7 @@ impl ClosedByCounts {
             ClosedBy::Flush => &mut self.flush,
             ClosedBy::Records => &mut self.records,
         };
-        *count = count.saturating_add(1);
+        *count += 1;
     }
 }
 

@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkSerializer;
+use baler_common::number::to_u64;
 use baler_common::transport::{ChunkIdentity, Outbox};
 
 use super::calls::CallConverter;
@@ -18,7 +19,6 @@ use super::encoder::Encoder;
 use super::event::{Event, Hooks};
 use super::flush::{Flush, FlushStage};
 use super::lanes::{LaneBatch, LaneRouter};
-use super::ledger::count;
 use super::queue_reader::QueueReader;
 use super::tuning::{Rate, Tuner, Tuning, as_f64};
 use crate::adaptive::Upkeep;
@@ -302,7 +302,7 @@ impl Collector {
         let lacks = lanes.map(|lane| self.rule.left(lane.builder.len(), 0).0);
         // Each of several lanes gets its part of the records.
         let lacks = lacks.min().unwrap_or(1).saturating_mul(self.lanes.len());
-        let lacks = lacks.saturating_add(self.rule.records / BURST_MARGIN);
+        let lacks = lacks + self.rule.records / BURST_MARGIN;
         let since = now.saturating_duration_since(self.drained_at);
         let full = self.rate.time_for(as_f64(lacks)).saturating_sub(since);
         let worthwhile = self.rate.time_for(MIN_POLL_RECORDS);
@@ -326,7 +326,7 @@ impl Collector {
         flushes.retain(|flush| match flush.stage {
             FlushStage::Confirming(below) if self.dispatch.has_settled(below) => {
                 let lost = self.shared.ledger.losses().total();
-                flush.order.end(lost.saturating_sub(flush.lost_before));
+                flush.order.end(lost - flush.lost_before);
                 false
             }
             // An outage may last longer than the caller waits.
@@ -360,7 +360,7 @@ impl Collector {
 
     /// Continues after a panic in the collector itself.
     fn recover(&mut self) {
-        let records = count(self.batched());
+        let records = to_u64(self.batched());
         self.lanes.fill_with(LaneBatch::default);
         self.dispatch.panicked("the collector", records);
     }

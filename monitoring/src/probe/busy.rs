@@ -77,7 +77,7 @@ fn now() -> i64 {
 impl AsyncRecord for BusyCall {
     #[inline]
     fn poll<T>(&mut self, poll: impl FnOnce() -> Poll<T>) -> Poll<T> {
-        self.polls = self.polls.saturating_add(1);
+        self.polls += 1;
         let busy = PollTimer::begin(&mut self.busy);
         let polled = poll();
         drop(busy);

@@ -95,7 +95,7 @@ fn split<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
         // A part that was cut off may extend beyond this character.
         if depth == 0 && tail.len() <= rest.len() {
             if let Some(after) = tail.strip_prefix(separator) {
-                let length = rest.len().saturating_sub(tail.len());
+                let length = rest.len() - tail.len();
                 parts.push(rest.get(..length).unwrap_or_default());
                 rest = after;
             }

@@ -145,7 +145,7 @@ pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
             // Another thread's first call came earlier.
             Some(number) => number,
             None => {
-                let number = SiteNumber::new(registry.entries.len().saturating_add(1))?;
+                let number = SiteNumber::new(registry.entries.len() + 1)?;
                 let mut entry = Entry {
                     site,
                     is_active: true,

@@ -19,6 +19,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use baler_common::number::to_usize;
 use baler_common::record::Schema;
 
 use super::barrier;
@@ -100,7 +101,7 @@ impl QueueRow<'_> {
 
 /// Returns how many words of a block a record of `bytes` bytes takes.
 pub(super) fn record_words(bytes: usize) -> usize {
-    bytes.div_ceil(8).saturating_add(RECORD_HEADER_WORDS)
+    bytes.div_ceil(8) + RECORD_HEADER_WORDS
 }
 
 /// Rows of one thread in order.
@@ -129,7 +130,7 @@ impl Extent {
     fn of(committed: u64) -> Self {
         Self {
             rows: committed >> ROWS_FROM,
-            words: usize::try_from(committed & WORDS_IN_USE & !SEALED).unwrap_or(usize::MAX),
+            words: to_usize(committed & WORDS_IN_USE & !SEALED),
         }
     }
 }
@@ -151,7 +152,7 @@ impl Block {
 
     /// Returns a block that has exactly the size of this row and holds it.
     pub(super) fn with(row: &QueueRow<'_>) -> Self {
-        let block = Self::new(row.words().saturating_add(HEAD_WORDS));
+        let block = Self::new(row.words() + HEAD_WORDS);
         // The row and its type always fit.
         block.append(row);
         block
@@ -168,7 +169,7 @@ impl Block {
 
     /// The number of bytes.
     pub(super) fn bytes(&self) -> usize {
-        self.words.len().saturating_mul(8)
+        self.words.len() * 8
     }
 
     /// Returns how many rows and words are committed.
@@ -325,7 +326,7 @@ fn write_record(words: &[AtomicU64], number: u8, timestamp: i64, fields: &[u8]) 
 /// Returns how many words are in use. For a sealed block this is more than any block has.
 #[inline(always)]
 pub(super) fn words_in_use(committed: u64) -> usize {
-    usize::try_from(committed & WORDS_IN_USE).unwrap_or(usize::MAX)
+    to_usize(committed & WORDS_IN_USE)
 }
 
 /// Commits the written row, unless the block was sealed meanwhile; returns whether it was

@@ -75,7 +75,7 @@ impl BlockReader {
             let Some(call) = row.first_chunk().and_then(call_in) else {
                 return;
             };
-            let next = from.saturating_add(CALL_WORDS);
+            let next = *from + CALL_WORDS;
             let this = std::mem::replace(from, next);
             if !take(call) {
                 *from = this;
@@ -97,7 +97,7 @@ impl BlockReader {
         let at = std::mem::replace(from, *until);
         let words = block.words().get(at..*until)?;
         if let Some(call) = words.first_chunk().and_then(call_in) {
-            *from = at.saturating_add(CALL_WORDS);
+            *from = at + CALL_WORDS;
             return Some(QueueRow::Call(call));
         }
         let header = words.first()?.load(Ordering::Relaxed);
@@ -106,17 +106,17 @@ impl BlockReader {
         let length = usize::try_from(header >> 32).ok()?;
         if flat_rows::is_flat(header) {
             flat.write_fields(block, at, schema, fields);
-            *from = at.saturating_add(length);
+            *from = at + length;
         } else {
             let needed = record_words(length);
             let slots = words.get(RECORD_HEADER_WORDS..needed)?;
             fields.clear();
-            fields.reserve(slots.len().saturating_mul(8));
+            fields.reserve(slots.len() * 8);
             for slot in slots {
                 fields.extend_from_slice(&slot.load(Ordering::Relaxed).to_le_bytes());
             }
             fields.truncate(length);
-            *from = at.saturating_add(needed);
+            *from = at + needed;
         }
         Some(QueueRow::Record {
             schema,

@@ -161,8 +161,8 @@ impl Budget {
         block.clear();
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         let others = self.charged().saturating_sub(charged);
-        let bytes = free.bytes.saturating_add(block.bytes());
-        if bytes.saturating_add(others) <= self.limit {
+        let bytes = free.bytes + block.bytes();
+        if bytes + others <= self.limit {
             if let Some(blocks) = free.of_size(block.len()) {
                 blocks.push(block);
                 free.bytes = bytes;
@@ -228,8 +228,8 @@ impl Budget {
     pub(super) fn wait(&self, bytes: usize, timeout: Duration, gives_up: impl Fn() -> bool) {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         // Both values change before the waker takes the lock, so no wake-up is missed.
-        if self.charged().saturating_add(bytes) > self.limit && !gives_up() {
-            free.waiting = free.waiting.saturating_add(1);
+        if self.charged() + bytes > self.limit && !gives_up() {
+            free.waiting += 1;
             let (mut free, _) = self
                 .room
                 .wait_timeout(free, timeout)

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use baler_common::number::to_usize;
 use baler_common::record::{
     Record, Schema, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,
 };
@@ -187,7 +188,7 @@ impl BlockReader {
             return;
         };
         let words = BlockWords(part.block.words().get(..part.until).unwrap_or_default());
-        let limit = part.from.saturating_add(max_bytes.div_ceil(8));
+        let limit = part.from + max_bytes.div_ceil(8);
         let mut at = part.from;
         flat.starts.clear();
         let max_rows = max_rows.min(MAX_ROWS);
@@ -197,7 +198,7 @@ impl BlockReader {
             };
             // Cannot fail: a block with several rows has fewer words.
             flat.starts.extend(u32::try_from(at));
-            at = at.saturating_add(length(header));
+            at += length(header);
         }
         part.from = at;
         let Some(schema) = part.block.type_of(first, types) else {
@@ -211,7 +212,7 @@ impl BlockReader {
         };
         let taken = take(schema, words, &rows);
         if let Some(next) = flat.starts.get(taken) {
-            part.from = usize::try_from(*next).unwrap_or(usize::MAX);
+            part.from = to_usize(*next);
         }
     }
 }
@@ -229,7 +230,7 @@ impl FlatReader {
             self.layout = Some((Arc::clone(schema), WordLayout::of(schema)));
         }
         let layout = self.layout.as_ref().and_then(|(_, layout)| layout.as_ref());
-        let first = at.saturating_add(RECORD_HEADER_WORDS);
+        let first = at + RECORD_HEADER_WORDS;
         let words = BlockWords(block.words());
         fields.clear();
         if !layout.is_some_and(|layout| layout.write_row(&words, first, fields)) {
@@ -251,5 +252,5 @@ fn is_alike(one: u64, other: u64) -> bool {
 
 /// Returns how many words a flat record with this header has.
 pub(super) fn length(header: u64) -> usize {
-    usize::try_from(header >> 32).unwrap_or(usize::MAX)
+    to_usize(header >> 32)
 }

@@ -125,7 +125,7 @@ impl QueueSet {
     /// while there is room, the collector polls often enough by itself.
     pub(super) fn count_unread(&self, bytes: usize) {
         let unread = self.unread.fetch_add(bytes, Ordering::Relaxed);
-        if unread.saturating_add(bytes) >= self.budget.wake_bytes() {
+        if unread + bytes >= self.budget.wake_bytes() {
             self.wake_collector();
         }
     }
@@ -278,7 +278,7 @@ impl QueueSet {
             queue.count(&mut counts);
         }
         let reentrant = reentrance::counted(self.key).saturating_sub(self.reentrant_before);
-        counts.emitted = counts.emitted.saturating_add(reentrant);
+        counts.emitted += reentrant;
         counts.lost.add(LossReason::Reentrant, reentrant);
         counts
     }

@@ -86,21 +86,21 @@ impl ThreadQueue {
             state.close_open(Block::seal);
             set.count_unread(bytes);
         }
-        let words = row.words().saturating_add(HEAD_WORDS);
+        let words = row.words() + HEAD_WORDS;
         if words > set.budget().most_words() {
             return self.push_alone(state, set, row);
         }
         let most = set.budget().most_words_of(set.threads());
         let least = words.next_power_of_two().max(LEAST_WORDS);
         let words = state.next_words.min(most).max(least);
-        let bytes = words.saturating_mul(WORD_BYTES);
+        let bytes = words * WORD_BYTES;
         let Some(mut state) = self.make_room(state, set, bytes) else {
             return Pushed::LOST;
         };
         let block = set.budget().block(words);
         // It always fits: the block has at least the record's size.
         block.append(row);
-        state.next_words = words.saturating_mul(2);
+        state.next_words = words * 2;
         state.push(set, Arc::clone(&block), bytes);
         drop(state);
         Pushed {
@@ -134,8 +134,8 @@ impl ThreadQueue {
         set: &QueueSet,
         row: &QueueRow<'_>,
     ) -> Pushed {
-        let words = row.words().saturating_add(HEAD_WORDS);
-        let bytes = words.saturating_mul(WORD_BYTES);
+        let words = row.words() + HEAD_WORDS;
+        let bytes = words * WORD_BYTES;
         let Some(mut state) = self.make_room(state, set, bytes) else {
             return Pushed::LOST;
         };
@@ -162,8 +162,8 @@ impl ThreadQueue {
         let overflow = set.overflow();
         let mut deadline = None;
         let mut evictions = 0_usize;
-        let most_evictions = bytes.div_ceil(LEAST_WORDS.saturating_mul(WORD_BYTES));
-        let most_evictions = most_evictions.saturating_add(EVICTIONS);
+        let most_evictions = bytes.div_ceil(LEAST_WORDS * WORD_BYTES);
+        let most_evictions = most_evictions + EVICTIONS;
         loop {
             if budget.charge(bytes) {
                 state.woke_collector = false;
@@ -176,12 +176,12 @@ impl ThreadQueue {
                     if evictions >= most_evictions {
                         break;
                     }
-                    evictions = evictions.saturating_add(1);
+                    evictions += 1;
                     if let Some(queued) = state.evict() {
                         set.release(queued);
                         continue;
                     }
-                    state.waiting = state.waiting.saturating_add(1);
+                    state.waiting += 1;
                     drop(state);
                     let evicted = set.evict_oldest();
                     state = self.lock();
@@ -202,7 +202,7 @@ impl ThreadQueue {
                     if left.is_zero() {
                         break;
                     }
-                    state.waiting = state.waiting.saturating_add(1);
+                    state.waiting += 1;
                     drop(state);
                     set.wake_collector();
                     budget.wait(bytes, left.min(LOOK_AGAIN), || set.is_stopping());
@@ -268,7 +268,7 @@ impl ThreadQueue {
                     from: from.words,
                     until: end.words,
                 };
-                state.taken = taken.saturating_add(rows);
+                state.taken = taken + rows;
                 state.is_claimed = true;
                 return Some(part);
             }
@@ -333,7 +333,7 @@ impl ThreadQueue {
         }
         state.closed = true;
         let waiting = std::mem::take(&mut state.waiting);
-        state.refused = state.refused.saturating_add(waiting);
+        state.refused += waiting;
         state.lost.add(LossReason::Shutdown, waiting);
         state.close_open(Block::seal_from_afar);
     }
@@ -342,12 +342,9 @@ impl ThreadQueue {
     pub(super) fn count(&self, counts: &mut QueueCounts) {
         let state = self.lock();
         let appended = state.appended();
-        let emitted = appended
-            .saturating_add(state.refused)
-            .saturating_add(state.waiting);
-        counts.emitted = counts.emitted.saturating_add(emitted);
+        counts.emitted += appended + state.refused + state.waiting;
         let queued = appended.saturating_sub(state.taken);
-        counts.queued = counts.queued.saturating_add(queued);
+        counts.queued += queued;
         for (code, lost) in state.lost.iter() {
             counts.lost.add_code(code, lost);
         }

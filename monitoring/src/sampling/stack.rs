@@ -5,6 +5,8 @@
 //! even again afterwards. A reader whose two looks at `sequence` differ has seen a torn stack, and
 //! tries again.
 
+use baler_common::number::to_usize;
+
 use crate::queue::sync::{AtomicU32, Ordering, fence};
 
 /// The number of operations that are published. Deeper ones are only counted.
@@ -69,7 +71,7 @@ impl PublishedStack {
             if let Some(slot) = self.operations.get(index(depth)) {
                 slot.store(operation, Ordering::Relaxed);
             }
-            self.depth.store(depth.saturating_add(1), Ordering::Relaxed);
+            self.depth.store(depth + 1, Ordering::Relaxed);
         });
     }
 
@@ -131,7 +133,7 @@ impl PublishedStack {
 }
 
 fn index(depth: u32) -> usize {
-    usize::try_from(depth).unwrap_or(usize::MAX)
+    to_usize(depth)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::stream_chunk::StreamChunk;
 use super::{FORMAT, MAGIC};
-use crate::container::cursor::to_u64;
 use crate::container::varint;
+use crate::number::{to_u64, to_usize};
 
 /// A chunk in Kieker's container that is filled with records of a stream or of a log.
 ///
@@ -71,7 +71,7 @@ impl KiekerChunk {
 
     /// Whether the chunk is large enough to be taken.
     pub fn is_full(&self) -> bool {
-        let bytes = self.bytes.len().saturating_add(self.string_bytes);
+        let bytes = self.bytes.len() + self.string_bytes;
         self.records >= Self::FULL_RECORDS || bytes >= Self::FULL_BYTES
     }
 
@@ -103,11 +103,11 @@ impl KiekerChunk {
             has_own_types,
             ..
         } = std::mem::take(self);
-        let head = MAGIC.len().saturating_add(FORMAT.len());
+        let head = MAGIC.len() + FORMAT.len();
         let record_bytes = bytes.len().saturating_sub(head);
-        let tail = string_bytes.saturating_add(16);
+        let tail = string_bytes + 16;
         bytes.reserve(tail);
-        self.expected = bytes.len().saturating_add(tail);
+        self.expected = bytes.len() + tail;
         varint::write(&mut bytes, to_u64(strings.len()));
         for string in strings {
             varint::text(&mut bytes, &string);
@@ -139,7 +139,7 @@ impl KiekerChunk {
         let written = write(self);
         if written.is_ok() {
             self.last = before.0;
-            self.records = self.records.saturating_add(1);
+            self.records += 1;
         } else {
             self.bytes.truncate(before.0);
             self.strings.truncate(before.1);
@@ -194,7 +194,7 @@ impl KiekerChunk {
     /// Returns the chunk's id of a string, and adds the string to the chunk if necessary.
     #[inline]
     pub(super) fn string_id(&mut self, string: &mut ChunkString) -> u32 {
-        let id = usize::try_from(string.id).unwrap_or(usize::MAX);
+        let id = to_usize(string.id);
         let there = self.strings.get(id);
         if !there.is_some_and(|there| Arc::ptr_eq(there, &string.text)) {
             self.add_string(string);
@@ -205,8 +205,8 @@ impl KiekerChunk {
     #[cold]
     fn add_string(&mut self, string: &mut ChunkString) {
         string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-        let bytes = string.text.len().saturating_add(5);
-        self.string_bytes = self.string_bytes.saturating_add(bytes);
+        let bytes = string.text.len() + 5;
+        self.string_bytes += bytes;
         self.strings.push(Arc::clone(&string.text));
     }
 }

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use super::frame::{Frame, layout_of};
 use super::{MAGIC, STRING_MEMORY, least_bytes};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::format::ChunkDeserializer;
 use crate::container::limits::Limits;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Catalog, Column, Field, FieldType, RecordBatch, Schema, Table};
 use crate::transport::ContainerKind;
 
@@ -102,20 +103,20 @@ impl<'a> Decoder<'a> {
             tables: vec![NONE; strings.len()],
             batch: RecordBatch::default(),
             records: 0,
-            spent: strings.len().saturating_mul(STRING_MEMORY),
+            spent: strings.len() * STRING_MEMORY,
         }
     }
 
     fn record(&mut self, input: &mut Cursor<'_>) -> Result<(), DecodeError> {
         let at = input.clone();
-        let records = self.records.saturating_add(1);
+        let records = self.records + 1;
         if records > self.limits.records {
             return Err(at.over_limit("a record", to_u64(records), self.limits.records));
         }
         let number = self.table(input)?;
         let timestamp = i64::from_be_bytes(input.array("a logging timestamp")?);
         self.spend(&at, 24)?;
-        let index = to_usize(number.into());
+        let index = to_usize(number);
         // Taken out, so that strings can be added to the batch while the fields are filled.
         let Some(table) = self.batch.tables.get_mut(index) else {
             return Err(at.error(CLASS, invalid(number)));
@@ -159,7 +160,7 @@ impl<'a> Decoder<'a> {
         let number = match tables.iter().position(|table| table.schema == *schema) {
             Some(number) => number,
             None => {
-                let types = tables.len().saturating_add(1);
+                let types = tables.len() + 1;
                 if types > self.limits.types {
                     return Err(at.over_limit(CLASS, to_u64(types), self.limits.types));
                 }
@@ -220,7 +221,7 @@ impl<'a> Decoder<'a> {
             (Column::List(column), FieldType::List(inner)) => {
                 const LENGTH: &str = "the length of a list";
                 let declared = u32::from_be_bytes(input.array(LENGTH)?);
-                let len = to_usize(declared.into());
+                let len = to_usize(declared);
                 let needed = len.saturating_mul(least_bytes(inner).unwrap_or(1));
                 if needed > input.left() {
                     let left = input.left();
@@ -258,7 +259,7 @@ impl<'a> Decoder<'a> {
             return Ok(known);
         }
         let text = self.strings.get(id).copied().unwrap_or_default();
-        self.spend(at, text.len().saturating_add(4))?;
+        self.spend(at, text.len() + 4)?;
         let new = self.batch.strings.push(text);
         let new = new.ok_or_else(|| at.error("a string", invalid(NONE)))?;
         if let Some(slot) = self.string_ids.get_mut(id) {

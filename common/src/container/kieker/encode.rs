@@ -4,11 +4,11 @@
 use std::collections::HashMap;
 
 use super::{FORMAT, HEAD_BYTES, MAGIC, least_bytes};
-use crate::container::cursor::to_u64;
 use crate::container::error::EncodeError;
 use crate::container::format::ChunkSerializer;
 use crate::container::header::ChunkHeader;
 use crate::container::varint;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Column, Field, FieldType, ListColumn, NO_TIMESTAMP, RecordBatch, Table};
 use crate::transport::ContainerKind;
 
@@ -34,7 +34,7 @@ impl KiekerSerializer {
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&FORMAT);
         self.records.write(batch, &RecordOptions::default(), out)?;
-        let record_bytes = out.len().saturating_sub(start).saturating_sub(HEAD_BYTES);
+        let record_bytes = out.len() - start - HEAD_BYTES;
         let strings = self.records.new_strings(batch);
         varint::write(out, to_u64(strings.len()));
         for text in strings {
@@ -42,7 +42,7 @@ impl KiekerSerializer {
             out.extend_from_slice(text.as_bytes());
         }
         out.extend(to_u32(record_bytes)?.to_be_bytes());
-        to_u32(out.len().saturating_sub(start)).map(drop)
+        to_u32(out.len() - start).map(drop)
     }
 }
 
@@ -59,7 +59,7 @@ impl ChunkSerializer for KiekerSerializer {
     ) -> Result<usize, EncodeError> {
         let start = out.len();
         let written = self.write(batch, out);
-        let bytes = out.len().saturating_sub(start);
+        let bytes = out.len() - start;
         if written.is_err() {
             out.truncate(start);
         }
@@ -172,12 +172,12 @@ impl RecordEncoder {
             if let Some(table) = batch.tables().get(number) {
                 if let Some(row) = rows.get_mut(number) {
                     self.write_record(batch, number, table, *row, options, out)?;
-                    *row = row.saturating_add(1);
+                    *row += 1;
                 }
             }
             // A chunk that is too large is given up before it takes all memory.
-            check_size(out.len().saturating_sub(start), MAX)?;
-            check_size(out.len().saturating_sub(before), options.max_record_bytes)?;
+            check_size(out.len() - start, MAX)?;
+            check_size(out.len() - before, options.max_record_bytes)?;
         }
         Ok(())
     }
@@ -318,7 +318,7 @@ impl RecordEncoder {
         if let Some(id) = self.known.get(source.text(batch)) {
             return Ok(*id);
         }
-        let id = to_u32(self.known.len().saturating_add(self.new.len()))?;
+        let id = to_u32(self.known.len() + self.new.len())?;
         self.new.push(source);
         Ok(id)
     }
@@ -392,7 +392,7 @@ fn table_numbers(batch: &RecordBatch) -> impl Iterator<Item = usize> {
         0
     };
     let several = batch.order.iter();
-    let several = several.map(|number| usize::try_from(*number).unwrap_or(usize::MAX));
+    let several = several.map(|number| to_usize(*number));
     std::iter::repeat_n(0, only).chain(several)
 }
 

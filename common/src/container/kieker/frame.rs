@@ -1,10 +1,11 @@
 //! Cuts a KIKA/DFLT chunk into its parts, without reading the records, and measures them.
 
 use super::{FORMAT, HEAD_BYTES, MAGIC, STRING_MEMORY, TRAILER_BYTES, least_bytes};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::decoder::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Limits;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Column, FieldType, RecordBatch};
 
 /// A chunk, cut into its parts.
@@ -52,7 +53,7 @@ impl<'a> Frame<'a> {
         let mut body = head.split(body_bytes, LENGTH)?;
         let at = head.clone();
         let declared = u32::from_be_bytes(head.array(LENGTH)?);
-        let Ok(records) = body.split(to_usize(declared.into()), LENGTH) else {
+        let Ok(records) = body.split(to_usize(declared), LENGTH) else {
             let kind = DecodeErrorKind::Length {
                 declared: declared.into(),
                 found: to_u64(body_bytes),
@@ -99,7 +100,7 @@ const PLAIN: &str = "plain";
 ///
 /// The ids of class names count as the order of types. The class names count as strings.
 pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) -> Layout {
-    let header_bytes = HEAD_BYTES.saturating_add(TRAILER_BYTES);
+    let header_bytes = HEAD_BYTES + TRAILER_BYTES;
     let body_bytes = chunk.len().saturating_sub(header_bytes);
     let mut columns = Vec::new();
     for table in batch.tables() {
@@ -114,7 +115,7 @@ pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) ->
         for (column, field) in table.columns().iter().zip(table.schema().fields()) {
             note(field.name(), column_bytes(column, field.field_type()));
         }
-        note("(timestamp)", table.len().saturating_mul(size_of::<i64>()));
+        note("(timestamp)", table.len() * size_of::<i64>());
     }
     Layout {
         header_bytes,
@@ -122,7 +123,7 @@ pub(super) fn layout_of(chunk: &[u8], frame: &Frame<'_>, batch: &RecordBatch) ->
         body_bytes,
         schema_bytes: 0,
         string_bytes: body_bytes.saturating_sub(frame.records.left()),
-        order_bytes: batch.len().saturating_mul(size_of::<u32>()),
+        order_bytes: batch.len() * size_of::<u32>(),
         columns,
     }
 }

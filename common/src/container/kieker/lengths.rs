@@ -9,8 +9,9 @@ use super::decode::{CLASS, invalid};
 use super::least_bytes;
 use super::registry::{NumberedStrings, STRING, STRING_ID, bits, head};
 use super::stream::{KiekerStream, REGISTRATION};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::{to_u64, to_usize};
 use crate::record::{Catalog, FieldType};
 
 /// How a sender counts the length of a string.
@@ -112,9 +113,7 @@ impl Reading {
                 break;
             }
             reading.end = look.item(&mut input);
-            reading.items = reading
-                .items
-                .saturating_add(usize::from(reading.end.is_ok()));
+            reading.items += usize::from(reading.end.is_ok());
         }
         reading
     }
@@ -181,7 +180,7 @@ impl<'b> Lookahead<'_, 'b> {
                 Err(at.error(STRING_ID, invalid(bits(word))))
             }
             FieldType::List(inner) => {
-                let items = to_usize(bits(word).into());
+                let items = to_usize(bits(word));
                 let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
                 let limit = KiekerStream::MAX_RECORD_BYTES;
                 if needed > limit {
@@ -216,8 +215,8 @@ fn units<'a>(length: usize, input: &mut Cursor<'a>) -> Result<&'a str, DecodeErr
                 return Err(input.error(STRING, DecodeErrorKind::Ends { needed, left }));
             }
         };
-        bytes = bytes.saturating_add(size);
-        units = units.saturating_add(wide);
+        bytes += size;
+        units += wide;
     }
     let mut after = input.clone();
     let text = std::str::from_utf8(after.take(bytes, STRING)?);

@@ -8,8 +8,9 @@ use super::chunk::ChunkString;
 use super::decode::{CLASS, check_fields, invalid};
 use super::least_bytes;
 use super::stream::KiekerStream;
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::{to_u64, to_usize};
 use crate::record::{Catalog, FieldType, Schema};
 
 pub(super) const STRING: &str = "a registered string";
@@ -221,7 +222,7 @@ fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part>
         };
         run.special.extend(special.map(|it| (run.bytes, it)));
         let bytes = least_bytes(field.field_type()).unwrap_or(0);
-        run.bytes = run.bytes.saturating_add(bytes);
+        run.bytes += bytes;
     }
     parts.push(Part::Run(run));
     parts
@@ -242,7 +243,7 @@ pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> 
         return Err(at.error("the id of a string", invalid(bits(id))));
     }
     let at = input.clone();
-    let length = to_usize(u32::from_be_bytes(input.array(LENGTH)?).into());
+    let length = to_usize(u32::from_be_bytes(input.array(LENGTH)?));
     if length > KiekerStream::MAX_STRING_BYTES {
         return Err(at.over_limit(LENGTH, to_u64(length), KiekerStream::MAX_STRING_BYTES));
     }
@@ -323,9 +324,9 @@ impl NumberedStrings {
     /// Returns the number of strings and their memory after adding this one.
     fn sizes_with(&self, id: i32, text: &str) -> (usize, usize) {
         let old = self.text(id).map(memory);
-        let count = self.count.saturating_add(usize::from(old.is_none()));
-        let with_new = self.memory.saturating_add(memory(text));
-        (count, with_new.saturating_sub(old.unwrap_or(0)))
+        let count = self.count + usize::from(old.is_none());
+        let with_new = self.memory + memory(text);
+        (count, with_new - old.unwrap_or(0))
     }
 
     /// Adds a string, or assigns a number again; returns the string.
@@ -341,12 +342,12 @@ impl NumberedStrings {
             return text;
         }
         let place = usize::try_from(id).unwrap_or(usize::MAX);
-        if place >= self.count.saturating_mul(2).saturating_add(SPARE_IDS) {
+        if place >= self.count * 2 + SPARE_IDS {
             self.sparse.insert(id, new);
             return text;
         }
         if place >= self.dense.len() {
-            self.dense.resize_with(place.saturating_add(1), || None);
+            self.dense.resize_with(place + 1, || None);
         }
         if let Some(slot) = self.dense.get_mut(place) {
             *slot = Some(new);
@@ -360,5 +361,5 @@ impl NumberedStrings {
 }
 
 fn memory(text: &str) -> usize {
-    text.len().saturating_add(STRING_OVERHEAD)
+    text.len() + STRING_OVERHEAD
 }

@@ -23,8 +23,9 @@ use super::registry::{
 };
 use super::stream_chunk::{StreamChunk, copy_parts};
 use super::time_unit::{TimeUnit, Times};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::{to_u64, to_usize};
 use crate::record::{Catalog, Schema};
 
 /// The id that the unit of times has among the strings that are kept. No string has it.
@@ -276,7 +277,7 @@ impl KiekerStream {
                 break self.waiting(stop, &cursor);
             }
         };
-        let taken = input.len().saturating_sub(cursor.left());
+        let taken = input.len() - cursor.left();
         self.offset = cursor.offset();
         (taken, step)
     }
@@ -296,7 +297,7 @@ impl KiekerStream {
                 break self.waiting(stop, &cursor);
             }
         };
-        let taken = input.len().saturating_sub(cursor.left());
+        let taken = input.len() - cursor.left();
         self.registry_offset = cursor.offset();
         (taken, step)
     }
@@ -352,7 +353,7 @@ impl KiekerStream {
     /// Returns the approximate memory that is kept between calls.
     pub fn memory(&self) -> usize {
         let strings = self.registry.strings.memory();
-        strings.saturating_add(self.chunk.memory())
+        strings + self.chunk.memory()
     }
 
     /// Takes the chunk so far; `None` if it has no record.
@@ -440,18 +441,18 @@ impl KiekerStream {
                 name.record_type = place(classes, class);
             }
             let number = name.record_type;
-            let Some(class) = classes.get(to_usize(number.into())) else {
+            let Some(class) = classes.get(to_usize(number)) else {
                 return Err(at.error(CLASS, invalid(number)).into());
             };
             chunk.put_string(&mut name.string);
             copy_parts(chunk, registry, &class.parts, input)?;
             let (bytes, string_bytes) = chunk.sizes();
-            let bytes = bytes.saturating_sub(bytes_before);
+            let bytes = bytes - bytes_before;
             if bytes > Self::MAX_RECORD_BYTES {
                 let limit = Self::MAX_RECORD_BYTES;
                 return Err(Stop::from(at.over_limit("a record", to_u64(bytes), limit)));
             }
-            let bytes = string_bytes.saturating_sub(string_bytes_before);
+            let bytes = string_bytes - string_bytes_before;
             if bytes > Self::MAX_RECORD_STRING_BYTES {
                 let limit = Self::MAX_RECORD_STRING_BYTES;
                 let error = at.over_limit("the strings of a record", to_u64(bytes), limit);

@@ -8,11 +8,12 @@ use super::least_bytes;
 use super::registry::{Part, Registry, Run, STRING_ID, Special, Stop, unregistered};
 use super::stream::KiekerStream;
 use crate::container::compression::Compression;
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::decoder::ChunkDecoder;
 use crate::container::format::ChunkSerializer as _;
 use crate::container::header::ChunkHeader;
 use crate::container::native::NativeSerializer;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Catalog, FieldType};
 use crate::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
@@ -107,7 +108,7 @@ fn put_run(
     chunk.put(fields);
     for (offset, special) in &run.special {
         let field = fields.get(*offset..).unwrap_or_default();
-        let place = place.saturating_add(*offset);
+        let place = place + *offset;
         match special {
             Special::Bool => match field.first() {
                 None => break,
@@ -179,7 +180,7 @@ fn put_list(
     const LENGTH: &str = "the length of a list";
     let at = input.clone();
     let length: [u8; 4] = input.array(LENGTH)?;
-    let items = to_usize(u32::from_be_bytes(length).into());
+    let items = to_usize(u32::from_be_bytes(length));
     let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
     let limit = KiekerStream::MAX_RECORD_BYTES;
     if needed > limit {

@@ -4,8 +4,8 @@
 use super::encode::{RecordEncoder, RecordOptions, check_size};
 use super::registry::STRING_OVERHEAD;
 use super::stream::{KiekerStream, REGISTRATION};
-use crate::container::cursor::to_u64;
 use crate::container::error::EncodeError;
+use crate::number::to_u64;
 use crate::record::{NO_TIMESTAMP, RecordBatch};
 
 /// Writes records in the form of a TCP stream or a binary log, and numbers their strings.
@@ -71,7 +71,7 @@ impl KiekerStreamEncoder {
         let strings = batch.strings().iter().map(str::len);
         let (mut count, mut memory) = (self.records.known(), self.string_memory);
         for bytes in classes.chain(strings) {
-            count = count.saturating_add(1);
+            count += 1;
             memory = memory.saturating_add(bytes).saturating_add(STRING_OVERHEAD);
         }
         count <= KiekerStream::MAX_STRINGS && memory <= KiekerStream::MAX_STRING_MEMORY
@@ -104,8 +104,8 @@ impl KiekerStreamEncoder {
             }
         };
         for (id, text) in (first..).zip(self.records.new_strings(batch)) {
-            self.string_memory = self.string_memory.saturating_add(text.len());
-            self.string_memory = self.string_memory.saturating_add(STRING_OVERHEAD);
+            self.string_memory += text.len();
+            self.string_memory += STRING_OVERHEAD;
             register(id, text);
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use super::chunk::{ChunkString, KiekerChunk};
 use super::least_bytes;
-use crate::container::cursor::to_usize;
+use crate::number::to_usize;
 use crate::record::{FieldType, Schema};
 
 /// The record that says the unit, and its fields.
@@ -157,7 +157,7 @@ fn places<'a>(chunk: &KiekerChunk, schema: &'a Schema) -> Option<(usize, Vec<(&'
         match field.field_type() {
             FieldType::I64 | FieldType::String => fields.push((field.name(), place)),
             FieldType::List(inner) => {
-                let items = to_usize(u32::from_be_bytes(chunk.get(place)?).into());
+                let items = to_usize(u32::from_be_bytes(chunk.get(place)?));
                 bytes = bytes.checked_add(items.checked_mul(least_bytes(inner)?)?)?;
             }
             _ => {}

@@ -2,10 +2,11 @@
 
 use crate::container::codec::{CODE_NONE, Compressor, Decompressor};
 use crate::container::compression::Compression;
-use crate::container::cursor::{Cursor, to_u64};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
 use crate::container::varint::{self, prefixed_by_length};
+use crate::number::to_u64;
 
 /// The most blocks of a body.
 const MAX_BLOCKS: usize = 16;
@@ -49,7 +50,7 @@ pub(super) fn write_plain(
     prefixed_by_length(out, expected, |out| {
         let from = out.len();
         write(out);
-        length = out.len().saturating_sub(from);
+        length = out.len() - from;
     });
     if length == 0 {
         // An empty body has no block.

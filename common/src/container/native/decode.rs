@@ -6,13 +6,14 @@ use super::head::Head;
 use super::prefix::{self, MAGIC, unknown};
 use crate::container::codec::Decompressor;
 use crate::container::compression::BlockCompression;
-use crate::container::cursor::{Cursor, to_u64};
+use crate::container::cursor::Cursor;
 use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionaries;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::format::{BodyFormat, ChunkDeserializer, FIRST_ADDED_NUMBER};
 use crate::container::limits::Limits;
+use crate::number::to_u64;
 use crate::record::RecordBatch;
 use crate::transport::ContainerKind;
 

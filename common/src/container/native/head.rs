@@ -1,11 +1,12 @@
 //! The header between prefix and body; FORMAT.md, "Header".
 
 use super::prefix::{PREFIX_BYTES, declared_bytes, unknown};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::{ChunkHeader, ClockMapping, LostChunks};
 use crate::container::limits::Limits;
 use crate::container::varint::{self, prefixed_by_length};
+use crate::number::{to_u64, to_usize};
 use crate::transport::{ChunkIdentity, Epoch, ProducerId};
 
 /// The required features that this version knows: none yet.
@@ -106,7 +107,7 @@ impl Head {
 
         let identity = read_identity(fields)?;
         // Positions in a batch have 32 bits.
-        let most_records = limits.records.min(to_usize(u32::MAX.into()));
+        let most_records = limits.records.min(to_usize(u32::MAX));
         let records = fields.count(most_records, "the number of records")?;
         let types = fields.count(limits.types, "the number of types")?;
         let strings = fields.count(limits.strings, "the number of strings")?;

@@ -1,8 +1,9 @@
 //! The first 16 bytes, and the checksum at the end; FORMAT.md, "Prefix".
 
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind, EncodeError};
 use crate::container::limits::Limits;
+use crate::number::{to_u64, to_usize};
 
 /// The first bytes of the container.
 pub(in crate::container) const MAGIC: [u8; 4] = *b"BALR";
@@ -24,10 +25,10 @@ const OF_CHECKED: u32 = 0x4867_4bc7;
 
 /// Fills the prefix at `start` and appends the checksum: the last step of writing a chunk.
 pub(super) fn seal(out: &mut Vec<u8>, start: usize, format: u8) -> Result<usize, EncodeError> {
-    let bytes = out.len().saturating_sub(start) + CHECKSUM_BYTES;
+    let bytes = out.len() - start + CHECKSUM_BYTES;
     let total = u32::try_from(bytes).map_err(|_| EncodeError::TooLarge {
         bytes,
-        limit: to_usize(u32::MAX.into()),
+        limit: to_usize(u32::MAX),
     })?;
     let [m0, m1, m2, m3] = MAGIC;
     let [t0, t1, t2, t3] = total.to_le_bytes();
@@ -54,7 +55,7 @@ pub(in crate::container) fn declared_bytes(start: &[u8]) -> Option<u32> {
     let bytes = u32::from_le_bytes(*length);
     let sound = checked.starts_with(&MAGIC)
         && crc32c::crc32c(checked) == u32::from_le_bytes(*checksum)
-        && to_usize(bytes.into()) >= PREFIX_BYTES + CHECKSUM_BYTES;
+        && to_usize(bytes) >= PREFIX_BYTES + CHECKSUM_BYTES;
     sound.then_some(bytes)
 }
 
@@ -90,7 +91,7 @@ pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<(u8, Cursor<'
         ));
     }
     let at = checked.clone();
-    let declared = to_usize(checked.u32("the chunk's length")?.into());
+    let declared = to_usize(checked.u32("the chunk's length")?);
     let found = chunk.len();
     let least = PREFIX_BYTES + CHECKSUM_BYTES;
     if declared > found {

@@ -106,8 +106,7 @@ impl BatchBuilder {
     /// Returns the bytes of the rows plus the bytes of the distinct strings. This is an upper
     /// estimate of the encoded size.
     pub fn estimated_bytes(&self) -> usize {
-        self.row_bytes
-            .saturating_add(self.batch.strings.text_bytes())
+        self.row_bytes + self.batch.strings.text_bytes()
     }
 
     /// Removes every record, keeping the memory for rows of the same types.
@@ -215,7 +214,7 @@ impl BatchBuilder {
         }
         self.records = self.records.wrapping_add(1);
         // A slice has at most half of all possible bytes.
-        self.row_bytes = self.row_bytes.saturating_add(row.len() + TIME_BYTES);
+        self.row_bytes += row.len() + TIME_BYTES;
         Ok(())
     }
 
@@ -251,7 +250,7 @@ impl BatchBuilder {
             let added = match from {
                 FieldColumn::SameString(string) => index
                     .interned_id(*string, strings)
-                    .map(|id| ids.resize(before.saturating_add(rows), id)),
+                    .map(|id| ids.resize(before + rows, id)),
                 FieldColumn::Strings(from) => {
                     let from = from.get(..rows).unwrap_or_default();
                     from.chunk_by(|a, b| a == b).try_for_each(|same| {
@@ -265,12 +264,12 @@ impl BatchBuilder {
                 FieldColumn::I32(_) | FieldColumn::I64(_) => Ok(()),
             };
             if let Err(error) = added {
-                (rows, result) = (ids.len().saturating_sub(before), Err(error));
+                (rows, result) = (ids.len() - before, Err(error));
             }
         }
         for (to, from) in table.columns.iter_mut().zip(columns) {
             match (to, from) {
-                (Column::String(ids), _) => ids.truncate(before.saturating_add(rows)),
+                (Column::String(ids), _) => ids.truncate(before + rows),
                 (Column::Signed(to), FieldColumn::I32(from)) => {
                     to.extend(from.iter().take(rows).map(|number| i64::from(*number)));
                 }
@@ -279,16 +278,14 @@ impl BatchBuilder {
             }
         }
         table.timestamps.extend(timestamps.iter().take(rows));
-        self.records = self.records.wrapping_add(rows);
+        self.records += rows;
         if has_several {
             let number = u32::try_from(number).unwrap_or(u32::MAX);
             self.batch.order.resize(self.records, number);
         }
         let values = columns.iter().map(FieldColumn::value_bytes);
-        let row_bytes = values.sum::<usize>().saturating_add(TIME_BYTES);
-        self.row_bytes = self
-            .row_bytes
-            .saturating_add(rows.saturating_mul(row_bytes));
+        let row_bytes = values.sum::<usize>() + TIME_BYTES;
+        self.row_bytes += rows * row_bytes;
         (rows, result)
     }
 

@@ -1,6 +1,7 @@
 //! The values of one field of many records, stored together.
 
 use super::strings::StringTable;
+use crate::number::to_usize;
 use crate::record::reference::{EnumRef, ListRef, RecordFields, ValueRef};
 use crate::record::schema::{FieldType, Schema};
 use crate::record::words::low_half;
@@ -302,8 +303,7 @@ impl Column {
 }
 
 fn end(ends: &[u32]) -> usize {
-    ends.last()
-        .map_or(0, |end| usize::try_from(*end).unwrap_or(usize::MAX))
+    ends.last().map_or(0, |end| to_usize(*end))
 }
 
 fn span(ends: &[u32], row: usize) -> Option<(usize, usize)> {

@@ -217,8 +217,8 @@ impl<'a> RecordRefs<'a> {
         let timestamp = *table.timestamps.get(*row)?;
         let fields =
             RecordFields::columnar(&table.schema, &table.columns, &self.batch.strings, *row);
-        *row = row.saturating_add(1);
-        self.next = self.next.saturating_add(1);
+        *row += 1;
+        self.next += 1;
         Some((table_index, RecordRef::new(timestamp, fields)))
     }
 }
@@ -231,7 +231,7 @@ impl<'a> Iterator for RecordRefs<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.batch.len().saturating_sub(self.next);
+        let left = self.batch.len() - self.next;
         (left, Some(left))
     }
 }

@@ -108,7 +108,7 @@ fn push_value(
             for (column, field) in fields.iter_mut().zip(schema.fields()) {
                 push_value(column, field.field_type(), row, strings, index)?;
             }
-            *len = len.saturating_add(1);
+            *len += 1;
         }
         _ => return Err(PushError::Malformed),
     }

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
 use super::builder::PushError;
 use super::strings::StringTable;
+use crate::number::to_u64;
 use crate::record::intern::Interned;
 use crate::record::row::INTERNED;
 use crate::record::words::{Words, text_place, text_words};
@@ -170,7 +171,7 @@ impl StringIndex {
         let length = usize::try_from(length).map_err(|_| PushError::Malformed)?;
         let mut text = std::mem::take(&mut self.text);
         text.clear();
-        for at in at..at.saturating_add(text_words(length)) {
+        for at in at..at + text_words(length) {
             let word = words.word(at).ok_or(PushError::Malformed)?;
             text.extend_from_slice(&word.to_le_bytes());
         }
@@ -265,7 +266,7 @@ fn hash(bytes: &[u8], [first, second]: [u64; 2]) -> u64 {
         u64::try_from(low ^ high).unwrap_or(0)
     };
     // Include the length, so that zeros at the end count.
-    let mut hash = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let mut hash = to_u64(bytes.len());
     let pairs = bytes.chunks_exact(16);
     let rest = pairs.remainder();
     for pair in pairs.filter_map(|pair| pair.first_chunk()) {

@@ -5,6 +5,7 @@ use super::builder::{PushError, TIME_BYTES};
 use super::column::Column;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
+use crate::number::to_usize;
 use crate::record::schema::{FieldType, Schema};
 use crate::record::words::{Place, WordLayout, WordRows, Words, low_half};
 
@@ -104,14 +105,14 @@ impl WordRun<'_> {
         let fields = self.table.schema.fields().iter().zip(places());
         for (column, (field, place)) in self.table.columns.iter_mut().zip(fields) {
             match column {
-                Column::String(ids) => ids.truncate(before.saturating_add(rows.count)),
+                Column::String(ids) => ids.truncate(before + rows.count),
                 _ => rows.add_values(*place, column, field.field_type()),
             }
         }
         self.table
             .timestamps
             .extend(rows.each(rows.rows.time).map(unix_ns));
-        *self.row_bytes = self.row_bytes.saturating_add(rows.bytes());
+        *self.row_bytes += rows.bytes();
         *self.records = self.records.wrapping_add(rows.count);
         if let Some(order) = &mut self.order {
             order.resize(*self.records, self.number);
@@ -148,9 +149,9 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         let at = |row: usize| usize::try_from(*self.rows.starts.get(row)?).ok();
         let end = at(self.count).unwrap_or(self.rows.end);
         let words = end.saturating_sub(at(0).unwrap_or(end));
-        let heads = self.rows.head.saturating_mul(self.count);
+        let heads = self.rows.head * self.count;
         let fields = words.saturating_sub(heads).saturating_mul(8);
-        fields.saturating_add(self.count.saturating_mul(TIME_BYTES))
+        fields + self.count * TIME_BYTES
     }
 
     /// Returns the word of each row at this position.
@@ -159,7 +160,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         let words = self.words.all();
         let starts = self.rows.starts.get(..self.count).unwrap_or_default();
         starts.iter().map(move |start| {
-            let start = usize::try_from(*start).unwrap_or(usize::MAX);
+            let start = to_usize(*start);
             words.get(start.wrapping_add(at)).map_or(0, W::value)
         })
     }
@@ -194,7 +195,7 @@ impl<'a, W: Words + ?Sized> Rows<'a, W> {
         (table, index): (&mut StringTable, &mut StringIndex),
     ) -> Result<(), PushError> {
         let before = ids.len();
-        ids.resize(before.saturating_add(self.count), 0);
+        ids.resize(before + self.count, 0);
         let new = ids.get_mut(before..).unwrap_or_default();
         let each = self.each(self.field(place));
         for (row, (id, word)) in new.iter_mut().zip(each).enumerate() {

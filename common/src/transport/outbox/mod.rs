@@ -168,7 +168,7 @@ impl Outbox {
     /// Appends a chunk; its ticket must be above all earlier ones. The next [`drive`](Self::drive)
     /// offers it.
     pub fn push(&mut self, chunk: Chunk, now: Instant) {
-        self.bytes = self.bytes.saturating_add(chunk.bytes.len());
+        self.bytes += chunk.bytes.len();
         self.waiting.go_on(now, None);
         self.unconfirmed.push_back(Unconfirmed::new(chunk, now));
     }
@@ -317,7 +317,7 @@ impl Outbox {
                 let draw = self.draw();
                 if let Some(entry) = self.unconfirmed.get_mut(at) {
                     let delay = self.settings.retry.delay(entry.failures, draw);
-                    entry.failures = entry.failures.saturating_add(1);
+                    entry.failures += 1;
                     entry.not_before = now.checked_add(delay);
                     self.offered_to = self.offered_to.min(at);
                 }
@@ -343,7 +343,7 @@ impl Outbox {
         let mut at = self.offered_to;
         while let Some(entry) = self.unconfirmed.get_mut(at) {
             if entry.offered {
-                at = at.saturating_add(1);
+                at += 1;
                 continue;
             }
             // All earlier ones were offered.
@@ -354,7 +354,7 @@ impl Outbox {
             let capability = self.writer.capability();
             let medium = capability.medium;
             let bytes = entry.chunk.bytes.len();
-            let in_flight_bytes = self.in_flight_bytes.saturating_add(bytes);
+            let in_flight_bytes = self.in_flight_bytes + bytes;
             if self.in_flight_chunks >= capability.window_chunks.get()
                 || (self.in_flight_chunks > 0 && in_flight_bytes > capability.window_bytes.get())
             {
@@ -364,12 +364,12 @@ impl Outbox {
             let reason = match guarded("write to", medium, || self.writer.offer(chunk)) {
                 Ok(Ok(())) => {
                     let again = entry.offers > 0;
-                    entry.offers = entry.offers.saturating_add(1);
+                    entry.offers += 1;
                     entry.offered = true;
-                    self.retries = self.retries.saturating_add(u64::from(again));
-                    self.in_flight_chunks = self.in_flight_chunks.saturating_add(1);
+                    self.retries += u64::from(again);
+                    self.in_flight_chunks += 1;
                     self.in_flight_bytes = in_flight_bytes;
-                    at = at.saturating_add(1);
+                    at += 1;
                     continue;
                 }
                 Ok(Err(rejected)) => rejected.reason,
@@ -384,7 +384,7 @@ impl Outbox {
                 RejectReason::Broken(error) => {
                     // The writer did not take the chunk that met the broken connection; it failed,
                     // too.
-                    entry.failures = entry.failures.saturating_add(1);
+                    entry.failures += 1;
                     self.break_off(*error, now);
                     self.give_up(now, fates);
                     return;
@@ -410,9 +410,7 @@ impl Outbox {
         let Some(entry) = self.unconfirmed.remove(at) else {
             return;
         };
-        self.offered_to = self
-            .offered_to
-            .saturating_sub(usize::from(at < self.offered_to));
+        self.offered_to -= usize::from(at < self.offered_to);
         self.bytes = self.bytes.saturating_sub(entry.chunk.bytes.len());
         fates.push(entry.end(end));
     }

@@ -16,18 +16,18 @@ impl Outbox {
         let result = guarded("open", medium, || self.writer.reopen(by));
         match result {
             Ok(Ok(())) => {
-                self.opened = self.opened.saturating_add(1);
+                self.opened += 1;
                 self.writer_state = WriterState::Open;
             }
             Ok(Err(error)) if error.class == RetryClass::Final => {
-                self.broken = self.broken.saturating_add(1);
+                self.broken += 1;
                 let error = Arc::new(error);
                 self.failed(Arc::clone(&error));
                 self.writer_state = WriterState::Failed(error);
             }
             Ok(Err(error)) | Err(error) => {
                 for entry in &mut self.unconfirmed {
-                    entry.failures = entry.failures.saturating_add(1);
+                    entry.failures += 1;
                 }
                 self.break_off(error, now);
                 self.give_up(now, fates);
@@ -39,7 +39,7 @@ impl Outbox {
     pub(super) fn break_off(&mut self, error: TransportError, now: Instant) {
         for entry in &mut self.unconfirmed {
             if entry.offered {
-                entry.failures = entry.failures.saturating_add(1);
+                entry.failures += 1;
             }
             entry.offered = false;
             // The pause before reopening applies to all chunks.
@@ -48,10 +48,10 @@ impl Outbox {
         self.offered_to = 0;
         self.in_flight_chunks = 0;
         self.in_flight_bytes = 0;
-        self.broken = self.broken.saturating_add(1);
+        self.broken += 1;
         let draw = self.draw();
         let delay = self.settings.retry.delay(self.failures, draw);
-        self.failures = self.failures.saturating_add(1);
+        self.failures += 1;
         self.writer_state = WriterState::Closed(now.checked_add(delay));
         self.failed(Arc::new(error));
     }
@@ -80,7 +80,7 @@ impl Outbox {
             if failed || expired {
                 self.remove(at, End::Undelivered(self.last_error.clone()), fates);
             } else {
-                at = at.saturating_add(1);
+                at += 1;
             }
         }
     }

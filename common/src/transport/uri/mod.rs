@@ -152,7 +152,7 @@ impl Uri {
     }
 
     fn hosts_offset(&self) -> usize {
-        self.scheme.len().saturating_add(1)
+        self.scheme.len() + 1
     }
 
     /// Returns the decoded path, with its leading slash if it has one.

@@ -175,8 +175,6 @@ pub(crate) fn take_all(key: u64, mut take: impl FnMut(usize, CallTotals)) {
         lock().as_ref().map(|cells| cells.all.clone())
     };
     for cell in all.into_iter().flatten() {
-        cell.take(key, &mut |site, content| {
-            take(site.index().saturating_add(1), content)
-        });
+        cell.take(key, &mut |site, content| take(site.index() + 1, content));
     }
 }

@@ -94,7 +94,7 @@ impl QueueState {
             return;
         };
         self.is_open = false;
-        self.appended = self.appended.saturating_add(end.rows);
+        self.appended += end.rows;
         if let Some(queued) = self.blocks.back_mut() {
             queued.end = end;
         }
@@ -102,11 +102,11 @@ impl QueueState {
 
     pub(super) fn appended(&self) -> u64 {
         let open = self.open_block().map_or(0, |block| block.committed().rows);
-        self.appended.saturating_add(open)
+        self.appended + open
     }
 
     pub(super) fn refuse(&mut self, reason: LossReason) {
-        self.refused = self.refused.saturating_add(1);
+        self.refused += 1;
         self.lost.add(reason, 1);
     }
 
@@ -120,7 +120,7 @@ impl QueueState {
     /// Evicts the oldest block that may be evicted, and counts its records as lost.
     pub(super) fn evict(&mut self) -> Option<QueuedBlock> {
         let queued = self.blocks.remove(self.evictable()?)?;
-        self.taken = self.taken.saturating_add(queued.end.rows);
+        self.taken += queued.end.rows;
         self.lost.add(LossReason::QueueFullOldest, queued.end.rows);
         Some(queued)
     }

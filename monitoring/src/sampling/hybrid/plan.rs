@@ -128,7 +128,7 @@ impl Plan {
     /// Adds calls of an operation in the slice that ends.
     pub(super) fn count(&mut self, operation: usize, calls: u32) {
         if let Some(operation) = self.operations.get_mut(operation) {
-            operation.calls = operation.calls.saturating_add(calls);
+            operation.calls += calls;
         }
     }
 
@@ -138,7 +138,7 @@ impl Plan {
         let ns = slice.as_nanos() as f64;
         let [cpu, sampler, collector] = cpu_ns.map(|ns| ns as f64);
         let period = &mut self.period;
-        period.time = period.time.saturating_add(slice);
+        period.time += slice;
         period.cpu += cpu;
         period.bursts += sampler;
         period.collector += collector;
@@ -147,9 +147,9 @@ impl Plan {
         let is_off = self.balance < 0.0 && !self.is_burst;
         self.balance = (self.balance + income).min(self.most) - sampler - collector;
         if is_off {
-            period.off = period.off.saturating_add(slice);
+            period.off += slice;
         } else if self.is_burst {
-            period.in_bursts = period.in_bursts.saturating_add(slice);
+            period.in_bursts += slice;
         }
         for operation in &mut self.operations {
             let count = mem::take(&mut operation.calls);
@@ -164,7 +164,7 @@ impl Plan {
                 operation.recent_calls += calls;
                 operation.on_ns += ns;
                 let record = &mut operation.record;
-                record.calls = record.calls.saturating_add(count.into());
+                record.calls += u64::from(count);
                 record.call_squares += calls * calls;
             }
         }
@@ -180,7 +180,7 @@ impl Plan {
 
     /// Ends a look at all threads.
     pub(super) fn end_look(&mut self) {
-        self.period.looks = self.period.looks.saturating_add(1);
+        self.period.looks += 1;
         for operation in &mut self.operations {
             let look = mem::take(&mut operation.look);
             operation.record.seen += look;

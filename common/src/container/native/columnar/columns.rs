@@ -2,8 +2,9 @@
 
 use super::BYTES_PLAIN;
 use super::ints::{IntDecoder, Scope, Sign};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::{to_u64, to_usize};
 use crate::record::{BytesColumn, Column, FieldType, ListColumn, OptionalColumn, RecordColumn};
 
 /// The least cost of a value in the budget, even if it takes no memory of its own. A record without
@@ -199,7 +200,7 @@ impl ColumnDecoder<'_> {
             *end = sum;
             total = sum;
         }
-        Ok((ends, to_usize(total.into())))
+        Ok((ends, to_usize(total)))
     }
 
     fn bytes(&mut self, cursor: &mut Cursor<'_>, count: usize) -> Result<BytesColumn, DecodeError> {
@@ -249,7 +250,7 @@ impl ColumnDecoder<'_> {
                 present += 1;
             }
         }
-        let present = self.column(cursor, inner, to_usize(present.into()), &[])?;
+        let present = self.column(cursor, inner, to_usize(present), &[])?;
         Ok(Column::Optional(Box::new(OptionalColumn {
             positions,
             present,

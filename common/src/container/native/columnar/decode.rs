@@ -5,11 +5,12 @@ use std::sync::Arc;
 use super::columns::{ColumnDecoder, signed};
 use super::ints::{IntDecoder, Scope, Sign};
 use super::{calls, strings, types};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::decoder::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
 use crate::container::native::decode::BodyContext;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Field, RecordBatch, Schema, Table};
 
 /// Decodes a body; nothing may follow it.
@@ -88,7 +89,7 @@ fn check_counts(
     }
     let mut counts = vec![0_usize; tables.len()];
     for table in order {
-        if let Some(count) = counts.get_mut(to_usize((*table).into())) {
+        if let Some(count) = counts.get_mut(to_usize(*table)) {
             *count += 1;
         }
     }

@@ -4,8 +4,8 @@ use super::calls::{self, CallEncoder};
 use super::ints::{IntEncoder, Sign, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
-use crate::container::cursor::to_u64;
 use crate::container::varint::{self, prefixed_by_length};
+use crate::number::to_u64;
 use crate::record::{Column, FieldType, OptionalColumn, RecordBatch, Table};
 
 /// The approximate bytes of a row.
@@ -43,7 +43,7 @@ impl Encoder {
         self.order(batch, out);
         for (position, table) in types_of(batch) {
             self.ints.begin_table(position + 1);
-            let expected = table.len().saturating_mul(USUAL_ROW_BYTES);
+            let expected = table.len() * USUAL_ROW_BYTES;
             prefixed_by_length(out, expected, |out| self.table(table, out));
         }
     }

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
 use crate::container::varint::{self, text};
+use crate::number::{to_u64, to_usize};
 use crate::record::kieker::KIEKER_TYPES;
 use crate::record::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_VARIANTS, Role, Schema,

@@ -1,10 +1,11 @@
 //! Reads tables of executions.
 
 use super::{MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::native::columnar::columns::{self, ColumnDecoder};
 use crate::container::native::columnar::ints::{Scope, Sign};
+use crate::number::{to_u64, to_usize};
 use crate::record::Column;
 
 /// Called after each column with the field to which it belongs.
@@ -74,7 +75,7 @@ pub(in crate::container::native::columnar) fn read(
     part(decoder, start, cursor.offset(), field::TIN);
 
     let most = places.iter().fold(0, |all, place| all | place);
-    let most = to_usize(most.into()) + 1;
+    let most = to_usize(most) + 1;
     decoder
         .ints
         .charge(&at, most, size_of::<TracePlace>(), reading)?;
@@ -91,7 +92,7 @@ pub(in crate::container::native::columnar) fn read(
     let found = traces.iter_mut().zip(&mut sessions);
     let rows = places.iter().zip(&ends).zip(differences).zip(found);
     for (((number, end), ((depth, order), begin)), (trace, session)) in rows {
-        let index = to_usize((*number).into());
+        let index = to_usize(*number);
         if index == in_use.len() {
             in_use.push(TracePlace::new(*end));
         }

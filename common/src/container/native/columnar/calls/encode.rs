@@ -1,9 +1,9 @@
 //! Writes tables of executions.
 
 use super::{LAYOUT, MAX_PLACES, Place, SESSION_OF_ROW, SESSION_OF_TRACE, field};
-use crate::container::cursor::{to_u64, to_usize};
 use crate::container::native::columnar::ints::{IntEncoder, Sign, write_reference};
 use crate::container::varint;
+use crate::number::{to_u64, to_usize};
 use crate::record::{Column, Table};
 
 /// The layout does not pay with fewer rows.

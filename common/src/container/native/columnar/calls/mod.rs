@@ -11,10 +11,10 @@
 //! Nobody can predict which rows call others, and a wrong branch prediction costs as much as the
 //! rest of a row. So both cases are computed, and one is selected.
 
+use crate::number::{to_u64, to_usize};
+
 mod decode;
 mod encode;
-
-use crate::container::cursor::{to_u64, to_usize};
 
 pub(super) use decode::read;
 pub(super) use encode::CallEncoder;

@@ -3,7 +3,7 @@
 //! Eight numbers of `W` bits take exactly `W` bytes. So both directions work on eight numbers at a
 //! time, with a loop for each width in which every shift is a constant.
 
-use crate::container::cursor::to_usize;
+use crate::number::to_usize;
 
 /// Returns how many bits a number takes; 0 takes none.
 pub(super) const fn width(number: u64) -> u32 {
@@ -12,7 +12,7 @@ pub(super) const fn width(number: u64) -> u32 {
 
 /// How many bytes `count` numbers of this width take.
 pub(super) fn packed_bytes(count: usize, width: u32) -> usize {
-    let width = to_usize(width.into());
+    let width = to_usize(width);
     // Eight numbers take `width` bytes, so this does not overflow.
     (count / 8).saturating_mul(width) + (count % 8 * width).div_ceil(8)
 }

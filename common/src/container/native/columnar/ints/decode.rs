@@ -6,10 +6,11 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DELTA_VARINT, DICTIONARY, FIXED, PACKED, PATCHED,
     REFERENCE, RUN_LENGTH, STEPPED, Sign, TICKS, VARINT,
 };
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::header::ClockMapping;
 use crate::container::limits::Budget;
+use crate::number::{to_u64, to_usize};
 use crate::record::Column;
 
 /// The allowed contents of a column of integers.

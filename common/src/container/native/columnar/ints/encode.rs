@@ -13,8 +13,8 @@ use super::{
     CONSTANT, DELTA_PACKED, DELTA_PATCHED, DICTIONARY, PACKED, PATCHED, REFERENCE, RUN_LENGTH,
     STEPPED, Sign, VARINT,
 };
-use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint::{self, prefixed_by_length};
+use crate::number::{to_u64, to_usize};
 
 /// Columns that are packed in fewer bytes have no other layout.
 const LEAST_BYTES: usize = 80;

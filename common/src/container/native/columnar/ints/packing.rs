@@ -4,8 +4,8 @@
 
 use super::bits::{pack, packed_bytes, width};
 use super::{DELTA_PACKED, PACKED, Sign};
-use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint::{self, prefixed_by_length};
+use crate::number::{to_u64, to_usize};
 
 /// How many numbers of a column are examined to find the frequent widths.
 const SAMPLE: usize = 128;
@@ -170,12 +170,12 @@ impl Packing {
         for (before, integer) in integers.iter().zip(others).step_by(step) {
             let before = if is_delta { *before } else { 0 };
             let number = integer.wrapping_sub(before).wrapping_sub(smallest);
-            if let Some(count) = counts.get_mut(to_usize(width(number).into())) {
+            if let Some(count) = counts.get_mut(to_usize(width(number))) {
                 *count += 1;
             }
         }
         // The largest number has this width, even if it is not in the sample.
-        if let Some(count) = counts.get_mut(to_usize(widest.into())) {
+        if let Some(count) = counts.get_mut(to_usize(widest)) {
             *count = (*count).max(1);
         }
         let total: u64 = counts.iter().sum();

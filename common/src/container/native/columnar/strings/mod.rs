@@ -10,8 +10,9 @@ mod words;
 
 use super::encode::lengths;
 use super::ints::{self, IntDecoder, IntEncoder, Sign};
-use crate::container::cursor::{Cursor, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::to_usize;
 use crate::record::StringTable;
 
 /// The lengths as a column, then the text.
@@ -113,7 +114,7 @@ fn read_plain(
     let at = cursor.clone();
     let reading = "the text of the strings";
     if bytes > u32::MAX.into() {
-        return Err(at.over_limit(reading, bytes, to_usize(u32::MAX.into())));
+        return Err(at.over_limit(reading, bytes, to_usize(u32::MAX)));
     }
     let text = cursor.take(to_usize(bytes), reading)?;
     ints.charge(&at, text.len(), 1, reading)?;

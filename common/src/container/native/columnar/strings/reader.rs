@@ -2,8 +2,9 @@
 
 use super::tokens::{TOKENS, unpack_hex};
 use super::words::{HEX, MAX_NUMBERED, OF_CHUNK, RAW, TOKEN, WORDS, short};
-use crate::container::cursor::{Cursor, to_u64, to_usize};
+use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
+use crate::number::{to_u64, to_usize};
 
 /// Reads the total bytes of the following strings.
 pub(super) fn read_size(
@@ -11,7 +12,7 @@ pub(super) fn read_size(
     reading: &'static str,
 ) -> Result<usize, DecodeError> {
     // One less than the value that stands for no word.
-    cursor.count(to_usize((u32::MAX - 1).into()), reading)
+    cursor.count(to_usize(u32::MAX - 1), reading)
 }
 
 /// Reads `count` strings of `bytes` bytes together. The caller has charged their memory.
@@ -99,7 +100,7 @@ impl StringReader {
         if let Some(number) = code.checked_sub(OF_CHUNK) {
             let word = self.words.get(to_usize(number));
             let (from, bytes) = *word.ok_or_else(|| invalid(code))?;
-            return self.repeat(&at, to_usize(from.into()), to_usize(bytes.into()));
+            return self.repeat(&at, to_usize(from), to_usize(bytes));
         }
         let word = if code == TOKEN {
             let number = cursor.u8(self.reading)?;
@@ -146,7 +147,7 @@ fn earlier(ends: &[u32], distance: u64) -> Option<(usize, usize)> {
         Some(before) => *ends.get(before)?,
         None => 0,
     };
-    Some((to_usize(from.into()), to_usize(to.into())))
+    Some((to_usize(from), to_usize(to)))
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use super::tokens::{TOKENS, is_hex_digit, pack_hex, split_words};
-use crate::container::cursor::{to_u64, to_usize};
 use crate::container::varint;
+use crate::number::{to_u64, to_usize};
 use crate::record::{StringKeys, StringTable};
 
 /// Heads of strings: digits, plain bytes, and from `WORDS` on the number of bytes shared with an
@@ -71,10 +71,10 @@ impl Writer {
         varint::write(out, to_u64(text.len()));
         let mut from = 0;
         for (number, end) in (0..).zip(strings.ends()) {
-            let to = to_usize((*end).into());
+            let to = to_usize(*end);
             let string = text.get(from..to).unwrap_or_default();
             from = to;
-            let at = to_usize(number.into());
+            let at = to_usize(number);
             let key = keys.get(at).copied();
             let is_cut = at < MAX_NEW && (all_repeat || self.comes_again(key));
             let interned = key.and_then(StringKeys::interned);
@@ -145,7 +145,7 @@ impl Writer {
             }
         }
         let steps = steps.get(shared_words..).unwrap_or_default();
-        if to_usize(self.numbered.into()) + steps.len() > MAX_NUMBERED {
+        if to_usize(self.numbered) + steps.len() > MAX_NUMBERED {
             return false;
         }
         varint::write(out, WORDS + to_u64(shared_bytes));
@@ -236,7 +236,7 @@ struct Beginning {
 
 impl Cuts {
     fn interned(&self, interned: u32) -> Option<Cut> {
-        *self.interned.get(to_usize(interned.into()))?
+        *self.interned.get(to_usize(interned))?
     }
 
     /// Returns the words of a string, and cuts it if it is new. `None` if it is too long.
@@ -246,7 +246,7 @@ impl Cuts {
             None => self.add(string)?,
         };
         if let Some(interned) = interned {
-            let at = to_usize(interned.into());
+            let at = to_usize(interned);
             if self.interned.len() <= at {
                 // At most as many as the process has interned.
                 self.interned.resize(at + 1, None);

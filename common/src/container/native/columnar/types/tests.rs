@@ -1,4 +1,5 @@
 use super::*;
+use crate::number::to_u64;
 
 #[test]
 fn every_number_finds_its_schema_and_back() {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::container::varint;
+use crate::number::{to_u64, to_usize};
 
 /// Words whose numbers take one, two and three bytes.
 const MANY: usize = 612;
@@ -29,7 +30,7 @@ fn read_numbers(numbers: &[u64], more: &[u8], bytes: usize) -> Result<String, De
     let cursor = &mut Cursor::in_body(&body);
     let bytes = spelled().concat().len() + bytes;
     let (text, ends) = read(cursor, 2, bytes, "a test")?;
-    let start = to_usize(ends[0].into());
+    let start = to_usize(ends[0]);
     assert_eq!(&text[..start], spelled().concat().as_bytes());
     Ok(String::from_utf8(text[start..].to_vec()).unwrap())
 }
