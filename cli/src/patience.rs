@@ -197,7 +197,7 @@ impl Patience {
         let otherwise = match self.give_up {
             _ if self.is_spooled => "chunks go to the spool".to_owned(),
             Some(most) => format!("it is given up after {most:?} (--give-up)"),
-            None => "it is waited for without end".to_owned(),
+            None => "the wait has no limit (--give-up sets one)".to_owned(),
         };
         format!("{advice}{otherwise}")
     }

@@ -33,7 +33,9 @@ fn a_wait_is_told_after_two_seconds_then_every_thirty_and_when_it_is_over() {
     let first = lines(&mut patience, &waiting, start, 2..32);
     assert_eq!(
         first,
-        ["waiting for kafka://h:1/t for 2 s: no partitions yet; it is waited for without end"]
+        [
+            "waiting for kafka://h:1/t for 2 s: no partitions yet; the wait has no limit (--give-up sets one)"
+        ]
     );
     let refused = TransportError::new("connect to", "h:1", RetryClass::Retry, "refused");
     waiting.failed(Arc::new(refused));

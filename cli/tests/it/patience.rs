@@ -159,7 +159,7 @@ fn a_relay_tells_of_a_sink_that_is_away_behind_its_spool_and_of_a_source_without
         ),
         "{told:?}"
     );
-    let no_sender = ": no sender yet; it is waited for without end";
+    let no_sender = ": no sender yet; the wait has no limit (--give-up sets one)";
     assert!(
         has("waiting for tcp://127.0.0.1:0 for ", no_sender),
         "{told:?}"
