@@ -17,6 +17,7 @@ mod error;
 mod media;
 mod outbox;
 mod reader;
+mod settled_prefix;
 #[cfg(feature = "uri")]
 pub mod uri;
 mod waiting;
@@ -35,6 +36,7 @@ pub use reader::{
     Quarantine, ReaderCapability, ReaderCloseReport, ReaderStats, Readership, Received, Settled,
     Token, Verdict,
 };
+pub use settled_prefix::SettledPrefix;
 pub use waiting::Waiting;
 pub use window::{Window, WindowLimits};
 pub use writer::{

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use super::chunk::{ChunkIdentity, ChunkMeta};
 use super::error::TransportError;
 use super::writer::Order;
+use crate::non_zero;
 
 /// The receiving end of a connector. Nothing is lost between `receive` and `settle`.
 ///
@@ -98,7 +99,7 @@ pub struct ReaderCapability {
 impl ReaderCapability {
     /// Returns a medium with chunks of up to 16 MiB that redelivers and never ends.
     pub fn new(medium: &'static str, order: Order) -> Self {
-        let max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
+        let max_chunk_bytes = non_zero!(16 << 20);
         Self {
             medium,
             max_chunk_bytes,

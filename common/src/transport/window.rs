@@ -7,6 +7,7 @@ use super::chunk::Chunk;
 #[cfg(feature = "uri")]
 use super::uri::{Uri, UriError, set};
 use super::writer::Capability;
+use crate::non_zero;
 
 /// The limits of a medium's [`Window`]: the chunks that may be in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub struct WindowLimits {
 impl WindowLimits {
     /// This number of chunks and 64 MiB.
     pub const fn new(chunks: NonZeroU32) -> Self {
-        let bytes = NonZeroU32::MIN.saturating_add((64 << 20) - 1);
+        let bytes = non_zero!(64 << 20);
         Self { chunks, bytes }
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::time::Instant;
 
+use baler_common::number::to_usize;
 use baler_common::transport::{Failure, TransportError};
 use lapin::{BasicProperties, Confirmation as Answer};
 use tokio::runtime::{Builder, Runtime};
@@ -60,7 +61,7 @@ impl PlainPublisher {
             window: match awaiting {
                 // The answer to each message comes before the next message.
                 true => 0,
-                false => usize::try_from(config.window.chunks.get()).unwrap_or(usize::MAX),
+                false => to_usize(config.window.chunks.get()),
             },
             in_flight: InFlight::new(connected.channel.clone(), config),
             _connected: connected,
@@ -103,7 +104,7 @@ impl PlainPublisher {
     fn count(&mut self, answer: lapin::Result<Answer>) -> Result<(), Failure> {
         match answer.map_err(|error| error::of_use("publish to", &error))? {
             Answer::Ack(None) => {
-                self.confirmed = self.confirmed.saturating_add(1);
+                self.confirmed += 1;
                 Ok(())
             }
             other => {

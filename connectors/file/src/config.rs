@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use baler_common::non_zero;
 use baler_common::transport::uri::{Uri, UriError, set};
 
 use crate::consumers::{ConsumerName, Position};
@@ -76,14 +77,14 @@ impl FileWriterConfig {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            segment_bytes: NonZeroU64::MIN.saturating_add((128 << 20) - 1),
+            segment_bytes: non_zero!(128 << 20),
             segment_age: Duration::from_secs(3_600),
             sync: SyncPolicy::default(),
             max_total_bytes: None,
             full: FullPolicy::default(),
-            max_chunk_bytes: NonZeroUsize::MIN.saturating_add((16 << 20) - 1),
-            window_chunks: NonZeroUsize::MIN.saturating_add(255),
-            window_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+            max_chunk_bytes: non_zero!(16 << 20),
+            window_chunks: non_zero!(256),
+            window_bytes: non_zero!(64 << 20),
         }
     }
 
@@ -197,7 +198,7 @@ impl FileReaderConfig {
             consumer: None,
             commit_interval: Duration::from_secs(1),
             keep: Keep::default(),
-            max_chunk_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
+            max_chunk_bytes: non_zero!(64 << 20),
         }
     }
 

@@ -146,7 +146,7 @@ impl FrameHeader {
 
     /// Returns the length of the frame, chunk included.
     pub fn frame_bytes(&self) -> u64 {
-        u64::from(self.length).saturating_add(FRAME_HEADER_BYTES as u64)
+        u64::from(self.length) + FRAME_HEADER_BYTES as u64
     }
 }
 

@@ -51,7 +51,7 @@ impl Example {
         if !self.is_there() {
             return Ok(false);
         }
-        self.description.count = self.description.count.saturating_add(1);
+        self.description.count += 1;
         if self.description.count.is_power_of_two() {
             self.write_count()?;
         }
@@ -145,11 +145,11 @@ impl QuarantineFolder {
         for entry in fs::read_dir(&self.folder)? {
             let entry = entry?;
             if entry.path().extension().is_some_and(|it| it == "chunk") {
-                contents.chunks = contents.chunks.saturating_add(1);
+                contents.chunks += 1;
             }
             // Another process may have renamed or removed it between the two calls.
             let bytes = if_found(entry.metadata())?.map_or(0, |it| it.len());
-            contents.bytes = contents.bytes.saturating_add(bytes);
+            contents.bytes += bytes;
         }
         Ok(contents)
     }
@@ -157,8 +157,8 @@ impl QuarantineFolder {
     /// Adds a chunk of `more_bytes` to the contents. Returns an error if it does not fit.
     fn charge(&self, contents: &mut Contents, more_bytes: usize) -> io::Result<()> {
         let after = Contents {
-            bytes: contents.bytes.saturating_add(more_bytes as u64),
-            chunks: contents.chunks.saturating_add(1),
+            bytes: contents.bytes + more_bytes as u64,
+            chunks: contents.chunks + 1,
         };
         let limit = match (after.bytes > self.max_bytes, after.chunks > self.max_chunks) {
             (true, _) => format!("{} bytes", self.max_bytes),
@@ -249,7 +249,7 @@ impl QuarantineFolder {
             count: 1,
         };
         let text = serde_json::to_vec_pretty(&description)?;
-        self.charge(contents, text.len().saturating_add(poison.bytes.len()))?;
+        self.charge(contents, text.len() + poison.bytes.len())?;
         let (stem, mut chunk) = self.claim()?;
         let part = |extension| stem.with_extension(format!("{extension}.part"));
         let mut write = || {

@@ -326,11 +326,11 @@ impl Follower {
             if !file.is_finished && file.content.as_mut().is_some_and(has_content) {
                 // It was removed, and is read to its end.
                 file.has_more |= file.missing == 0;
-                file.missing = file.missing.saturating_add(1);
+                file.missing += 1;
                 file.gone = None;
                 continue;
             }
-            file.missing = file.missing.saturating_add(1);
+            file.missing += 1;
             if in_use || file.missing < LOOKS {
                 continue;
             }

@@ -1,8 +1,10 @@
 //! Chunks and bad parts of files that are not settled, in the order of the files.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 
-use baler_common::transport::{Damaged, Delivery, Received, Settled, Token, Verdict};
+use baler_common::transport::{
+    Damaged, Delivery, Received, Settled, SettledPrefix, Token, Verdict,
+};
 
 use crate::{FileKey, Mark};
 
@@ -22,7 +24,8 @@ impl Places for HashMap<FileKey, Mark> {
 /// along those that are settled without a gap.
 #[derive(Debug, Default)]
 pub struct Pending<P> {
-    entries: VecDeque<Entry<P>>,
+    /// By the number of their token.
+    entries: SettledPrefix<u64, Entry<P>>,
     next_token: u64,
     /// Everything before these places is settled.
     settled: P,
@@ -30,9 +33,8 @@ pub struct Pending<P> {
 
 #[derive(Debug)]
 struct Entry<P> {
-    token: Token,
     content: Content,
-    state: State,
+    is_handed_out: bool,
     /// The places after it.
     after: P,
 }
@@ -41,14 +43,6 @@ struct Entry<P> {
 enum Content {
     Chunk(Delivery),
     Damaged(Damaged),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It is to be delivered, perhaps again.
-    Ready,
-    HandedOut,
-    Settled,
 }
 
 impl<P: Places> Pending<P> {
@@ -65,26 +59,28 @@ impl<P: Places> Pending<P> {
     }
 
     fn push(&mut self, content: Content) {
-        self.entries.push_back(Entry {
-            token: Token(self.next_token),
+        let entry = Entry {
             content,
-            state: State::Ready,
+            is_handed_out: false,
             after: P::default(),
-        });
+        };
+        self.entries.insert(self.next_token, entry);
         self.next_token += 1;
     }
 
     /// Notes the places after the last entry.
     pub fn reached(&mut self, places: P) {
-        let last = self.entries.back_mut().map(|entry| &mut entry.after);
-        last.unwrap_or(&mut self.settled).add(places);
+        match self.entries.last_mut() {
+            Some((_, last)) => last.after.add(places),
+            None => self.settled.add(places),
+        }
     }
 
-    /// Returns the next entry to deliver.
+    /// Returns the next entry to deliver, perhaps again.
     pub fn deliver(&mut self) -> Option<Received> {
-        let mut entries = self.entries.iter_mut();
-        let entry = entries.find(|entry| entry.state == State::Ready)?;
-        entry.state = State::HandedOut;
+        let mut unsettled = self.entries.unsettled_mut();
+        let entry = unsettled.find(|entry| !entry.is_handed_out)?;
+        entry.is_handed_out = true;
         Some(match &entry.content {
             Content::Chunk(delivery) => Received::Chunk(delivery.clone()),
             Content::Damaged(damaged) => Received::Damaged(damaged.clone()),
@@ -93,23 +89,22 @@ impl<P: Places> Pending<P> {
 
     /// Settles an entry.
     pub fn settle(&mut self, token: Token, verdict: Verdict) -> Settled {
-        let mut entries = self.entries.iter_mut();
-        let is_settled =
-            |entry: &&mut Entry<P>| entry.token == token && entry.state == State::HandedOut;
-        let Some(entry) = entries.find(is_settled) else {
+        let entry = self.entries.get_mut(&token.0);
+        let Some(entry) = entry.filter(|entry| entry.is_handed_out) else {
             return Settled::Stale;
         };
+        entry.is_handed_out = false;
         match verdict {
-            Verdict::Ack | Verdict::Reject => entry.state = State::Settled,
+            Verdict::Ack | Verdict::Reject => {
+                self.entries.settle(&token.0);
+            }
             Verdict::Retry => {
-                entry.state = State::Ready;
                 if let Content::Chunk(delivery) = &mut entry.content {
                     delivery.redelivered = true;
                 }
             }
         }
-        let is_first_settled = |entry: &mut Entry<P>| entry.state == State::Settled;
-        while let Some(first) = self.entries.pop_front_if(is_first_settled) {
+        while let Some((_, first)) = self.entries.pop_settled() {
             self.settled.add(first.after);
         }
         Settled::Done
@@ -122,8 +117,8 @@ impl<P: Places> Pending<P> {
 
     /// Returns the number of entries that are delivered and not settled.
     pub fn handed_out(&self) -> usize {
-        let handed_out = |it: &&Entry<P>| it.state == State::HandedOut;
-        self.entries.iter().filter(handed_out).count()
+        let entries = self.entries.iter();
+        entries.filter(|entry| entry.is_handed_out).count()
     }
 
     /// Whether everything is settled.

@@ -9,6 +9,7 @@ use std::num::{NonZeroU16, NonZeroU32, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
+use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError, parse_bytes, set};
 use baler_common::transport::{Order, WindowLimits};
 use rdkafka::ClientConfig;
@@ -85,10 +86,10 @@ const MESSAGE_MAX_BYTES: u32 = 1_000_000;
 pub(crate) const LEAST_MESSAGE_MAX_BYTES: u32 = 1_000;
 
 /// The number of partitions of a topic in the embedded cluster.
-const DEFAULT_PARTITIONS: NonZeroU16 = NonZeroU16::MIN.saturating_add(3);
+const DEFAULT_PARTITIONS: NonZeroU16 = non_zero!(4);
 
 /// The highest number of brokers of the embedded cluster that have a partition.
-const MAX_REPLICATION: NonZeroU16 = NonZeroU16::MIN.saturating_add(2);
+const MAX_REPLICATION: NonZeroU16 = non_zero!(3);
 
 impl KafkaConfig {
     /// The default settings for a topic of the cluster with these brokers (`host:port,host:port`).
@@ -99,7 +100,7 @@ impl KafkaConfig {
             topic,
             client: ClientSettings::new(bootstrap_servers),
             embedded: None,
-            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(1023)),
+            window: WindowLimits::new(non_zero!(1_024)),
             max_message_bytes: None,
             create_topic: None,
             partition_by: PartitionBy::Producer,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::container::TimeUnit;
+use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::SCHEME;
@@ -42,8 +43,8 @@ impl KiekerTcpConfig {
                 port: Some(port),
             },
             registry_port: None,
-            memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
-            max_connections: NonZeroUsize::MIN.saturating_add(4095),
+            memory_bytes: non_zero!(64 << 20),
+            max_connections: non_zero!(4_096),
             max_age: Duration::from_millis(100),
             unique_trace_ids: false,
             schema: None,

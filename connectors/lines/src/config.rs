@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use baler_common::non_zero;
 use baler_common::transport::uri::{Uri, UriError, set};
 
 use crate::{JSON_SCHEME, TEXT_SCHEME};
@@ -56,7 +57,7 @@ impl LinesConfig {
             },
             follow: false,
             from_now: false,
-            max_line_bytes: NonZeroUsize::MIN.saturating_add(LINE_BYTES - 1),
+            max_line_bytes: non_zero!(LINE_BYTES),
             origin: false,
             position_file: None,
         }

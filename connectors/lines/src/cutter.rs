@@ -265,7 +265,7 @@ impl Cutter {
 
     fn count(&mut self, name: &'static str, more: u64) {
         let count = self.counts.entry(name).or_default();
-        *count = count.saturating_add(more);
+        *count += more;
     }
 
     /// Takes the lines that are not records.

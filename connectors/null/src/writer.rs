@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use baler_common::number::to_u64;
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, NotifyCell,
     Order, Outcome, Rejected, RetryClass, TransportError,
@@ -86,10 +87,7 @@ impl ChunkWriter for NullWriter {
         let add = |counter: &AtomicU64, value| counter.fetch_add(value, Ordering::Relaxed);
         add(&self.counts.chunks, 1);
         add(&self.counts.records, u64::from(chunk.meta.records));
-        add(
-            &self.counts.bytes,
-            u64::try_from(chunk.bytes.len()).unwrap_or(u64::MAX),
-        );
+        add(&self.counts.bytes, to_u64(chunk.bytes.len()));
         self.confirmed.push(chunk.ticket);
         self.notify.notify();
         Ok(())

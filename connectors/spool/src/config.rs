@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baler_common::non_zero;
 use baler_common::transport::RetryPolicy;
 use baler_connector_file::SyncPolicy;
 
@@ -51,9 +52,9 @@ impl SpoolConfig {
             folder: folder.into(),
             spool_after: Duration::from_secs(1),
             stall_after: Duration::from_secs(30),
-            max_bytes: NonZeroU64::MIN.saturating_add((1 << 30) - 1),
+            max_bytes: non_zero!(1 << 30),
             sync: SyncPolicy::default(),
-            segment_bytes: NonZeroU64::MIN.saturating_add((16 << 20) - 1),
+            segment_bytes: non_zero!(16 << 20),
             commit_interval: Duration::from_secs(1),
             reopen_timeout: Duration::from_secs(2),
             retry,
@@ -74,7 +75,7 @@ impl Backoff {
     pub(crate) fn pause(&mut self, policy: &RetryPolicy) -> Duration {
         self.draws = self.draws.wrapping_add(1);
         let pause = policy.delay(self.failures, self.draws);
-        self.failures = self.failures.saturating_add(1);
+        self.failures += 1;
         pause
     }
 

@@ -250,7 +250,7 @@ impl SpoolWatch {
 }
 
 pub(crate) fn add(count: &mut u64, more: u64) {
-    *count = count.saturating_add(more);
+    *count += more;
 }
 
 pub(crate) fn take(count: &mut u64, less: u64) {

@@ -7,6 +7,7 @@ use std::num::{NonZeroU32, NonZeroUsize};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 use baler_common::transport::{Failure, WindowLimits};
 #[cfg(feature = "tls")]
@@ -73,12 +74,12 @@ impl TcpConfig {
                 name: host.into(),
                 port: Some(port),
             },
-            max_chunk_bytes: NonZeroU32::MIN.saturating_add((16 << 20) - 1),
-            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(1_023)),
+            max_chunk_bytes: non_zero!(16 << 20),
+            window: WindowLimits::new(non_zero!(1_024)),
             heartbeat: Duration::from_secs(5),
             connect_timeout: Duration::from_secs(10),
-            memory_bytes: NonZeroUsize::MIN.saturating_add((64 << 20) - 1),
-            max_connections: NonZeroUsize::MIN.saturating_add(4095),
+            memory_bytes: non_zero!(64 << 20),
+            max_connections: non_zero!(4_096),
             token_file: None,
             token: None,
             tls: None,

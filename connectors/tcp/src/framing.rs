@@ -3,6 +3,7 @@
 use std::io::IoSlice;
 use std::ops::Range;
 
+use baler_common::number::{to_u64, to_usize};
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta};
 use bytes::{Buf, Bytes, BytesMut};
 
@@ -172,11 +173,11 @@ impl Incoming {
     /// Checks the header of a chunk before memory is taken for the chunk.
     fn check(&self, header: &FrameHeader) -> Result<(), ProtocolErrorKind> {
         let low = if header.has_identity {
-            u64::try_from(ChunkIdentity::BYTES).unwrap_or(u64::MAX)
+            to_u64(ChunkIdentity::BYTES)
         } else {
             0
         };
-        let high = low.saturating_add(u64::from(self.limits.max_chunk_bytes));
+        let high = low + u64::from(self.limits.max_chunk_bytes);
         let found = u64::from(header.length);
         if !(low..=high).contains(&found) {
             return Err(ProtocolErrorKind::Length { found, low, high });
@@ -198,7 +199,7 @@ impl Incoming {
         header: &FrameHeader,
         buffer: &mut BytesMut,
     ) -> Result<Step, ProtocolError> {
-        let length = usize::try_from(header.length).unwrap_or(usize::MAX);
+        let length = to_usize(header.length);
         if buffer.len() < length {
             return Ok(Step::More(length - buffer.len()));
         }
@@ -226,9 +227,7 @@ impl Incoming {
             identity.ok_or_else(|| self.error("a chunk", ProtocolErrorKind::NoIdentity))?;
         self.advance(buffer, identity_bytes);
         let bytes = buffer.split_to(length - identity_bytes).freeze();
-        self.offset = self
-            .offset
-            .wrapping_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.offset = self.offset.wrapping_add(to_u64(bytes.len()));
         self.previous = Some(identity);
         self.header = None;
         self.sequence = self.sequence.wrapping_add(1);
@@ -242,9 +241,7 @@ impl Incoming {
 
     fn advance(&mut self, buffer: &mut BytesMut, bytes: usize) {
         buffer.advance(bytes);
-        self.offset = self
-            .offset
-            .wrapping_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+        self.offset = self.offset.wrapping_add(to_u64(bytes));
     }
 
     fn error(&self, reading: &'static str, kind: ProtocolErrorKind) -> ProtocolError {

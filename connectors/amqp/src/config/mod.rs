@@ -13,6 +13,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use baler_common::container::TimeUnit;
+use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
 use baler_tls::TlsFiles;
@@ -126,9 +127,9 @@ impl AmqpConfig {
         let arguments = QueueArguments::take(&mut uri)?;
         let queue_type = uri.take_choice("queue_type", &QueueType::CHOICES)?;
         let formats = [("chunks", false), ("kieker-plain", true)];
-        let mut window = WindowLimits::new(NonZeroU32::MIN.saturating_add(255));
+        let mut window = WindowLimits::new(non_zero!(256));
         window.take(&mut uri)?;
-        let max_chunk_bytes = NonZeroU32::MIN.saturating_add((16 << 20) - 1);
+        let max_chunk_bytes = non_zero!(16 << 20);
         let start = uri.take_with("offset", START_EXPECTED, Start::parse)?;
         let small = |value| NonZeroU16::MIN.saturating_add(value);
         let (secs, millis) = (Duration::from_secs, Duration::from_millis);

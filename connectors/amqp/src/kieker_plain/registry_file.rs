@@ -12,6 +12,7 @@ use std::sync::Arc;
 use baler_blocking::FileLock;
 use baler_blocking::files::{beside, if_found};
 use baler_common::container::KiekerStream;
+use baler_common::number::to_u64;
 use baler_common::transport::Failure;
 
 use crate::reader::{lock_beside, open_file};
@@ -94,8 +95,8 @@ impl RegistryFile {
         for (id, text) in strings {
             push_line(registry, *id, text, &mut lines);
         }
-        let bytes = u64::try_from(lines.len()).unwrap_or(u64::MAX);
-        let bytes = self.bytes.saturating_add(bytes);
+        let bytes = to_u64(lines.len());
+        let bytes = self.bytes + bytes;
         if bytes > max_bytes {
             return Ok(false);
         }
@@ -150,7 +151,7 @@ fn write_beside<'a>(
         line.clear();
         push_line(registry, id, text, &mut line);
         output.write_all(line.as_bytes())?;
-        bytes = bytes.saturating_add(u64::try_from(line.len()).unwrap_or(u64::MAX));
+        bytes += to_u64(line.len());
     }
     let file = output.into_inner()?;
     file.sync_all()?;

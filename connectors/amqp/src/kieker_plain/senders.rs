@@ -169,7 +169,7 @@ impl Senders {
         self.memory = 0;
         for sender in self.senders.values_mut() {
             settled.extend(sender.flush(ready));
-            self.memory = self.memory.saturating_add(sender.memory());
+            self.memory += sender.memory();
         }
         settled
     }
@@ -179,7 +179,7 @@ impl Senders {
         self.memory = 0;
         for sender in self.senders.values_mut() {
             sender.forget_unsettled();
-            self.memory = self.memory.saturating_add(sender.memory());
+            self.memory += sender.memory();
         }
     }
 
@@ -206,17 +206,17 @@ impl Senders {
 
     /// Changes the writer of this number, and updates the memory of all writers.
     fn with<T>(&mut self, id: i64, change: impl FnOnce(&mut Sender) -> T) -> T {
-        self.messages = self.messages.saturating_add(1);
+        self.messages += 1;
         let sender = self.senders.entry(id).or_insert_with(|| {
             let sender = Sender::new(id, Arc::clone(&self.catalog), self.time_unit);
-            self.memory = self.memory.saturating_add(sender.memory());
+            self.memory += sender.memory();
             sender
         });
         sender.last_message = self.messages;
         let before = sender.memory();
         let changed = change(sender);
         let others = self.memory.saturating_sub(before);
-        self.memory = others.saturating_add(sender.memory());
+        self.memory = others + sender.memory();
         changed
     }
 

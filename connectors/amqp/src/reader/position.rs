@@ -1,14 +1,13 @@
 //! How far a stream is settled, and the file with that position: RabbitMQ keeps no positions of
 //! AMQP 0.9.1 consumers.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use baler_blocking::FileLock;
 use baler_blocking::files::{beside, folder_of, if_found, new_file, sync_folder};
-use baler_common::transport::Failure;
+use baler_common::transport::{Failure, SettledPrefix};
 
 use super::landmark::Landmark;
 use super::ledger::Arrival;
@@ -25,8 +24,8 @@ pub(super) struct StreamPosition {
     watermark: Option<u64>,
     /// The message before the watermark, if it is known.
     landmark: Option<Landmark>,
-    /// The delivered messages from the watermark on, by their number.
-    delivered: BTreeMap<u64, Delivered>,
+    /// The CRC-32C of each delivered message from the watermark on, by its number.
+    delivered: SettledPrefix<u64, u32>,
     /// The highest number that was ever delivered.
     highest: Option<u64>,
     /// Whether the reader begins with the oldest message that the stream has.
@@ -35,14 +34,6 @@ pub(super) struct StreamPosition {
     base: u64,
     /// Whether the watermark moved since it was saved.
     pub(super) is_unsaved: bool,
-}
-
-/// A delivered message.
-#[derive(Debug)]
-struct Delivered {
-    /// The CRC-32C of its bytes.
-    checksum: u32,
-    is_settled: bool,
 }
 
 impl StreamPosition {
@@ -102,10 +93,8 @@ impl StreamPosition {
 
     /// Notes a message.
     pub(super) fn arrive(&mut self, offset: u64, checksum: u32) -> Arrival {
-        let due = match self.delivered.last_key_value() {
-            Some((last, _)) => Some(last.saturating_add(1)),
-            None => self.watermark,
-        };
+        let last = self.delivered.last_mut().map(|(last, _)| last + 1);
+        let due = last.or(self.watermark);
         if due.is_some_and(|due| offset < due) {
             return Arrival::Known;
         }
@@ -113,11 +102,7 @@ impl StreamPosition {
             self.base = offset;
         }
         self.watermark.get_or_insert(offset);
-        let delivered = Delivered {
-            checksum,
-            is_settled: false,
-        };
-        self.delivered.insert(offset, delivered);
+        self.delivered.insert(offset, checksum);
         let gone = due.map_or(0, |due| offset.saturating_sub(due));
         let again = self.highest.is_some_and(|highest| offset <= highest);
         self.highest = self.highest.max(Some(offset));
@@ -126,15 +111,9 @@ impl StreamPosition {
 
     /// Settles a message.
     pub(super) fn settle(&mut self, offset: u64) {
-        if let Some(delivered) = self.delivered.get_mut(&offset) {
-            delivered.is_settled = true;
-        }
-        let first = |delivered: &mut BTreeMap<_, Delivered>| {
-            let first = delivered.first_entry();
-            Some(first.filter(|first| first.get().is_settled)?.remove_entry())
-        };
-        while let Some((offset, Delivered { checksum, .. })) = first(&mut self.delivered) {
-            self.watermark = Some(offset.saturating_add(1));
+        self.delivered.settle(&offset);
+        while let Some((offset, checksum)) = self.delivered.pop_settled() {
+            self.watermark = Some(offset + 1);
             self.landmark = Some(Landmark { offset, checksum });
             self.is_unsaved = true;
         }

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use baler_common::number::to_u64;
 use baler_common::transport::{
     Damaged, Delivery, Failure, Origin, Received, RetryClass, Settled, Token, TransportError,
     Verdict,
@@ -190,7 +191,7 @@ impl ReaderState {
         counts.delivered += 1;
         counts.redelivered += u64::from(again);
         counts.max_delivery_count = counts.max_delivery_count.max(arrived.attempts.into());
-        counts.gone = counts.gone.saturating_add(gone);
+        counts.gone += gone;
         if gone > 0 {
             let to = arrived.position;
             let message = format!("the {gone} chunks before {to} are gone, by the stream's limits");
@@ -328,7 +329,7 @@ impl State {
         }
         // The broker does not count messages that it has delivered.
         let here = self.waiting.len() + self.ledger.handed();
-        Some(ready.saturating_add(u64::try_from(here).unwrap_or(u64::MAX)))
+        Some(ready + to_u64(here))
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_common::number::to_u64;
 use baler_common::transport::{
     Capability, Chunk, DeliveryReport, Failure, Notify as _, NotifyCell, Outcome, Rejected, Window,
 };
@@ -191,8 +192,8 @@ impl State {
             }
             false => VecDeque::new(),
         };
-        let count = u64::try_from(chunks.len()).unwrap_or(u64::MAX);
-        self.counts.published = self.counts.published.saturating_add(count);
+        let count = to_u64(chunks.len());
+        self.counts.published += count;
         chunks
     }
 
@@ -263,7 +264,7 @@ impl State {
         let patience = REFUSED_AT_MOST.saturating_mul(1 << self.refused_connections.min(5));
         match self.refused_since.map(|since| since.elapsed()) {
             Some(refused) if refused >= patience => {
-                self.refused_connections = self.refused_connections.saturating_add(1);
+                self.refused_connections += 1;
                 let message = format!("the broker refused everything for {refused:?} (basic.nack)");
                 Err(Failure::retry("publish to", message))
             }

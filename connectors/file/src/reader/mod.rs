@@ -46,7 +46,8 @@ pub struct FileReader {
     last_commit: Instant,
     demand: usize,
     next_token: u64,
-    /// Deliveries that are not settled, by position. The watermark stays at the first one.
+    /// Deliveries that are not settled, by position. The watermark stays at the first one. Settled ones
+    /// leave at once: no position needs them.
     unsettled: BTreeMap<Position, Unsettled>,
     handed_out: HashMap<Token, Position>,
     /// Deliveries that came back with [`Verdict::Retry`].

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
+use baler_common::number::to_usize;
 use baler_common::transport::ChunkMeta;
 use bytes::Bytes;
 
@@ -328,8 +329,4 @@ fn frame_header(
         true => Ok(header),
         false => Err(SegmentError::Foreign),
     }
-}
-
-fn to_usize(value: u64) -> usize {
-    usize::try_from(value).unwrap_or(usize::MAX)
 }

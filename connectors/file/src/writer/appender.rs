@@ -104,7 +104,7 @@ impl Appender {
     /// [`take_written`](Self::take_written) returns how many chunks were written before it.
     pub(super) fn append(&mut self, chunks: &[Chunk]) -> Result<(), TransportError> {
         for chunk in chunks {
-            let frame_bytes = (chunk.bytes.len() as u64).saturating_add(FRAME_HEADER_BYTES as u64);
+            let frame_bytes = chunk.bytes.len() as u64 + FRAME_HEADER_BYTES as u64;
             self.make_room(frame_bytes)?;
             self.add_frame(chunk)?;
             if self.buffer.len() >= BUFFER_BYTES {
@@ -147,7 +147,7 @@ impl Appender {
         self.buffer.extend_from_slice(&header.encode());
         self.buffer.extend_from_slice(&chunk.bytes);
         self.frame_ends.push(self.buffer.len());
-        self.next_chunk = self.next_chunk.saturating_add(1);
+        self.next_chunk += 1;
         Ok(())
     }
 
@@ -181,7 +181,7 @@ impl Appender {
             .take(frames)
             .next_back()
             .map_or(0, |end| *end as u64);
-        segment.sound_bytes = segment.sound_bytes.saturating_add(bytes);
+        segment.sound_bytes += bytes;
         if let Some(entry) = self.segments.back_mut() {
             entry.bytes = segment.sound_bytes;
         }
@@ -249,16 +249,16 @@ impl Appender {
     fn make_room(&mut self, frame_bytes: u64) -> Result<(), TransportError> {
         let buffered = self.buffer.len() as u64;
         let due = self.current.as_ref().is_some_and(|segment| {
-            let bytes = segment.sound_bytes.saturating_add(buffered);
+            let bytes = segment.sound_bytes + buffered;
             let holds_chunks = bytes > SEGMENT_HEADER_BYTES as u64;
-            let too_large = bytes.saturating_add(frame_bytes) > self.config.segment_bytes.get();
+            let too_large = bytes + frame_bytes > self.config.segment_bytes.get();
             holds_chunks && (too_large || segment.begun.elapsed() >= self.config.segment_age)
         });
         if due {
             self.finish_segment()?;
         }
-        let bytes = frame_bytes.saturating_add(SEGMENT_HEADER_BYTES as u64);
-        if !self.is_full(bytes.saturating_add(self.buffer.len() as u64)) {
+        let bytes = frame_bytes + SEGMENT_HEADER_BYTES as u64;
+        if !self.is_full(bytes + self.buffer.len() as u64) {
             return Ok(());
         }
         // A consumer may have removed settled segments.
@@ -294,7 +294,7 @@ impl Appender {
     }
 
     fn is_full(&self, more_bytes: u64) -> bool {
-        let bytes = self.used_bytes().saturating_add(more_bytes);
+        let bytes = self.used_bytes() + more_bytes;
         let most = self.config.max_total_bytes;
         most.is_some_and(|most| bytes > most.get())
     }
@@ -330,7 +330,7 @@ impl Appender {
         let mut stats = lock_stats(&self.stats);
         stats.dropped_segments += 1;
         stats.dropped_bytes += oldest.bytes;
-        stats.dropped_chunks = stats.dropped_chunks.saturating_add(chunks);
+        stats.dropped_chunks += chunks;
         drop(stats);
         self.sync_entries()
             .map_err(|error| io_error("sync", &self.config.folder, error))

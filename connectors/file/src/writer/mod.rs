@@ -7,6 +7,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use baler_blocking::{Answers, BlockingMedium, BlockingOutput, Opening, ThreadWriter};
+use baler_common::number::to_usize;
 use baler_common::transport::{Capability, Chunk, Durability, Order, Outcome, TransportError};
 
 use self::appender::Appender;
@@ -63,7 +64,7 @@ impl BlockingMedium for FileWriterConfig {
         let overhead = (FRAME_HEADER_BYTES + SEGMENT_HEADER_BYTES) as u64;
         let folder_bytes = self.max_total_bytes.map_or(u64::MAX, |most| most.get());
         let largest = folder_bytes.saturating_sub(overhead).min(u32::MAX.into());
-        let largest = usize::try_from(largest).unwrap_or(usize::MAX);
+        let largest = to_usize(largest);
         let largest = NonZeroUsize::new(largest).unwrap_or(NonZeroUsize::MIN);
         capability.max_chunk_bytes = largest.min(self.max_chunk_bytes);
         capability.window_chunks = self.window_chunks;

@@ -1,17 +1,17 @@
 //! How far a partition was fetched and settled, and what the brokers removed of it.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use baler_common::transport::ChunkIdentity;
+use baler_common::transport::{ChunkIdentity, SettledPrefix};
 
 use super::last_chunks::LastChunks;
 
 /// A partition of this reader.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Every fetched offset from the watermark on.
-    pending: BTreeMap<i64, Fetched>,
+    /// Every fetched offset from the watermark on. Settled ones have the chunk's identity, if it has
+    /// one.
+    pending: SettledPrefix<i64, Option<ChunkIdentity>>,
     /// The offset after the last one that was fetched. Before the first one, the position that the
     /// group has committed, if the brokers said it.
     next: Option<i64>,
@@ -29,14 +29,6 @@ pub(super) struct Lane {
     stored: Option<i64>,
     /// The last chunks below the watermark.
     last: LastChunks,
-}
-
-/// A fetched offset.
-#[derive(Debug)]
-enum Fetched {
-    Open,
-    /// With the chunk's identity, if it has one.
-    Settled(Option<ChunkIdentity>),
 }
 
 /// A partition as the group hands it over.
@@ -179,7 +171,7 @@ impl Lane {
     /// Notes a fetched offset.
     pub(super) fn arrive(&mut self, offset: i64) -> Arrival {
         self.is_at_end = false;
-        if self.pending.contains_key(&offset) {
+        if self.pending.contains(&offset) {
             return Arrival::Known;
         }
         let arrival = match self.next {
@@ -200,7 +192,7 @@ impl Lane {
                 Arrival::New
             }
         };
-        self.pending.insert(offset, Fetched::Open);
+        self.pending.insert(offset, None);
         self.next = offset.checked_add(1);
         arrival
     }
@@ -253,7 +245,7 @@ impl Lane {
 
     /// How many offsets of the partition are not settled, as far as the brokers say.
     pub(super) fn lag(&self) -> Option<u64> {
-        let first = self.pending.first_key_value().map(|(offset, _)| *offset);
+        let first = self.pending.first().copied();
         let watermark = first.or(self.next).or(self.start)?;
         // Fetched messages may be newer than the brokers' answer.
         let end = self.end?.max(self.next.unwrap_or(watermark));
@@ -262,15 +254,12 @@ impl Lane {
 
     /// Settles an offset. Returns whether the watermark moves.
     pub(super) fn settled(&mut self, offset: i64, identity: Option<ChunkIdentity>) -> bool {
-        if let Some(fetched) = self.pending.get_mut(&offset) {
-            *fetched = Fetched::Settled(identity);
+        if let Some(fetched) = self.pending.settle(&offset) {
+            *fetched = identity;
         }
         let mut moves = false;
-        while let Some(first) = self.pending.first_entry() {
-            let Fetched::Settled(identity) = *first.get() else {
-                break;
-            };
-            self.stored = first.remove_entry().0.checked_add(1);
+        while let Some((offset, identity)) = self.pending.pop_settled() {
+            self.stored = offset.checked_add(1);
             identity.into_iter().for_each(|it| self.last.note(it));
             moves = true;
         }

@@ -473,7 +473,7 @@ impl State {
     /// Reports that chunks were removed before they were read.
     fn removal(&mut self, partition: i32, removal: Removal) {
         self.stats.removals += 1;
-        self.stats.removed = self.stats.removed.saturating_add(removal.chunks());
+        self.stats.removed += removal.chunks();
         let mut message = format!("partition {partition}: {removal}");
         if let Some(unread) = self.removal.take() {
             message = match unread.message.len() > MAX_REMOVAL_BYTES {

@@ -64,7 +64,7 @@ impl TopicWatch {
         if before == 0 || added == 0 {
             return;
         }
-        state.partitions_added = state.partitions_added.saturating_add(added);
+        state.partitions_added += added;
         drop(state);
         let then = match self.partition_by {
             PartitionBy::Producer | PartitionBy::Lane => {
@@ -105,7 +105,7 @@ impl TopicWatch {
         if bytes >= before {
             return;
         }
-        state.limits_lowered = state.limits_lowered.saturating_add(1);
+        state.limits_lowered += 1;
         drop(state);
         let endpoint = &*self.endpoint;
         tracing::warn!(
@@ -136,7 +136,7 @@ impl TopicWatch {
         let (Some(policy), false) = (compacts, was_compacted) else {
             return;
         };
-        state.compacted = state.compacted.saturating_add(1);
+        state.compacted += 1;
         drop(state);
         let endpoint = &*self.endpoint;
         tracing::warn!(
@@ -150,8 +150,8 @@ impl TopicWatch {
     /// Counts confirmed messages that a partition has lost before `offset`. Returns the error.
     pub(super) fn lose(&self, partition: i32, offset: i64, messages: u64) -> Failure {
         let mut state = self.lock();
-        state.losses = state.losses.saturating_add(1);
-        state.lost_chunks = state.lost_chunks.saturating_add(messages);
+        state.losses += 1;
+        state.lost_chunks += messages;
         drop(state);
         let message = format!(
             "partition {partition} went back by {messages} messages to offset {offset}: the topic \

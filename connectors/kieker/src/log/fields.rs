@@ -32,7 +32,7 @@ impl Texts {
         }
         let mut string = ChunkString::new(text);
         chunk.put_string(&mut string);
-        self.memory = self.memory.saturating_add(text.len()).saturating_add(96);
+        self.memory += text.len() + 96;
         self.known.insert(Arc::clone(string.text()), string);
     }
 }
@@ -88,18 +88,18 @@ impl<'a> Fields<'a> {
         self.at = self.next;
         let mut end = self.semicolon(self.at);
         while self.backslash == Backslash::Hides && end.is_some_and(|end| self.is_hidden(end)) {
-            end = end.and_then(|end| self.semicolon(end.saturating_add(1)));
+            end = end.and_then(|end| self.semicolon(end + 1));
         }
         let mut until = end.unwrap_or(self.text.len());
         self.is_done = end.is_none();
         if self.is_last && self.end == RecordEnd::Line {
             let part = self.text.as_bytes().get(self.at..until)?;
             if let Some(line) = memchr2(b'\n', b'\r', part) {
-                until = self.at.saturating_add(line);
+                until = self.at + line;
                 self.is_done = true;
             }
         }
-        self.next = until.saturating_add(1);
+        self.next = until + 1;
         self.text.get(self.at..until)
     }
 
@@ -113,7 +113,7 @@ impl<'a> Fields<'a> {
     /// Returns the place of the first semicolon from here on.
     fn semicolon(&self, from: usize) -> Option<usize> {
         let rest = self.text.as_bytes().get(from..)?;
-        memchr(b';', rest).map(|at| from.saturating_add(at))
+        memchr(b';', rest).map(|at| from + at)
     }
 
     /// Takes the next part if it is an integer in its most common form; otherwise the part stays.
@@ -129,7 +129,7 @@ impl<'a> Fields<'a> {
             None => true,
         };
         self.at = self.next;
-        self.next = self.at.saturating_add(length).saturating_add(1);
+        self.next = self.at + length + 1;
         Some(number)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Fields<'a> {
     pub(super) fn take(&mut self, schema: &Schema) -> Result<&'a str, Problem> {
         self.next().ok_or_else(|| {
             let message = format!("the record ends; {} has more fields", schema.name());
-            Problem::new(self.text.len().saturating_add(1), message)
+            Problem::new(self.text.len() + 1, message)
         })
     }
 
@@ -177,7 +177,7 @@ impl<'a> Fields<'a> {
             true => 0,
             false => {
                 let rest = self.text.as_bytes().get(self.next..).unwrap_or_default();
-                memchr_iter(b';', rest).count().saturating_add(1)
+                memchr_iter(b';', rest).count() + 1
             }
         }
     }
@@ -185,7 +185,7 @@ impl<'a> Fields<'a> {
     /// Returns a problem of the last part that was taken.
     pub(super) fn problem(&self, message: impl Into<Box<str>>) -> Problem {
         // After the `$`.
-        Problem::new(self.at.saturating_add(1), message)
+        Problem::new(self.at + 1, message)
     }
 
     /// Returns the last part that was taken, without the blanks and empty lines after the record.

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use baler_common::container::{KiekerChunk, KiekerStream, StreamStep};
+use baler_common::number::{to_u64, to_usize};
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
 
@@ -195,7 +196,7 @@ impl LogFile {
                 self.quiet_polls = 0;
                 continue;
             }
-            self.quiet_polls = self.quiet_polls.saturating_add(1);
+            self.quiet_polls += 1;
             end = match self.is_closed {
                 true => End::Closed,
                 false if self.quiet_polls > QUIET_POLLS => End::Quiet,
@@ -209,7 +210,7 @@ impl LogFile {
         self.buffer.drain(..self.start);
         self.start = 0;
         if self.input.has_grown(&self.path) {
-            let read = u64::try_from(self.buffer.len()).unwrap_or(u64::MAX);
+            let read = to_u64(self.buffer.len());
             let from = self.offset.saturating_add(read);
             if let (input, offset) = Input::open(&self.path, from)?
                 && offset == from
@@ -233,8 +234,8 @@ impl LogFile {
 
     /// Skips this number of bytes.
     fn skip(&mut self, bytes: usize) {
-        self.start = self.start.saturating_add(bytes);
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
+        self.start += bytes;
+        let bytes = to_u64(bytes);
         self.offset = self.offset.saturating_add(bytes);
     }
 
@@ -245,7 +246,7 @@ impl LogFile {
     fn cut_binary(&mut self, context: &mut FileContext<'_>, end: End) -> Option<FileStep> {
         let rest = self.buffer.get(self.start..)?;
         let stream = &mut *context.strings;
-        stream.seek(usize::try_from(self.offset).unwrap_or(usize::MAX));
+        stream.seek(to_usize(self.offset));
         let (taken, step) = stream.cut_into(context.chunk, rest, context.until);
         self.skip(taken);
         let reason = match step {
@@ -371,7 +372,7 @@ impl LogFile {
         let next = next.into_iter().flatten().min();
         // The last byte may be the line end before a record.
         let bytes = match next {
-            Some(at) => at.saturating_add(1),
+            Some(at) => at + 1,
             None => rest.len().saturating_sub(1),
         };
         let skipped = rest.get(..bytes).unwrap_or_default();
@@ -403,7 +404,7 @@ impl LogFile {
             line = self.line.saturating_add(1).saturating_add(number);
             last = text;
         }
-        let column = last.chars().count().saturating_add(1);
+        let column = last.chars().count() + 1;
         let (path, message) = (self.path.display(), &problem.message);
         let reason = format!("{path}:{line}:{column}: {message}");
         self.line = self.line.saturating_add(lines);

@@ -45,14 +45,14 @@ pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
                 if announced != u32::try_from(records).ok() {
                     return Err("the number of records is wrong".into());
                 }
-                outcome.records = outcome.records.saturating_add(records);
+                outcome.records += records;
                 tokens.push(delivery.token);
             }
             Received::Damaged(damaged) => {
                 if damaged.reason.len() > 4_000 {
                     return Err("the message is too long".into());
                 }
-                outcome.damaged = outcome.damaged.saturating_add(1);
+                outcome.damaged += 1;
                 tokens.extend(damaged.token);
             }
             _ => break,

@@ -47,7 +47,7 @@ impl Problems {
     fn add(&mut self, problem: Box<str>) {
         match self.reported.len() < MAX_PROBLEMS {
             true => self.reported.push(problem),
-            false => self.more = self.more.saturating_add(1),
+            false => self.more += 1,
         }
     }
 }
@@ -120,7 +120,7 @@ impl LogMap {
         let rest = std::mem::take(&mut self.rest);
         let mut left = rest.as_slice();
         while let [b'\n' | b'\r', after @ ..] = left {
-            self.line = self.line.saturating_add(1);
+            self.line += 1;
             left = after;
         }
         // If a map has `$`, every part that is read begins with one.
@@ -135,7 +135,7 @@ impl LogMap {
             if let Some(problem) = self.add(entry, strings) {
                 problems.add(problem);
             }
-            self.line = self.line.saturating_add(lines);
+            self.line += lines;
             left = left.get(with_end..).unwrap_or_default();
         }
         self.rest = left.to_vec();
@@ -181,7 +181,7 @@ impl LogMap {
     }
 
     fn problem(&self, message: &str) -> Box<str> {
-        let line = self.line.saturating_add(1);
+        let line = self.line + 1;
         format!("{}:{line}: {message}", self.path.display()).into()
     }
 }

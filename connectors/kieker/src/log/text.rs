@@ -7,6 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use baler_common::container::{ChunkString, KiekerChunk, KiekerStream};
+use baler_common::number::to_u64;
 use baler_common::record::{Catalog, Schema};
 use foldhash::fast::RandomState;
 use memchr::{memchr_iter, memchr2_iter};
@@ -54,11 +55,11 @@ pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
             continue;
         }
         let is_return = text.get(at) == Some(&b'\r');
-        next = at.saturating_add(1);
+        next = at + 1;
         if is_return && text.get(next) == Some(&b'\n') {
-            next = next.saturating_add(1);
+            next += 1;
         }
-        lines = lines.saturating_add(1);
+        lines += 1;
         let is_end = match text.get(next) {
             Some(b'$' | 0) => true,
             Some(_) => !joins,
@@ -80,11 +81,9 @@ pub(super) fn find(text: &[u8], joins: bool, end: End) -> Found {
 pub(super) fn with_line_end(text: &[u8], length: usize) -> (usize, u64) {
     let (record, after) = text.split_at(length);
     let lines = memchr_iter(b'\n', record).count();
-    let lines = u64::try_from(lines).unwrap_or(u64::MAX);
+    let lines = to_u64(lines);
     match find(after, false, End::Closed) {
-        Found::Record { with_end, .. } => {
-            (length.saturating_add(with_end), lines.saturating_add(1))
-        }
+        Found::Record { with_end, .. } => (length + with_end, lines + 1),
         Found::Part => (text.len(), lines),
     }
 }
@@ -173,7 +172,7 @@ impl TextParser {
             }
             result => result?,
         };
-        Ok(text.len().saturating_sub(left))
+        Ok(text.len() - left)
     }
 
     /// Adds the record of these fields. Returns the number of bytes after it.
@@ -234,7 +233,7 @@ impl TextParser {
                          strings?",
                         schema.name()
                     );
-                    Err(Refused::from(Problem::new(at.saturating_add(1), message)))
+                    Err(Refused::from(Problem::new(at + 1, message)))
                 }
             }
         })?;

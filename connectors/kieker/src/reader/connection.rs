@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{KiekerStream, StreamStep};
+use baler_common::number::to_u64;
 use baler_common::transport::{ChunkIdentity, Damaged, Origin};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
@@ -70,7 +71,7 @@ pub(super) async fn serve(
         origin: Origin {
             endpoint: (*sender.endpoint).into(),
             lane: peer.to_string().into(),
-            position: u64::try_from(sender.stream.offset()).unwrap_or(u64::MAX),
+            position: to_u64(sender.stream.offset()),
         },
         reason,
         peer: Some(peer.ip()),
@@ -133,7 +134,7 @@ impl Sender<'_> {
                     }
                     self.state.count(|stats| {
                         stats.connections += u64::from(!has_sent);
-                        stats.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
+                        stats.bytes += to_u64(bytes);
                     });
                     has_sent = true;
                 }
@@ -253,9 +254,9 @@ impl Sender<'_> {
 
     /// Charges the memory of this sender. Returns an error if all senders together take too much.
     fn charge(&mut self) -> Result<(), Box<str>> {
-        let buffers = self.buffer.len().saturating_add(self.registry_buffer.len());
-        let now = self.stream.memory().saturating_add(buffers);
-        let now = now.saturating_add(self.link.memory());
+        let buffers = self.buffer.len() + self.registry_buffer.len();
+        let now = self.stream.memory() + buffers;
+        let now = now + self.link.memory();
         let before = std::mem::replace(&mut self.charged, now);
         if self.state.charge(before, now) {
             return Ok(());

@@ -92,7 +92,7 @@ impl AdaptiveLink {
             Err(error) => Err(error),
         };
         taken.map(Taken::Bytes).map_err(|mut error| {
-            error.offset = error.offset.saturating_add(offset);
+            error.offset += offset;
             let reason = error.to_string();
             if let Some(program) = &self.program {
                 self.has_failed = true;

@@ -70,7 +70,7 @@ pub(super) async fn listen(
         for half in halves.extract_if(.., |half| half.since.elapsed() >= PAIRING) {
             state.push_damaged(unpaired(&half));
         }
-        if connections.len().saturating_add(halves.len()) >= config.max_connections.get() {
+        if connections.len() + halves.len() >= config.max_connections.get() {
             state.count(|stats| stats.connections_turned_away += 1);
             continue;
         }

@@ -8,13 +8,14 @@ mod state;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
 use baler_blocking::schema;
+use baler_common::non_zero;
+use baler_common::number::to_u64;
 use baler_common::transport::{
     self, ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict, panic_text,
@@ -88,7 +89,7 @@ impl KiekerTcpReader {
             .map_err(fail)?;
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.redelivers = false;
-        capability.max_chunk_bytes = NonZeroUsize::MIN.saturating_add((16 << 20) - 1);
+        capability.max_chunk_bytes = non_zero!(16 << 20);
         let (sender, events) = channel();
         let state = Arc::new(ReaderState::new(&config, catalog, bridge, sender));
         let (stop, stopped) = watch::channel(false);
@@ -226,7 +227,7 @@ impl ChunkReader for KiekerTcpReader {
         let unreported = self.events.try_iter().filter(is_damage).count();
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
-            unreported: u64::try_from(unreported).unwrap_or(u64::MAX),
+            unreported: to_u64(unreported),
             error: None,
         }
     }

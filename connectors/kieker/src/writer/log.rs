@@ -20,6 +20,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use baler_blocking::{BlockingMedium, Opening};
 use baler_common::calendar;
 use baler_common::container::KiekerStreamEncoder;
+use baler_common::number::to_u64;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
 use baler_common::transport::{
     Capability, Durability, Failure, Order, TransportError, WriterStats,
@@ -154,11 +155,10 @@ impl LogOutput {
 
     /// Writes the encoded records. Writes the strings first, so that no record lacks its strings.
     fn append(&mut self, entries: usize) -> io::Result<()> {
-        let bytes = u64::try_from(self.records.len()).unwrap_or(u64::MAX);
+        let bytes = to_u64(self.records.len());
         let is_full = |open: &OpenFile| {
             let most = self.config.max_bytes.map_or(u64::MAX, |most| most.get());
-            open.entries.saturating_add(entries) > self.config.max_entries.get()
-                || open.bytes.saturating_add(bytes) > most
+            open.entries + entries > self.config.max_entries.get() || open.bytes + bytes > most
         };
         if self.open.as_ref().is_some_and(is_full) {
             self.end_file()?;
@@ -173,8 +173,8 @@ impl LogOutput {
             open.file.set_len(open.bytes).ok();
             return Err(error);
         }
-        open.entries = open.entries.saturating_add(entries);
-        open.bytes = open.bytes.saturating_add(bytes);
+        open.entries += entries;
+        open.bytes += bytes;
         Ok(())
     }
 
@@ -276,7 +276,7 @@ fn begin_file(
     folder: &Path,
     counter: &mut u32,
 ) -> io::Result<OpenFile> {
-    *counter = counter.saturating_add(1);
+    *counter += 1;
     let now = unix_nanos();
     let (time, millis) = (file_time(now), now / 1_000_000 % 1_000);
     let extension = config.format.extension();

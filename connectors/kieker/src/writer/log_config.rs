@@ -1,9 +1,10 @@
 //! The settings of a log that is written: its folder and the form of its files.
 
 use std::fmt;
-use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 
+use baler_common::non_zero;
 use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Uri, UriError, set};
 
@@ -66,12 +67,12 @@ impl KiekerLogWriterConfig {
             parent: parent.into(),
             format: LogFormat::Text,
             compression: LogCompression::None,
-            max_entries: NonZeroUsize::MIN.saturating_add(24_999),
+            max_entries: non_zero!(25_000),
             max_bytes: None,
             set_timestamps: true,
             hostname: "".into(),
             name: "KIEKER".into(),
-            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+            window: WindowLimits::new(non_zero!(64)),
             schema: None,
         }
     }

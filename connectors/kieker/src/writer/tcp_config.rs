@@ -1,10 +1,10 @@
 //! The settings of a socket to which records go.
 
 use std::fmt;
-use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baler_common::non_zero;
 use baler_common::transport::WindowLimits;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
@@ -36,7 +36,7 @@ impl KiekerTcpWriterConfig {
                 port: Some(port),
             },
             connect_timeout: Duration::from_secs(10),
-            window: WindowLimits::new(NonZeroU32::MIN.saturating_add(63)),
+            window: WindowLimits::new(non_zero!(64)),
             schema: None,
             adaptive: false,
         }

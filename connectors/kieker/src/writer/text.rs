@@ -38,7 +38,7 @@ impl TextEncoder {
         let mut lines = batch
             .records()
             .map(|record| self.line(record, missing_timestamp, out));
-        lines.try_fold(0_u64, |sum, altered| Ok(sum.saturating_add(altered?)))
+        lines.try_fold(0_u64, |sum, altered| Ok(sum + altered?))
     }
 
     fn line(
@@ -62,7 +62,7 @@ impl TextEncoder {
                     format!("a text log cannot hold {kind} in {class}.{name}; use format=binary");
                 WriteError::Refused(message.into())
             })?;
-            altered = altered.saturating_add(strings);
+            altered += strings;
         }
         out.push('\n');
         Ok(altered)
@@ -84,13 +84,13 @@ fn push_value(value: ValueRef<'_>, out: &mut String) -> Result<u64, &'static str
             let before = out.len();
             push_string(value, out);
             // Every alteration adds a byte.
-            return Ok(u64::from(out.len().saturating_sub(before) != value.len()));
+            return Ok(u64::from(out.len() - before != value.len()));
         }
         ValueRef::Enum(value) => push(out, format_args!("{}", value.number)),
         ValueRef::List(items) => {
             push(out, format_args!("{}", items.len()));
             let mut items = items.iter().map(|item| push_value(item, out));
-            return items.try_fold(0_u64, |sum, altered| Ok(sum.saturating_add(altered?)));
+            return items.try_fold(0_u64, |sum, altered| Ok(sum + altered?));
         }
         other => return Err(other.kind()),
     }

@@ -111,7 +111,7 @@ impl Store {
                     status.add_spooled(flight.records.into(), flight.bytes);
                 }
             });
-            self.readable = self.readable.saturating_add(written.len() as u64);
+            self.readable += written.len() as u64;
             self.promise(0);
         }
         if let Err(error) = result {

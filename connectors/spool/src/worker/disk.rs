@@ -46,7 +46,7 @@ impl Worker {
             if !self.store.offer(chunk, self.generation, now) {
                 break;
             }
-            self.offered = self.offered.saturating_add(1);
+            self.offered += 1;
         }
         if self.store.is_failing() {
             self.offered = 0;

@@ -172,7 +172,7 @@ impl Worker {
             match self.offer(chunk.meta, chunk.bytes, now) {
                 Ok(ticket) => {
                     self.outstanding.push_back((ticket, sent));
-                    self.offered = self.offered.saturating_add(1);
+                    self.offered += 1;
                 }
                 Err(RejectReason::Full) => break,
                 Err(RejectReason::Broken(error)) => return Err(*error),

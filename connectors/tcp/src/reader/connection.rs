@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baler_common::number::to_u64;
 use baler_common::transport::{Damaged, Origin};
 use bytes::BytesMut;
 use tokio::io::{AsyncReadExt, ReadHalf, WriteHalf};
@@ -228,7 +229,7 @@ impl Receiving<'_> {
             self.buffer.reserve(missing.min(held).max(READ_BYTES));
         }
         let most = (READ_BYTES + self.arriving.bytes).saturating_sub(held);
-        let mut read = (&mut *self.read).take(u64::try_from(most).unwrap_or(u64::MAX));
+        let mut read = (&mut *self.read).take(to_u64(most));
         let reading = read.read_buf(&mut self.buffer);
         let read = if held == 0 && self.incoming.is_between_frames() {
             time::timeout(self.silence, reading).await??

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Epoch, ProducerId, Settled};
+use baler_common::transport::{Epoch, ProducerId, Settled, SettledPrefix};
 use tokio::sync::Notify;
 
 use crate::security::Proof;
@@ -36,10 +36,10 @@ pub(super) struct Connection {
 /// The settled chunks of a connection.
 #[derive(Debug, Default)]
 struct Progress {
-    /// All chunks before this one are settled.
-    watermark: u64,
-    /// Whether each chunk from the watermark on is settled; the first one never is.
-    beyond: VecDeque<bool>,
+    /// The chunks from the first unsettled one on, by their sequence.
+    chunks: SettledPrefix<u64, ()>,
+    /// The sequence after them.
+    next: u64,
 }
 
 impl Connection {
@@ -83,7 +83,7 @@ impl Connection {
 
     /// Returns the number of settled chunks, from the first one on.
     pub(super) fn watermark(&self) -> u64 {
-        self.lock().watermark
+        self.lock().watermark()
     }
 
     /// Returns the steps of memory that the unsettled chunks take.
@@ -124,27 +124,24 @@ impl Connection {
 }
 
 impl Progress {
+    /// All chunks before this one are settled.
+    fn watermark(&self) -> u64 {
+        self.chunks.first().copied().unwrap_or(self.next)
+    }
+
     /// Marks a chunk as settled. Returns whether the watermark moved.
     fn settle(&mut self, sequence: u64) -> bool {
-        let Some(place) = sequence
-            .checked_sub(self.watermark)
-            .and_then(|place| usize::try_from(place).ok())
-        else {
-            return false;
-        };
-        if self.beyond.len() <= place {
-            // Bounded by the window, which the connection enforces.
-            self.beyond.resize(place.saturating_add(1), false);
+        // Bounded by the window, which the connection enforces.
+        while self.next <= sequence {
+            self.chunks.insert(self.next, ());
+            self.next += 1;
         }
-        if let Some(settled) = self.beyond.get_mut(place) {
-            *settled = true;
+        self.chunks.settle(&sequence);
+        let mut moved = false;
+        while self.chunks.pop_settled().is_some() {
+            moved = true;
         }
-        let before = self.watermark;
-        while self.beyond.front() == Some(&true) {
-            self.beyond.pop_front();
-            self.watermark = self.watermark.wrapping_add(1);
-        }
-        self.watermark != before
+        moved
     }
 }
 

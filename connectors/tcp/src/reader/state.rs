@@ -142,7 +142,7 @@ impl ReaderState {
 
     /// Returns the part of the memory that a chunk takes; all of it for a larger chunk.
     fn steps(&self, bytes: usize) -> u32 {
-        let steps = bytes.div_ceil(STEP_BYTES).saturating_add(1);
+        let steps = bytes.div_ceil(STEP_BYTES) + 1;
         u32::try_from(steps)
             .unwrap_or(u32::MAX)
             .min(self.budget_steps)
@@ -210,7 +210,7 @@ impl ReaderState {
                 else => {}
             }
         }
-        arriving.bytes = arriving.bytes.saturating_add(bytes);
+        arriving.bytes += bytes;
     }
 
     /// Passes the chunks to the owner and empties the vector.

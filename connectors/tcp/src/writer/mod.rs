@@ -8,6 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use baler_common::number::to_usize;
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Failure, Notify,
     Order, Rejected, TransportError,
@@ -83,7 +84,7 @@ impl TcpWriter {
 /// Puts the limits of a connection into a capability.
 fn apply(capability: &mut Capability, limits: ConnectionLimits) {
     let nonzero = |value: u64| {
-        let value = usize::try_from(value).unwrap_or(usize::MAX);
+        let value = to_usize(value);
         NonZeroUsize::new(value).unwrap_or(NonZeroUsize::MIN)
     };
     capability.max_chunk_bytes = nonzero(u64::from(limits.max_chunk_bytes));

@@ -162,7 +162,7 @@ impl Peer {
             let slot = self.slots.get(index(*slot));
             slot.is_some_and(|slot| slot.sent.is_some())
         };
-        let most_changed = self.pending.len().saturating_mul(2) > self.slots.len();
+        let most_changed = self.pending.len() * 2 > self.slots.len();
         // A snapshot is no answer to a request.
         if self.pending.len() > 1
             && self.has(feature::SNAPSHOT)
@@ -201,7 +201,7 @@ impl Peer {
         let signatures = self.slots.iter().map(|slot| &slot.signature);
         let active = signatures.clone().filter(|it| it.is_active()).count();
         let signatures = signatures.map_while(|it| {
-            let bytes = it.text.len().saturating_add(SIGNATURE_OVERHEAD);
+            let bytes = it.text.len() + SIGNATURE_OVERHEAD;
             *room = room.checked_sub(bytes)?;
             Some((Arc::clone(&it.text), it.is_active()))
         });
@@ -303,8 +303,8 @@ impl State {
                 return Err(refused(ErrorCode::NotAllowed, Some(slot), reading));
             }
             None => {
-                let memory = text.len().saturating_add(SIGNATURE_OVERHEAD);
-                peer.memory = peer.memory.saturating_add(memory);
+                let memory = text.len() + SIGNATURE_OVERHEAD;
+                peer.memory += memory;
                 if peer.memory > MAX_SIGNATURE_MEMORY {
                     let reading = "the memory of the signatures";
                     return Err(refused(ErrorCode::Limit, Some(slot), reading));

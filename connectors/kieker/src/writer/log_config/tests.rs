@@ -18,7 +18,7 @@ fn settings_come_from_the_uri() {
     expected.set_timestamps = false;
     expected.hostname = "h".into();
     expected.name = "N".into();
-    expected.window.chunks = NonZeroU32::new(3).unwrap();
+    expected.window.chunks = non_zero!(3);
     expected.schema = Some("x".into());
     assert_eq!(config.unwrap(), expected);
 }

@@ -10,8 +10,8 @@ fn settings_come_from_the_uri() {
         config("kieker+tcp://[::1]:9876?connect_timeout=1s&window_chunks=3&window=1KiB&schema=x");
     let mut expected = KiekerTcpWriterConfig::new("::1", 9876);
     expected.connect_timeout = Duration::from_secs(1);
-    expected.window.chunks = NonZeroU32::new(3).unwrap();
-    expected.window.bytes = NonZeroU32::new(1 << 10).unwrap();
+    expected.window.chunks = non_zero!(3);
+    expected.window.bytes = non_zero!(1 << 10);
     expected.schema = Some("x".into());
     assert_eq!(config.unwrap(), expected);
 }

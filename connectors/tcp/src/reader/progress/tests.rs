@@ -12,9 +12,9 @@ proptest! {
             progress.settle(sequence);
             settled[usize::try_from(sequence).unwrap()] = true;
             let contiguous = settled.iter().take_while(|settled| **settled).count();
-            prop_assert_eq!(usize::try_from(progress.watermark), Ok(contiguous));
+            prop_assert_eq!(usize::try_from(progress.watermark()), Ok(contiguous));
         }
-        prop_assert!(progress.beyond.is_empty());
+        prop_assert!(progress.chunks.is_empty());
     }
 }
 
