@@ -233,21 +233,16 @@ impl Comparison {
                 self.note(&new.name, Effect::Both, place_of(two, false), what, why);
             }
         }
-        self.order(new, &before, &after, (&old_names, &new_names));
-    }
-
-    /// Notes a new order of the properties that both versions send.
-    fn order(
-        &mut self,
-        new: &Record,
-        before: &[&Property],
-        after: &[&Property],
-        (old_names, new_names): (&BTreeMap<&str, &Property>, &BTreeMap<&str, &Property>),
-    ) {
         let common = before.iter().filter(|it| new_names.contains_key(&*it.name));
         let other = after.iter().filter(|it| old_names.contains_key(&*it.name));
-        let pairs: Vec<_> = common.zip(other).collect();
-        let differs = |(one, two): &(&&Property, &&Property)| one.name != two.name;
+        let pairs: Vec<_> = common.copied().zip(other.copied()).collect();
+        self.order(new, &pairs);
+    }
+
+    /// Notes a new order of the properties that both versions send. `pairs` has the old order beside
+    /// the new one.
+    fn order(&mut self, new: &Record, pairs: &[(&Property, &Property)]) {
+        let differs = |(one, two): &(&Property, &Property)| one.name != two.name;
         let (Some(first), Some(last)) = (
             pairs.iter().position(differs),
             pairs.iter().rposition(differs),
@@ -255,16 +250,12 @@ impl Comparison {
             return;
         };
         let moved: Vec<_> = pairs.iter().take(last + 1).skip(first).collect();
-        let names = |of: fn(&(&&Property, &&Property)) -> Arc<str>| {
-            let names: Vec<_> = moved.iter().map(|it| of(it).to_string()).collect();
-            names.join(", ")
-        };
-        let from = names(|it| Arc::clone(&it.0.name));
-        let to = names(|it| Arc::clone(&it.1.name));
+        let from: Vec<&str> = moved.iter().map(|it| &*it.0.name).collect();
+        let to: Vec<&str> = moved.iter().map(|it| &*it.1.name).collect();
         let place = moved
             .first()
             .map_or(Place(false, new.file, new.span), |it| place_of(it.1, false));
-        let what = format!("the order was {from} and is {to}");
+        let what = format!("the order was {} and is {}", from.join(", "), to.join(", "));
         let why = "values are sent in the order parent, templates from left to right, own";
         self.note(&new.name, Effect::Both, place, what, why);
     }
@@ -367,18 +358,18 @@ impl Comparison {
         new: &BTreeMap<Arc<str>, (String, Place)>,
     ) {
         let why = "it is not sent";
-        for (it, (text, place)) in new {
-            let what = match old.get(it) {
-                None => format!("the {kind} {it} was added"),
+        for (member, (text, place)) in new {
+            let what = match old.get(member) {
+                None => format!("the {kind} {member} was added"),
                 Some((before, _)) if before != text => {
-                    format!("the {kind} {it} was {before} and is {text}")
+                    format!("the {kind} {member} was {before} and is {text}")
                 }
                 Some(_) => continue,
             };
             self.note(name, Effect::Safe, *place, what, why);
         }
-        for (it, (_, Place(_, file, span))) in old.iter().filter(|it| !new.contains_key(it.0)) {
-            let what = format!("the {kind} {it} was removed");
+        for (member, (_, Place(_, file, span))) in old.iter().filter(|it| !new.contains_key(it.0)) {
+            let what = format!("the {kind} {member} was removed");
             self.note(name, Effect::Safe, Place(true, *file, *span), what, why);
         }
     }

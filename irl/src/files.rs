@@ -73,6 +73,7 @@ pub fn read_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<TextFile>, FileErro
     let mut files = Vec::new();
     for path in find_files(paths)? {
         let file = read_up_to(&path, left)?;
+        // The last file may be one byte longer than what is left.
         left = left.saturating_sub(file.text.len());
         files.push(file);
     }
@@ -82,9 +83,8 @@ pub fn read_files<P: AsRef<Path>>(paths: &[P]) -> Result<Vec<TextFile>, FileErro
 /// Reads one byte more than the limit, so that the file is found to be too large.
 fn read_up_to(path: &Path, limit: usize) -> Result<TextFile, FileError> {
     let failed = |error| FileError::Io(path.to_owned(), error);
-    let limit = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
     let mut bytes = Vec::new();
-    let mut file = File::open(path).map_err(failed)?.take(limit);
+    let mut file = File::open(path).map_err(failed)?.take(limit as u64 + 1);
     file.read_to_end(&mut bytes).map_err(failed)?;
     let text = match String::from_utf8(bytes) {
         Ok(text) => text,
@@ -93,8 +93,8 @@ fn read_up_to(path: &Path, limit: usize) -> Result<TextFile, FileError> {
             String::from_utf8_lossy(error.as_bytes()).into_owned()
         }
         Err(error) => {
-            let sound = error.utf8_error().valid_up_to();
-            return Err(FileError::NotText(path.to_owned(), sound));
+            let valid = error.utf8_error().valid_up_to();
+            return Err(FileError::NotText(path.to_owned(), valid));
         }
     };
     Ok(TextFile {
@@ -140,8 +140,8 @@ impl fmt::Display for FileError {
         match self {
             Self::Io(path, error) => write!(f, "cannot open {}: {error}", path.display()),
             Self::NoFile(path) => write!(f, "there is no file *.irl below {}", path.display()),
-            Self::NotText(path, sound) => {
-                write!(f, "{} is not UTF-8 from byte {sound} on", path.display())
+            Self::NotText(path, valid) => {
+                write!(f, "{} is not UTF-8 from byte {valid} on", path.display())
             }
             Self::TooManyFiles(path) => {
                 let path = path.display();

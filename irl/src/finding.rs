@@ -112,7 +112,7 @@ impl Finding {
 /// characters.
 pub fn line_and_column(text: &str, position: usize) -> (usize, usize) {
     let before = text.get(..position).unwrap_or(text);
-    let line = before.matches('\n').count().saturating_add(1);
+    let line = before.matches('\n').count() + 1;
     let last = before.rsplit('\n').next().unwrap_or(before);
-    (line, last.chars().count().saturating_add(1))
+    (line, last.chars().count() + 1)
 }

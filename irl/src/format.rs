@@ -148,6 +148,7 @@ impl<'a> Layout<'a> {
             return;
         };
         if token.text == "}" {
+            // A brace that ends a body may stand here, too.
             self.nesting = self.nesting.saturating_sub(1);
         }
         let is_list = matches!(before.text, "," | "{") || token.text == "}";
@@ -162,7 +163,7 @@ impl<'a> Layout<'a> {
             self.out.push(' ');
         }
         if token.text == "{" {
-            self.nesting = self.nesting.saturating_add(1);
+            self.nesting += 1;
         }
     }
 
@@ -183,7 +184,7 @@ impl<'a> Layout<'a> {
     }
 
     fn indent(&self) -> usize {
-        self.nesting.saturating_add(usize::from(self.in_body))
+        self.nesting + usize::from(self.in_body)
     }
 
     fn is_after_open(&self) -> bool {

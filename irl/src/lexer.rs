@@ -35,7 +35,7 @@ pub(crate) struct Token<'a> {
 
 impl Token<'_> {
     pub(crate) fn span(&self) -> Span {
-        Span::new(self.start, self.start.saturating_add(self.text.len()))
+        Span::new(self.start, self.start + self.text.len())
     }
 }
 
@@ -66,7 +66,7 @@ impl<'a> Iterator for Lexer<'a> {
         self.lines = 0;
         let is_blank = |char: char| char.is_whitespace() || char == '\u{feff}';
         while let Some((_, char)) = self.chars.next_if(|it| is_blank(it.1)) {
-            self.lines = self.lines.saturating_add(u32::from(char == '\n'));
+            self.lines += u32::from(char == '\n');
         }
         let (start, first) = self.chars.next()?;
         let kind = match first {
@@ -86,7 +86,7 @@ impl<'a> Iterator for Lexer<'a> {
         let mut text = self.slice(start, end);
         if kind == TokenKind::Comment && text.starts_with("//") {
             text = text.trim_end();
-            end = start.saturating_add(text.len());
+            end = start + text.len();
         }
         if text == "auto" && self.slice(end, self.text.len()).starts_with("-increment") {
             self.accept('-');
@@ -146,10 +146,10 @@ impl<'a> Lexer<'a> {
             }
         }
         if !self.strings_end_in_line {
-            // The rest of the file may be sound.
+            // The rest of the file may be valid.
             self.strings_end_in_line = true;
             let rest = self.slice(start, self.text.len());
-            let end = start.saturating_add(rest.find('\n').unwrap_or(rest.len()));
+            let end = start + rest.find('\n').unwrap_or(rest.len());
             self.chars = self.text.char_indices().peekable();
             while self.chars.next_if(|it| it.0 < end).is_some() {}
         }

@@ -19,11 +19,16 @@ mod generate;
 mod lexer;
 mod literals;
 mod model;
+#[allow(
+    clippy::indexing_slicing,
+    reason = "the numbers of files and definitions are positions, and nothing is removed"
+)]
 mod names;
 #[deny(clippy::expect_used)]
 mod parser;
 #[cfg(feature = "diagnostics")]
 mod render;
+#[allow(clippy::indexing_slicing, reason = "as for the names")]
 mod resolve;
 mod syntax;
 
@@ -136,7 +141,7 @@ pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
     let mut counts = std::collections::HashMap::new();
     findings.retain(|it| {
         let count = counts.entry((it.file, it.severity)).or_insert(0_usize);
-        *count = count.saturating_add(1);
+        *count += 1;
         *count <= parser::MAX_FINDINGS
     });
     Workspace { records, findings }

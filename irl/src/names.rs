@@ -137,16 +137,14 @@ impl<'s, 'a> Names<'s, 'a> {
 
     /// Returns the name with the package of a file.
     pub(crate) fn full_name(&self, file: usize, name: &str) -> Arc<str> {
-        match self.packages.get(file).filter(|it| !it.is_empty()) {
-            Some(package) => format!("{package}.{name}").into(),
-            None => name.into(),
+        match &*self.packages[file] {
+            "" => name.into(),
+            package => format!("{package}.{name}").into(),
         }
     }
 
     pub(crate) fn get(&self, id: usize) -> &Definition<'s, 'a> {
-        self.definitions
-            .get(id)
-            .expect("ids are positions, and nothing is removed")
+        &self.definitions[id]
     }
 
     /// Returns the definition with this full name, if there is one.
@@ -227,7 +225,7 @@ impl<'s, 'a> Names<'s, 'a> {
     /// Returns the definition to which a name in a file refers, if there is one.
     pub(crate) fn find(&mut self, file: usize, name: &str, span: Span) -> Option<usize> {
         let own = self.full_name(file, name);
-        let scope = self.scopes.get(file)?;
+        let scope = &self.scopes[file];
         let imported = scope.by_last_part.get(name).map(|it| (*it).to_owned());
         let wildcards = scope.wildcards.iter().map(|it| format!("{it}.{name}"));
         let mut candidates = vec![own.to_string()];
@@ -299,8 +297,8 @@ impl<'s, 'a> Names<'s, 'a> {
         let similar = base_types
             .chain(defined)
             .filter(|it| it.0.len().max(name.len()) <= MAX_COMPARED_BYTES)
-            .take(MAX_COMPARED.saturating_sub(self.compared))
-            .inspect(|_| self.compared = self.compared.saturating_add(1))
+            .take(MAX_COMPARED - self.compared)
+            .inspect(|_| self.compared += 1)
             .map(|(known, shown)| (strsim::damerau_levenshtein(name, known), known, shown))
             .filter(|(distance, known, _)| *distance <= name.len().max(known.len()) / 3);
         similar.min().map(|it| it.2.to_owned())
@@ -326,9 +324,7 @@ impl<'s, 'a> Names<'s, 'a> {
             for name in &declaration.parents {
                 parents.extend(self.parent(file, name, wanted));
             }
-            if let Some(definition) = self.definitions.get_mut(id) {
-                definition.parents = parents;
-            }
+            self.definitions[id].parents = parents;
         }
     }
 

@@ -87,20 +87,18 @@ impl<'a> Head<'a> {
 fn snake(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
     let mut out = String::new();
-    for (at, it) in chars.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|at| chars.get(at));
-        let after = chars.get(at.saturating_add(1));
-        let begins_word = match before {
-            Some(before) if before.is_ascii_uppercase() => {
-                after.is_some_and(char::is_ascii_lowercase)
-            }
-            Some(before) => *before != '_',
+    for (position, letter) in chars.iter().enumerate() {
+        let begins_word = match position.checked_sub(1).map(|before| chars[before]) {
+            Some(before) if before.is_ascii_uppercase() => chars
+                .get(position + 1)
+                .is_some_and(char::is_ascii_lowercase),
+            Some(before) => before != '_',
             None => false,
         };
-        if it.is_ascii_uppercase() && begins_word {
+        if letter.is_ascii_uppercase() && begins_word {
             out.push('_');
         }
-        out.push(it.to_ascii_lowercase());
+        out.push(letter.to_ascii_lowercase());
     }
     out
 }

@@ -33,10 +33,10 @@ const TEMPLATES: [(&str, &str); 7] = [
 /// `rust` is Rust without a library. `baler` is Rust with the derive macro of the crate `baler`.
 pub const LANGUAGES: [&str; TEMPLATES.len()] = {
     let mut names = [""; TEMPLATES.len()];
-    let mut at = 0;
-    while at < names.len() {
-        names[at] = TEMPLATES[at].0;
-        at += 1;
+    let mut position = 0;
+    while position < names.len() {
+        names[position] = TEMPLATES[position].0;
+        position += 1;
     }
     names
 };
@@ -118,7 +118,7 @@ fn render(body: &str, data: Data) -> Result<Vec<GeneratedFile>, minijinja::Error
 
 /// An enum and its identifiers.
 struct NamedEnum<'a> {
-    of: &'a EnumType,
+    enum_type: &'a EnumType,
     id: String,
     flat: String,
     literals: Vec<String>,
@@ -154,9 +154,9 @@ impl<'a> Writer<'a> {
                 .push(record);
             let properties = record.properties.iter().map(|it| &it.property_type);
             let constants = record.constants.iter().map(|it| &it.constant_type);
-            for it in properties.chain(constants) {
-                if let Base::Enum(it) = &it.base {
-                    enum_types.insert(&it.name, it);
+            for item_type in properties.chain(constants) {
+                if let Base::Enum(enum_type) = &item_type.base {
+                    enum_types.insert(&enum_type.name, enum_type);
                 }
             }
         }
@@ -179,9 +179,9 @@ impl<'a> Writer<'a> {
             types.insert(name, (id, flats.claim(name.replace('.', "_"))));
         }
         let mut enums = BTreeMap::new();
-        for (name, of) in enum_types {
+        for (name, enum_type) in enum_types {
             let mut scope = head.names("literals");
-            let literals = of
+            let literals = enum_type
                 .literals
                 .iter()
                 .map(|it| scope.claim(it.0.to_string()))
@@ -189,7 +189,7 @@ impl<'a> Writer<'a> {
             let (id, flat) = types[name].clone();
             let package = packages[package_of(name)].clone();
             let it = NamedEnum {
-                of,
+                enum_type,
                 id,
                 flat,
                 literals,
@@ -218,13 +218,13 @@ impl<'a> Writer<'a> {
             }
             let own = self.enums.iter().filter(|it| package_of(it.0) == *name);
             let enums = own.map(|(name, it)| {
-                let literals = it.of.literals.iter().zip(&it.literals);
+                let literals = it.enum_type.literals.iter().zip(&it.literals);
                 let literals = literals.map(|((name, value), id)| {
                     context! { name => &**name, id => &**id, value => *value }
                 });
                 context! { name => *name, id => &*it.id, flat => &*it.flat,
                 count => it.literals.len(), literals => literals.collect::<Data>(),
-                ..about(&[format!("The enum {name}.")], &it.of.about) }
+                ..about(&[format!("The enum {name}.")], &it.enum_type.about) }
             });
             let records_here = self.records.get(name).into_iter().flatten();
             let mut uses: Vec<_> = records_here.flat_map(|it| self.enums_of(it)).collect();
@@ -313,11 +313,11 @@ impl<'a> Writer<'a> {
     /// Returns type and value of a property or constant.
     fn item(
         &self,
-        of: &Type,
+        item_type: &Type,
         literal: Option<&Literal>,
         constants: &HashMap<&str, &Constant>,
     ) -> Result<Data, String> {
-        let (base, width) = match &of.base {
+        let (base, width) = match &item_type.base {
             Base::Boolean => ("boolean", 1),
             Base::Byte => ("byte", 1),
             Base::Char => ("char", 2),
@@ -335,18 +335,18 @@ impl<'a> Writer<'a> {
             Base::Short => ("short", 2),
             Base::String => ("string", 4),
         };
-        let fixed = match *of.dimensions {
+        let fixed = match *item_type.dimensions {
             [] | [None] => 0,
             [Some(length)] if length < 1 << 31 => length,
-            [Some(_)] => return Err(format!("{of} has too many items")),
+            [Some(_)] => return Err(format!("{item_type} has too many items")),
             _ => {
-                let base = &of.base;
+                let base = &item_type.base;
                 return Err(format!(
-                    "{of} has several dimensions, and source code has arrays of one; write {base}[]"
+                    "{item_type} has several dimensions, and source code has arrays of one; write {base}[]"
                 ));
             }
         };
-        let zero = match &of.base {
+        let zero = match &item_type.base {
             Base::Boolean => "false".to_owned(),
             Base::Double | Base::Float => "0.0".to_owned(),
             Base::Enum(it) => {
@@ -358,16 +358,16 @@ impl<'a> Writer<'a> {
         };
         let mut items = Vec::new();
         if let Some(literal) = literal {
-            self.values(literal, &of.base, constants, &mut items, 0)?;
+            self.values(literal, &item_type.base, constants, &mut items, 0)?;
         }
-        let of_enum = self.enum_of(&of.base).map(|it| {
+        let of_enum = self.enum_of(&item_type.base).map(|it| {
             context! { id => &*it.id, flat => &*it.flat, count => it.literals.len(),
             ..package_data(&it.package) }
         });
         Ok(context! {
             base, width, fixed,
-            is_open => *of.dimensions == [None],
-            is_array => !of.dimensions.is_empty(),
+            is_open => *item_type.dimensions == [None],
+            is_array => !item_type.dimensions.is_empty(),
             has_value => literal.is_some(),
             // The value of a single item, the zero if it has none.
             value => items.first().unwrap_or(&zero).clone(),
@@ -391,7 +391,7 @@ impl<'a> Writer<'a> {
         if depth > crate::MAX_DEPTH {
             return Err("its value refers to itself".to_owned());
         }
-        let depth = depth.saturating_add(1);
+        let depth = depth + 1;
         match &literal.value {
             Value::Array(all) => {
                 for item in all {
@@ -409,7 +409,7 @@ impl<'a> Writer<'a> {
 
     fn literal_of_enum(&self, base: &Base, name: &str) -> Result<String, String> {
         let found = self.enum_of(base).and_then(|it| {
-            let literals = it.of.literals.iter().zip(&it.literals);
+            let literals = it.enum_type.literals.iter().zip(&it.literals);
             literals
                 .filter(|found| &*found.0.0 == name)
                 .map(|found| found.1.clone())

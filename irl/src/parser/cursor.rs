@@ -41,14 +41,14 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn peek_at(&self, ahead: usize) -> Token<'a> {
-        let token = self.tokens.get(self.next.saturating_add(ahead));
+        let token = self.tokens.get(self.next + ahead);
         token.copied().unwrap_or(self.end)
     }
 
     pub(super) fn advance(&mut self) -> Token<'a> {
         let token = self.peek();
         if token.kind != TokenKind::End {
-            self.next = self.next.saturating_add(1);
+            self.next += 1;
             self.before = token.span().end;
         }
         token
@@ -71,9 +71,9 @@ impl<'a> Parser<'a> {
             match token.text {
                 _ if token.kind == TokenKind::End => return,
                 "}" if depth == 0 => return,
-                "}" => depth = depth.saturating_sub(1),
+                "}" => depth -= 1,
                 _ if token.lines > 0 && depth == 0 => return,
-                "{" => depth = depth.saturating_add(1),
+                "{" => depth += 1,
                 _ => {}
             }
             self.advance();
@@ -88,7 +88,8 @@ impl<'a> Parser<'a> {
             match token.text {
                 _ if token.kind == TokenKind::End => return,
                 _ if depth == 0 && is_start(token) => return,
-                "{" => depth = depth.saturating_add(1),
+                "{" => depth += 1,
+                // A file may have braces that close nothing.
                 "}" => depth = depth.saturating_sub(1),
                 _ => {}
             }
@@ -97,7 +98,7 @@ impl<'a> Parser<'a> {
     }
 
     pub(super) fn count(&mut self) -> Parsed<()> {
-        self.parts = self.parts.saturating_add(1);
+        self.parts += 1;
         if self.parts <= MAX_PARTS {
             return Ok(());
         }
@@ -131,7 +132,7 @@ impl<'a> Parser<'a> {
         if let TokenKind::Wrong(_) = token.kind {
             // A string or comment without an end may have many lines.
             let line = token.text.lines().next().unwrap_or(token.text);
-            span.end = span.start.saturating_add(line.len());
+            span.end = span.start + line.len();
         }
         let message = format!("{found} where {expected} should be");
         let mut error = Finding::error("syntax", self.number, span, message);

@@ -217,13 +217,13 @@ impl<'a> Parser<'a> {
             self.count()?;
             let name = self.name("author or since")?;
             let text = self.expect(TokenKind::Text, "a string")?.text;
-            let place = match name.text {
+            let field = match name.text {
                 "author" => Some(&mut about.author),
                 "since" => Some(&mut about.since),
                 _ => None,
             };
-            if let Some(place @ None) = place {
-                *place = Some(unescaped(text).into());
+            if let Some(field @ None) = field {
+                *field = Some(unescaped(text).into());
             }
             let problem = match name.text {
                 "author" | "since" if all.contains(&name.text) => {
@@ -424,7 +424,7 @@ impl<'a> Parser<'a> {
             let name = self.name("a reference or }")?.text.into();
             let mut nested = Vec::new();
             if self.is_sign("{") {
-                nested = self.payload(depth.saturating_add(1))?;
+                nested = self.payload(depth + 1)?;
             }
             references.push(Reference {
                 name,
@@ -458,9 +458,9 @@ impl<'a> Parser<'a> {
             TokenKind::Sign if token.text == "{" => {
                 self.deep(depth)?;
                 self.advance();
-                let mut items = vec![self.literal(depth.saturating_add(1))?];
+                let mut items = vec![self.literal(depth + 1)?];
                 while self.accept(",") {
-                    items.push(self.literal(depth.saturating_add(1))?);
+                    items.push(self.literal(depth + 1)?);
                 }
                 let close = self.sign("}")?;
                 return Ok(Literal {

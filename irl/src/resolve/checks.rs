@@ -69,7 +69,7 @@ impl Resolver<'_, '_> {
             for alias in &closure.aliases {
                 let (mut target, mut steps) = (&*alias.target, 0);
                 while let Some(next) = targets.get(target).filter(|_| steps < targets.len()) {
-                    (target, steps) = (next, steps.saturating_add(1));
+                    (target, steps) = (next, steps + 1);
                 }
                 let message = if targets.contains_key(target) {
                     format!("the alias {} is an alias of itself", alias.name)

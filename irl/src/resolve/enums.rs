@@ -47,7 +47,7 @@ impl Resolver<'_, '_> {
             else {
                 continue;
             };
-            let position = i64::try_from(literals.len()).unwrap_or(i64::MAX);
+            let position = i64::try_from(literals.len()).expect("a file has few literals");
             let value = value.unwrap_or(position);
             let text: Arc<str> = literal.text.into();
             if !seen.insert(Arc::clone(&text)) {
@@ -74,7 +74,7 @@ impl Resolver<'_, '_> {
             }
         }
         self.stack.pop();
-        self.properties = self.properties.saturating_add(literals.len());
+        self.properties += literals.len();
         if self.properties > MAX_PROPERTIES {
             self.too_large(file, span);
             return None;

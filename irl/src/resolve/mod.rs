@@ -160,7 +160,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
                 open.extend(next.copied().filter(|it| seen.insert(*it)));
             }
             types.sort_unstable();
-            count = count.saturating_add(types.len());
+            count += types.len();
             if count > MAX_PROPERTIES {
                 self.too_large(file, span);
                 return;
@@ -213,7 +213,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
         }
         for parent in parents {
             let inherited = self.closure(parent, own_file, own_span);
-            closure.depth = closure.depth.max(inherited.depth.saturating_add(1));
+            closure.depth = closure.depth.max(inherited.depth + 1);
             closure.is_broken |= inherited.is_broken;
             for property in &inherited.properties {
                 self.add(&mut closure, id, Arc::clone(property));
@@ -235,14 +235,8 @@ impl<'s, 'a> Resolver<'s, 'a> {
         if closure.depth == MAX_DEPTH {
             self.too_deep(id, own_file, own_span);
         }
-        let size = closure
-            .properties
-            .len()
-            .saturating_add(closure.aliases.len());
-        let size = size
-            .saturating_add(closure.constants.len())
-            .saturating_add(1);
-        self.properties = self.properties.saturating_add(size);
+        let members = closure.properties.len() + closure.aliases.len() + closure.constants.len();
+        self.properties += members + 1;
         if self.properties > MAX_PROPERTIES {
             self.too_large(own_file, own_span);
             closure = Closure::default();
@@ -463,7 +457,7 @@ impl<'s, 'a> Resolver<'s, 'a> {
     ) -> Option<Type> {
         let dimensions = name.dimensions.clone();
         let (text, span) = (&*name.name.text, name.name.span);
-        let uses = self.files.get(file).map_or(&[][..], |it| &it.uses);
+        let uses = &self.files[file].uses;
         let is_foreign = text.split_once('.').is_some_and(|(first, rest)| {
             !rest.contains('.') && uses.iter().any(|it| it.text == first)
         });

@@ -44,8 +44,8 @@ impl Resolver<'_, '_> {
                 }
                 self.payloads.insert(key.clone(), expansion.values);
             }
-            let values = self.payloads.get(&key).map_or(&[][..], Vec::as_slice);
-            self.properties = self.properties.saturating_add(values.len());
+            let values = &self.payloads[&key];
+            self.properties += values.len();
             if self.properties > MAX_PROPERTIES {
                 self.too_large(property.file, property.span);
                 return Vec::new();
@@ -68,11 +68,11 @@ impl Expansion<'_> {
         &mut self,
         resolver: &mut Resolver<'_, '_>,
         path: String,
-        of: &Property,
+        property: &Property,
         references: &[Reference],
         level: usize,
     ) -> Result<(), Box<Finding>> {
-        let Base::Payload(payload) = &of.property_type.base else {
+        let Base::Payload(payload) = &property.property_type.base else {
             unreachable!("the callers found a payload");
         };
         let Some(class) = resolver.names.by_full_name(&payload.type_name) else {
@@ -89,11 +89,11 @@ impl Expansion<'_> {
                 references: references.to_vec(),
                 ..Payload::clone(payload)
             };
-            return self.push(path, Base::Payload(Arc::new(payload)), of);
+            return self.push(path, Base::Payload(Arc::new(payload)), property);
         };
-        if !of.property_type.dimensions.is_empty() {
+        if !property.property_type.dimensions.is_empty() {
             if level == 1 && references.is_empty() {
-                return self.push(path, Base::Long, of);
+                return self.push(path, Base::Long, property);
             }
             let message = format!("{path} is an array, so the size of its objects has no bound");
             let hint = "do not name it, so that the object ids are sent";
@@ -117,8 +117,7 @@ impl Expansion<'_> {
             match named.remove(&*inner.name) {
                 None if is_object => self.push(path, Base::Long, inner)?,
                 Some(it) if is_object => {
-                    let level = level.saturating_add(1);
-                    self.object(resolver, path, inner, &it.references, level)?;
+                    self.object(resolver, path, inner, &it.references, level + 1)?;
                 }
                 Some(it) if !it.references.is_empty() => {
                     let found = &inner.property_type;
@@ -139,11 +138,11 @@ impl Expansion<'_> {
     }
 
     /// Adds a value as a property of the record.
-    fn push(&mut self, path: String, base: Base, of: &Property) -> Result<(), Box<Finding>> {
+    fn push(&mut self, path: String, base: Base, property: &Property) -> Result<(), Box<Finding>> {
         if self.values.len() == MAX_VALUES || path.len() > MAX_PATH_BYTES {
             return Err(self.too_large().into());
         }
-        let dimensions = of.property_type.dimensions.clone();
+        let dimensions = property.property_type.dimensions.clone();
         self.values.push(Arc::new(Property {
             name: path.into(),
             property_type: Type { base, dimensions },
@@ -151,7 +150,7 @@ impl Expansion<'_> {
             semantics: None,
             grouped_by: None,
             default: None,
-            doc: of.doc.clone(),
+            doc: property.doc.clone(),
             ..self.property.clone()
         }));
         Ok(())
