@@ -38,13 +38,13 @@ impl Change {
     /// Returns these bytes with these edits.
     fn apply(&self, bytes: Range<usize>, edits: &[(Range<usize>, String)]) -> String {
         let mut text = String::new();
-        let mut at = bytes.start;
+        let mut copied = bytes.start;
         for (range, new) in edits {
-            text += &self.before[at..range.start];
+            text += &self.before[copied..range.start];
             text += new;
-            at = range.end;
+            copied = range.end;
         }
-        text + &self.before[at..bytes.end]
+        text + &self.before[copied..bytes.end]
     }
 
     /// Returns the unified diff; `name` is the name of the file in it.
@@ -74,7 +74,7 @@ impl Change {
                     new += usize::from(sign != '-');
                 }
             };
-            let mut at = from;
+            let mut shown = from;
             for block in hunk {
                 let before = &lines[block.lines.clone()];
                 let after: Vec<_> = block.after.split_inclusive('\n').collect();
@@ -82,15 +82,15 @@ impl Change {
                 let same = same.take_while(|(a, b)| a == b).count();
                 let (removed, kept) = before.split_at(before.len() - same);
                 let added = &after[..after.len() - same];
-                for line in &lines[at..block.lines.start] {
+                for line in &lines[shown..block.lines.start] {
                     push(' ', line);
                 }
                 removed.iter().for_each(|line| push('-', line));
                 added.iter().for_each(|line| push('+', line));
                 kept.iter().for_each(|line| push(' ', line));
-                at = block.lines.end;
+                shown = block.lines.end;
             }
-            lines[at..to].iter().for_each(|line| push(' ', line));
+            lines[shown..to].iter().for_each(|line| push(' ', line));
             let new_from = from + 1 + all_new - all_old;
             diff += &format!("@@ -{},{old} +{new_from},{new} @@\n{text}", from + 1);
             (all_old, all_new) = (all_old + old, all_new + new);
@@ -107,7 +107,7 @@ impl Change {
             start += line.len();
         }
         starts.push(start + 1);
-        let line_of = |at: usize| starts.partition_point(|start| *start <= at) - 1;
+        let line_of = |byte: usize| starts.partition_point(|start| *start <= byte) - 1;
         let shared = |a: &(Range<usize>, String), b: &(Range<usize>, String)| {
             line_of(a.0.end) >= line_of(b.0.start)
         };

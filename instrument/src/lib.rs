@@ -85,7 +85,7 @@ pub struct Function {
     /// Its probe, or the reason why it has none.
     pub state: State,
     path: PathBuf,
-    at: usize,
+    start: usize,
     /// The signature that `insert` would give to the probe today.
     named: Option<String>,
     /// The name that an inserted probe has.
@@ -250,7 +250,7 @@ impl Tree {
             let reader = CrateReader::read(root, &mut tree.texts, &mut tree.problems, &sources);
             for found in &reader.functions {
                 let signature = found.signature(&reader.scopes);
-                let key = (found.file.clone(), found.at);
+                let key = (found.file.clone(), found.start);
                 let function = functions.entry(key).or_insert_with(|| {
                     let relative = found.file.strip_prefix(&folder).unwrap_or(&found.file);
                     Function::new(relative, found)
@@ -277,8 +277,9 @@ impl Tree {
         let mut edits: BTreeMap<&PathBuf, Vec<_>> = BTreeMap::new();
         for function in self.missing(selection) {
             let attribute = attribute.text(function.named.as_deref());
-            let text = source::text_to_insert(&self.texts[&function.path], function.at, &attribute);
-            let edit = (function.at..function.at, text);
+            let text =
+                source::text_to_insert(&self.texts[&function.path], function.start, &attribute);
+            let edit = (function.start..function.start, text);
             edits.entry(&function.path).or_default().push(edit);
         }
         let changes = edits.into_iter().map(|(path, edits)| Change {
@@ -332,7 +333,7 @@ impl Tree {
     /// Returns the changes that remove the inserted probes of selected functions.
     pub fn remove(&mut self, selection: &Selection) -> Vec<Change> {
         let selected = self.functions.iter().filter(|it| selection.selects(it));
-        let selected: HashSet<_> = selected.map(|it| (&it.path, it.at)).collect();
+        let selected: HashSet<_> = selected.map(|it| (&it.path, it.start)).collect();
         let mut changes = Vec::new();
         for (path, text) in &self.texts {
             let removed = removals(path, text.clone(), |range| {
@@ -365,7 +366,7 @@ impl Function {
                 _ => state,
             },
             path: found.file.clone(),
-            at: found.at,
+            start: found.start,
             named: None,
             given,
         }
@@ -401,7 +402,7 @@ impl Function {
 /// All inserted texts of a folder: the changes that remove them, and the files that could not be
 /// read.
 ///
-/// Items need not be sound, and files need no module. So this works whatever was done to the sources
+/// Items need not be valid, and files need no module. So this works whatever was done to the sources
 /// since the insertion.
 ///
 /// # Errors

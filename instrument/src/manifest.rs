@@ -18,8 +18,12 @@ const HEADER: &str = "[dependencies.baler] # baler instrument";
 /// The text is not TOML, or its dependencies are in a form that cannot be extended at the end.
 pub(crate) fn addition(path: &Path, text: &str, value: &str) -> Result<Option<String>, Problem> {
     let table = DeTable::parse(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        let line = 1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count();
+        let position = error.span().map_or(0, |span| span.start);
+        let line = 1 + text
+            .bytes()
+            .take(position)
+            .filter(|byte| *byte == b'\n')
+            .count();
         Problem::at(path, line, error.message())
     })?;
     let dependencies = table.get_ref().get("dependencies").map(|it| it.get_ref());

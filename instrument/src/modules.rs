@@ -210,7 +210,7 @@ impl Walker<'_, '_> {
         self.reader.functions.push(ParsedFunction {
             file: self.file.to_owned(),
             line: self.source.line(ident.start),
-            at: self.source.range(first).start,
+            start: self.source.range(first).start,
             parts: Some((
                 modifiers_and_return(visibility, signature),
                 argument_types(signature),
@@ -308,7 +308,7 @@ impl Walker<'_, '_> {
         let scope = self
             .reader
             .scopes
-            .add(scope, (path.clone(), is_certain), true);
+            .add(scope, path.clone(), is_certain, true);
         self.define(name, Definition::Module(scope));
         context.scope = scope;
         context.owner = Owner::path(path);
@@ -328,11 +328,11 @@ impl Walker<'_, '_> {
             match tree {
                 TokenTree::Group(group) => stack.push(group.stream().into_iter()),
                 TokenTree::Ident(name) if after_fn => {
-                    let at = self.source.range(name.span()).start;
+                    let start = self.source.range(name.span()).start;
                     self.reader.functions.push(ParsedFunction {
                         file: self.file.to_owned(),
-                        line: self.source.line(at),
-                        at,
+                        line: self.source.line(start),
+                        start,
                         name: name.unraw().to_string(),
                         parts: None,
                         owner: self.context.owner.clone(),
@@ -450,8 +450,9 @@ impl<'ast> Visit<'ast> for Walker<'_, '_> {
             return;
         }
         let mut context = self.context.clone();
-        let path = context.owner.class(&self.reader.scopes);
-        context.scope = self.reader.scopes.add(context.scope, path, false);
+        let (path, is_certain) = context.owner.class(&self.reader.scopes);
+        let scopes = &mut self.reader.scopes;
+        context.scope = scopes.add(context.scope, path, is_certain, false);
         self.inside(context, |walker| visit::visit_block(walker, block));
     }
 

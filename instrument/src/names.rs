@@ -145,7 +145,8 @@ impl Scopes {
     pub(crate) fn add(
         &mut self,
         parent: usize,
-        (path, is_certain): (String, bool),
+        path: String,
+        is_certain: bool,
         is_module: bool,
     ) -> usize {
         self.0.push(Scope {
@@ -281,13 +282,13 @@ impl Scopes {
 
     /// Looks a first segment up in a scope, then in the functions around it and in their module.
     fn lexical(&self, scope: usize, name: &str, steps: u32, lookups: &mut u32) -> Resolved {
-        let mut at = scope;
+        let mut current = scope;
         loop {
-            if let Some(found) = self.member(at, name, steps, lookups) {
+            if let Some(found) = self.member(current, name, steps, lookups) {
                 return found;
             }
-            match self.0[at].parent {
-                Some(parent) if !self.0[at].is_module => at = parent,
+            match self.0[current].parent {
+                Some(parent) if !self.0[current].is_module => current = parent,
                 _ => return Resolved::External(vec![name.to_owned()]),
             }
         }

@@ -10,7 +10,7 @@ pub(crate) struct ParsedFunction {
     pub(crate) file: PathBuf,
     pub(crate) line: usize,
     /// The position of its inserted attribute, or the position where one would stand.
-    pub(crate) at: usize,
+    pub(crate) start: usize,
     pub(crate) name: String,
     /// The parts of its signature around class and name; none inside a macro.
     pub(crate) parts: Option<(String, String)>,

@@ -101,8 +101,8 @@ impl Source {
     }
 
     /// Returns the number of the line of a byte, from 1.
-    pub(crate) fn line(&self, at: usize) -> usize {
-        1 + lines_before(&self.text, at)
+    pub(crate) fn line(&self, position: usize) -> usize {
+        1 + lines_before(&self.text, position)
     }
 
     /// Whether these bytes are an attribute that was inserted.
@@ -111,7 +111,7 @@ impl Source {
     }
 
     /// Returns all attributes that were inserted, each with the line end or the blank behind it.
-    /// This needs no sound items, so that inserted attributes can always be removed.
+    /// This needs no valid items, so that inserted attributes can always be removed.
     pub(crate) fn inserted(&self) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let mut hash = None;
@@ -177,19 +177,22 @@ fn skipped(text: &str) -> usize {
     }
 }
 
-fn lines_before(text: &str, at: usize) -> usize {
-    text[..at].bytes().filter(|byte| *byte == b'\n').count()
+fn lines_before(text: &str, position: usize) -> usize {
+    text[..position]
+        .bytes()
+        .filter(|byte| *byte == b'\n')
+        .count()
 }
 
 /// Returns the text to insert at a position, so that an attribute stands before the item there: on a
 /// line of its own, if the item begins its line.
-pub(crate) fn text_to_insert(text: &str, at: usize, attribute: &str) -> String {
-    let indent = indent_before(text, at);
-    let before = &text[..at - indent.len()];
+pub(crate) fn text_to_insert(text: &str, position: usize, attribute: &str) -> String {
+    let indent = indent_before(text, position);
+    let before = &text[..position - indent.len()];
     if !(before.is_empty() || before.ends_with('\n')) {
         return format!("{attribute} ");
     }
-    let line = text[at..].split_inclusive('\n').next();
+    let line = text[position..].split_inclusive('\n').next();
     let line_end = match line {
         Some(line) if line.ends_with("\r\n") => "\r\n",
         _ => "\n",
@@ -198,8 +201,8 @@ pub(crate) fn text_to_insert(text: &str, at: usize, attribute: &str) -> String {
 }
 
 /// Returns the blanks and tabs before a position.
-fn indent_before(text: &str, at: usize) -> &str {
-    let before = &text[..at];
+fn indent_before(text: &str, position: usize) -> &str {
+    let before = &text[..position];
     &before[before.trim_end_matches([' ', '\t']).len()..]
 }
 
