@@ -11,6 +11,7 @@ pub mod filters;
 #[deny(clippy::indexing_slicing)]
 pub mod json_text;
 pub mod lanes;
+mod last_time;
 mod parcel;
 mod pipe;
 pub mod quarantine;

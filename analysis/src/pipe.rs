@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::panic_text;
 
 use crate::error::AnalysisError;
+use crate::last_time::LastTime;
 use crate::parcel::{Held, Parcel};
 use crate::stage::Stage;
 
@@ -79,22 +80,11 @@ struct PipeState {
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<ProgressState>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct ProgressState {
     waiting: AtomicUsize,
-    started: Instant,
-    /// The last time a parcel was taken, in milliseconds after `started`.
-    moved_ms: AtomicU64,
-}
-
-impl Default for ProgressState {
-    fn default() -> Self {
-        Self {
-            waiting: AtomicUsize::new(0),
-            started: Instant::now(),
-            moved_ms: AtomicU64::new(0),
-        }
-    }
+    /// The last time a parcel was taken.
+    moved: LastTime,
 }
 
 impl Progress {
@@ -108,15 +98,12 @@ impl Progress {
         if self.waiting() == 0 {
             return Duration::ZERO;
         }
-        let moved = Duration::from_millis(self.0.moved_ms.load(Ordering::Acquire));
-        self.0.started.elapsed().saturating_sub(moved)
+        self.0.moved.get().elapsed()
     }
 
     /// Records that a parcel was taken.
     pub(crate) fn moved(&self) {
-        let now = self.0.started.elapsed().as_millis();
-        let now = u64::try_from(now).unwrap_or(u64::MAX);
-        self.0.moved_ms.fetch_max(now, Ordering::AcqRel);
+        self.0.moved.note();
     }
 
     fn begins(&self, parcels: usize) {
@@ -186,7 +173,7 @@ impl Pipe {
         let (parcels, records) = work.size();
         state.items += 1;
         state.parcels += parcels;
-        state.records = state.records.saturating_add(records);
+        state.records += records;
         self.shared.progress.begins(parcels);
         state.queue.push_back(work);
         drop(state);
@@ -306,7 +293,7 @@ impl PipeShared {
 
     /// Waits while `condition` holds, until `by` at most; returns whether it still does.
     fn wait_while(&self, by: Instant, condition: impl Fn(&PipeState) -> bool) -> bool {
-        let left = by.saturating_duration_since(Instant::now());
+        let left = by.duration_since(Instant::now());
         let waited = self
             .changed
             .wait_timeout_while(self.lock(), left, |state| condition(state));
@@ -325,7 +312,7 @@ impl PipeShared {
             let mut state = self.lock();
             state.items -= 1;
             state.parcels -= parcels;
-            state.records = state.records.saturating_sub(records);
+            state.records -= records;
             drop(state);
             self.changed.notify_all();
         }

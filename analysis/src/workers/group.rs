@@ -1,13 +1,14 @@
 //! Treats the readers of one process as one.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use baler_common::container::ChunkHeader;
 use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
 use crate::lanes::{EarlierChunk, LaneTracker};
+use crate::last_time::LastTime;
 use crate::report::{SourceReport, SourceWatch};
 
 /// The readers of one endpoint in one process, treated as one. Clones share it; any thread may use
@@ -21,17 +22,16 @@ pub struct Group {
     state: Arc<GroupState>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct GroupState {
     union: Mutex<LaneTracker>,
     /// In the order in which they joined.
     readers: Mutex<Vec<GroupReader>>,
     stopped: AtomicBool,
-    started: Instant,
-    /// When a reader last received something, in milliseconds after `started`.
-    heard_ms: AtomicU64,
-    /// When a reader was last known not to be at its end, likewise.
-    waited_ms: AtomicU64,
+    /// When a reader last received something.
+    heard: LastTime,
+    /// When a reader was last known not to be at its end.
+    waited: LastTime,
 }
 
 /// One reader of the group.
@@ -40,19 +40,6 @@ struct GroupReader {
     watch: SourceWatch,
     /// It has closed: other readers own its lanes now.
     left: bool,
-}
-
-impl Default for GroupState {
-    fn default() -> Self {
-        Self {
-            union: Mutex::default(),
-            readers: Mutex::default(),
-            stopped: AtomicBool::new(false),
-            started: Instant::now(),
-            heard_ms: AtomicU64::new(0),
-            waited_ms: AtomicU64::new(0),
-        }
-    }
 }
 
 /// The figures of a group.
@@ -79,7 +66,7 @@ impl Group {
         self.heard();
         Member {
             group: self.clone(),
-            number: readers.len().saturating_sub(1),
+            number: readers.len() - 1,
         }
     }
 
@@ -118,10 +105,7 @@ impl Group {
         let readers = lock(&self.state.readers);
         readers.iter().fold((0, 0), |(chunks, records), reader| {
             let report = reader.watch.report();
-            (
-                chunks.saturating_add(report.chunks),
-                records.saturating_add(report.records),
-            )
+            (chunks + report.chunks, records + report.records)
         })
     }
 
@@ -134,7 +118,7 @@ impl Group {
         let first = waiting
             .filter(|waiting| waiting.since().is_some())
             .min_by_key(Waiting::since);
-        first.map_or_else(Waiting::default, |it| it.not_before(self.heard_at()))
+        first.map_or_else(Waiting::default, |it| it.not_before(self.state.heard.get()))
     }
 
     /// Asks every reader of the group to finish its chunks and to end.
@@ -149,27 +133,17 @@ impl Group {
 
     /// Records that something was received (even only a copy or damage) or processed.
     pub(crate) fn heard(&self) {
-        self.note(&self.state.heard_ms);
+        self.state.heard.note();
     }
 
     /// Records that a reader is not at the end of its medium.
     pub(crate) fn waits(&self) {
-        self.note(&self.state.waited_ms);
-    }
-
-    fn note(&self, time_ms: &AtomicU64) {
-        let now = self.state.started.elapsed().as_millis();
-        time_ms.fetch_max(u64::try_from(now).unwrap_or(u64::MAX), Ordering::AcqRel);
-    }
-
-    fn heard_at(&self) -> Instant {
-        self.state.started + Duration::from_millis(self.state.heard_ms.load(Ordering::Acquire))
+        self.state.waited.note();
     }
 
     /// Returns for how long no reader has received anything while all were at their end.
     pub(crate) fn idle(&self) -> Duration {
-        let waited = Duration::from_millis(self.state.waited_ms.load(Ordering::Acquire));
-        let last = self.heard_at().max(self.state.started + waited);
+        let last = self.state.heard.get().max(self.state.waited.get());
         last.elapsed()
     }
 }
@@ -213,9 +187,7 @@ impl Member {
 
     /// Informs the group that this reader has closed.
     pub(crate) fn leave(&self) {
-        if let Some(place) = lock(&self.group.state.readers).get_mut(self.number) {
-            place.left = true;
-        }
+        lock(&self.group.state.readers)[self.number].left = true;
     }
 
     fn union(&self) -> MutexGuard<'_, LaneTracker> {
