@@ -1,6 +1,6 @@
 //! Passes poison messages to the quarantine on a thread of its own, in groups.
 //!
-//! A slow disk must not delay sound chunks. Forcing the files of many chunks to disk takes little
+//! A slow disk must not delay valid chunks. Forcing the files of many chunks to disk takes little
 //! more time than for one chunk.
 
 use std::collections::VecDeque;
@@ -95,12 +95,12 @@ impl QuarantineThread {
             return;
         }
         while state.waiting >= MAX_WAITING
-            || state.waiting > 0 && state.waiting_bytes.saturating_add(bytes) > MAX_WAITING_BYTES
+            || state.waiting > 0 && state.waiting_bytes + bytes > MAX_WAITING_BYTES
         {
             state = self.shared.wait(state);
         }
         state.waiting += 1;
-        state.waiting_bytes = state.waiting_bytes.saturating_add(bytes);
+        state.waiting_bytes += bytes;
         state.jobs.push_back(job);
         drop(state);
         self.shared.changed.notify_all();
@@ -113,7 +113,7 @@ impl QuarantineThread {
 
     /// Waits for the next result, until `by` at most; returns `None` if there is no job.
     pub(crate) fn wait(&self, by: Instant) -> Option<PoisonResult> {
-        let left = by.saturating_duration_since(Instant::now());
+        let left = by.duration_since(Instant::now());
         let is_pending =
             |state: &mut PoisonQueueState| state.results.is_empty() && state.waiting > 0;
         let waited = self
@@ -175,8 +175,8 @@ impl PoisonQueue {
                         "the quarantine panicked or gave no result",
                     ))
                 };
-                state.waiting = state.waiting.saturating_sub(1);
-                state.waiting_bytes = state.waiting_bytes.saturating_sub(job.bytes.len());
+                state.waiting -= 1;
+                state.waiting_bytes -= job.bytes.len();
                 let result = job.finished(results.next().unwrap_or_else(no_result));
                 state.results.push_back(result);
             }

@@ -75,6 +75,7 @@ impl SourceReport {
     pub fn missing(&self, readership: Readership) -> u64 {
         let is_exact = readership == Readership::OneProcess;
         let gaps = self.gaps.iter().filter(|gap| is_exact && !gap.explained);
+        // A sender can leave gaps of any size.
         let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
         missing.saturating_sub(self.given_back)
     }
@@ -115,15 +116,14 @@ impl SourceReport {
             (&mut self.reader.removed, other.reader.removed),
         ];
         for (sum, more) in counters {
+            // A medium may report any number of removed chunks.
             *sum = sum.saturating_add(more);
         }
         for (why, more) in &other.not_kept {
-            let sum = self.not_kept.entry(*why).or_default();
-            *sum = sum.saturating_add(*more);
+            *self.not_kept.entry(*why).or_default() += more;
         }
-        let throttled = &mut self.reader.throttled;
-        *throttled = throttled.saturating_add(other.reader.throttled);
-        self.in_work = self.in_work.saturating_add(other.in_work);
+        self.reader.throttled += other.reader.throttled;
+        self.in_work += other.in_work;
         self.reached_end = match (self.reached_end, other.reached_end) {
             (Some(one), Some(another)) => Some(one && another),
             (one, another) => one.or(another),
@@ -131,7 +131,7 @@ impl SourceReport {
         for (name, count) in &other.reader.counts {
             let counts = &mut self.reader.counts;
             match counts.iter_mut().find(|(known, _)| known == name) {
-                Some((_, sum)) => *sum = sum.saturating_add(*count),
+                Some((_, sum)) => *sum += count,
                 None => counts.push((name, *count)),
             }
         }
@@ -141,8 +141,7 @@ impl SourceReport {
     /// queue report the same chunks, so the largest lag of each lane counts.
     pub(crate) fn add_owned(&mut self, other: &Self) {
         if let Some(assigned) = other.assigned {
-            let all = self.assigned.unwrap_or(0);
-            self.assigned = Some(all.saturating_add(assigned));
+            *self.assigned.get_or_insert_default() += assigned;
         }
         for lane in &other.reader.lag {
             let known = self.reader.lag.iter_mut().find(|it| it.lane == lane.lane);

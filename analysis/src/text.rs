@@ -22,7 +22,7 @@ pub fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
     }
-    let mut safe = String::with_capacity(text.len().saturating_add(8));
+    let mut safe = String::with_capacity(text.len() + 8);
     for letter in text.chars() {
         if is_unsafe(letter) {
             safe.push_str(&format!("\\u{:04x}", u32::from(letter)));

@@ -86,12 +86,11 @@ impl Counts {
     /// Counts a parcel.
     pub(crate) fn parcel(&self, parcel: &Parcel) {
         let mut totals = self.lock();
-        totals.chunks = totals.chunks.saturating_add(1);
+        totals.chunks += 1;
         let whole = parcel.len() == parcel.chunk().batch.len();
         if whole {
             for table in parcel.chunk().batch.tables() {
-                let records = u64::try_from(table.len()).unwrap_or(u64::MAX);
-                totals.add(table.schema().name(), records);
+                totals.add(table.schema().name(), table.len() as u64);
             }
         } else {
             parcel
@@ -123,13 +122,13 @@ impl Stage for Count {
 
 impl RecordTotals {
     fn add(&mut self, type_name: &str, records: u64) {
-        self.records = self.records.saturating_add(records);
+        self.records += records;
         if let Some(count) = self.by_type.get_mut(type_name) {
-            *count = count.saturating_add(records);
+            *count += records;
         } else if self.by_type.len() < MAX_TYPES {
             self.by_type.insert(type_name.into(), records);
         } else {
-            self.other_types = self.other_types.saturating_add(records);
+            self.other_types += records;
         }
     }
 }

@@ -55,11 +55,10 @@ impl Taken {
     fn take(&self, wanted: u64) -> u64 {
         let mut before = self.records();
         loop {
-            let got = self.limit.saturating_sub(before).min(wanted);
-            let after = before.saturating_add(got);
+            let got = wanted.min(self.limit - before);
             match self.records.compare_exchange_weak(
                 before,
-                after,
+                before + got,
                 Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
@@ -95,19 +94,15 @@ impl<S: Stage> Stage for First<S> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let all = u64::try_from(parcel.len()).unwrap_or(u64::MAX);
+        let all = parcel.len() as u64;
         self.taken.offered.fetch_add(all, Ordering::AcqRel);
         let passed = self.taken.take(all);
-        let mut left = passed;
         if passed < all {
             parcel.fail();
         }
         if passed > 0 {
-            let selected = parcel.select(|_| {
-                let wanted = left > 0;
-                left = left.saturating_sub(1);
-                wanted
-            });
+            let mut positions = 0..all;
+            let selected = parcel.select(|_| positions.next() < Some(passed));
             self.next.accept(selected)?;
         }
         Ok(())

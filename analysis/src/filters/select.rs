@@ -28,30 +28,30 @@ impl TypePattern {
 
 /// Matches `*` against any bytes, in time proportional to the product of the lengths at most.
 fn wildcard(pattern: &[u8], text: &[u8]) -> bool {
-    let (mut at, mut read) = (0, 0);
+    let (mut next, mut read) = (0, 0);
     // The position of the last `*`, and the end of the text that it matches so far.
     let mut star: Option<(usize, usize)> = None;
     while let Some(byte) = text.get(read) {
-        match pattern.get(at) {
+        match pattern.get(next) {
             Some(b'*') => {
-                star = Some((at, read));
-                at += 1;
+                star = Some((next, read));
+                next += 1;
             }
             Some(wanted) if wanted == byte => {
-                at += 1;
+                next += 1;
                 read += 1;
             }
             _ => match &mut star {
                 Some((from, swallowed)) => {
                     *swallowed += 1;
-                    at = *from + 1;
+                    next = *from + 1;
                     read = *swallowed;
                 }
                 None => return false,
             },
         }
     }
-    pattern.iter().skip(at).all(|byte| *byte == b'*')
+    pattern.iter().skip(next).all(|byte| *byte == b'*')
 }
 
 /// Passes records whose type matches one of several patterns.

@@ -69,8 +69,7 @@ impl<S: Stage> SharedStage<S> {
 
 impl<S: Stage> Clone for SharedStage<S> {
     fn clone(&self) -> Self {
-        let mut state = self.lock();
-        state.clones = state.clones.saturating_add(1);
+        self.lock().clones += 1;
         Self {
             state: Arc::clone(&self.state),
             name: self.name,
@@ -105,8 +104,7 @@ impl<S: Stage> Stage for SharedStage<S> {
             1 => stage.finish(),
             _ => stage.flush(),
         });
-        let mut state = self.lock();
-        state.clones = state.clones.saturating_sub(1);
+        self.lock().clones -= 1;
         finished
     }
 }
@@ -115,7 +113,7 @@ impl<S> Drop for SharedStage<S> {
     fn drop(&mut self) {
         if !self.finished {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.clones = state.clones.saturating_sub(1);
+            state.clones -= 1;
         }
     }
 }

@@ -148,13 +148,14 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// Adds the entries of a file. Those in its first half were in work when the process died.
 fn count(bytes: &[u8], counted: &mut HashMap<u64, u32>) {
-    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-    for (at, entry) in bytes.chunks_exact(ENTRY_BYTES).enumerate() {
+    let number = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("it has 8 bytes"));
+    for (position, entry) in bytes.chunks_exact(ENTRY_BYTES).enumerate() {
         let (key, deaths) = entry.split_at(ENTRY_BYTES / 2);
-        let key = number(key);
-        let deaths = match at < ENTRIES {
+        let (key, deaths) = (number(key), number(deaths));
+        let deaths = match position < ENTRIES {
             true => 1,
-            false => u32::try_from(number(deaths)).unwrap_or(u32::MAX),
+            // The file may have any number; a higher one changes nothing.
+            false => u32::try_from(deaths).unwrap_or(u32::MAX),
         };
         if key != 0 && deaths > 0 {
             let sum = counted.entry(key).or_insert(0);
@@ -192,7 +193,8 @@ pub(crate) struct ChunkInWork {
 impl ChunkInWork {
     /// Returns how often a consumer died while it processed this chunk.
     pub(crate) fn attempts(&self, chunk: &[u8]) -> u32 {
-        self.file.counted.get(&key(chunk)).copied().unwrap_or(0)
+        let counted = self.file.counted.get(&key(chunk));
+        counted.map_or(0, |deaths| *deaths)
     }
 
     /// Records that the chunk is being processed. If an earlier life died with it, waits until
@@ -234,11 +236,10 @@ impl Drop for ChunkInWork {
 /// Distinguishes chunks by their length and their ends. A native chunk begins with its identity and
 /// ends with its checksum. The algorithm is FNV-1a with 64 bits, because files outlive the program.
 fn key(chunk: &[u8]) -> u64 {
-    const END_BYTES: usize = 64;
     let length = (chunk.len() as u64).to_le_bytes();
-    let first = chunk.get(..END_BYTES).unwrap_or(chunk);
-    let last = chunk.get(chunk.len().saturating_sub(END_BYTES)..);
-    let bytes = length.iter().chain(first).chain(last.unwrap_or_default());
+    let end_bytes = chunk.len().min(64);
+    let (first, last) = (&chunk[..end_bytes], &chunk[chunk.len() - end_bytes..]);
+    let bytes = length.iter().chain(first).chain(last);
     let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
     bytes.fold(0xcbf2_9ce4_8422_2325, mix).max(1)
 }

@@ -73,7 +73,8 @@ impl MediumQuarantine {
                 epoch: Epoch {
                     start_unix_ns: now
                         .map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)),
-                    random: u32::try_from(random.hash_one("epoch") >> 32).unwrap_or_default(),
+                    random: u32::try_from(random.hash_one("epoch") >> 32)
+                        .expect("32 bits are left"),
                 },
                 lane: 0,
                 sequence: 0,
@@ -88,15 +89,16 @@ impl MediumQuarantine {
         self
     }
 
+    fn outbox(&mut self) -> &mut Outbox {
+        self.outbox.as_mut().expect("it is taken by the drop only")
+    }
+
     /// Passes a poison message to the outbox; returns its ticket.
     fn send(&mut self, poison: Poison<'_>) -> io::Result<u64> {
         let chunk = self.wrap(poison)?;
         let ticket = chunk.ticket;
-        self.next.sequence = ticket.saturating_add(1);
-        let Some(outbox) = &mut self.outbox else {
-            return Err(io::Error::other("the quarantine is closed"));
-        };
-        outbox.push(chunk, Instant::now());
+        self.next.sequence = ticket + 1;
+        self.outbox().push(chunk, Instant::now());
         Ok(ticket)
     }
 
@@ -107,18 +109,14 @@ impl MediumQuarantine {
         results: &mut [Option<io::Result<PutAside>>],
         by: Instant,
     ) -> bool {
-        let Some(outbox) = &mut self.outbox else {
-            return false;
-        };
         let mut fates = Vec::new();
         let now = Instant::now();
-        let wake_up = outbox.drive(now, Some(by), &mut fates);
+        let wake_up = self.outbox().drive(now, Some(by), &mut fates);
         // A chunk that was given up here may be confirmed only now. It is ignored.
         let before = open.len();
         for fate in fates {
-            let place = open.remove(&fate.chunk.ticket);
-            if let Some(result) = place.and_then(|place| results.get_mut(place)) {
-                *result = Some(concluded(fate.end));
+            if let Some(position) = open.remove(&fate.chunk.ticket) {
+                results[position] = Some(concluded(fate.end));
             }
         }
         if open.len() == before {
@@ -131,10 +129,9 @@ impl MediumQuarantine {
         true
     }
 
-    fn late(&self) -> io::Error {
-        let stats = self.outbox.as_ref().map(Outbox::stats);
-        let why = stats.and_then(|stats| Some(stats.last_error?.to_string()));
-        let why = why.unwrap_or_else(|| "it does not confirm".to_owned());
+    fn late(&mut self) -> io::Error {
+        let error = self.outbox().stats().last_error;
+        let why = error.map_or_else(|| "it does not confirm".to_owned(), |it| it.to_string());
         let message = format!("not confirmed within {:?}: {why}", self.patience);
         io::Error::new(io::ErrorKind::TimedOut, message)
     }
@@ -174,7 +171,7 @@ impl Quarantine for MediumQuarantine {
         // Chunks that wait for their fates: the ticket, and the position in the results.
         let mut open = BTreeMap::new();
         for poison in group {
-            while !open.is_empty() && self.outbox.as_ref().is_some_and(|it| !it.has_room()) {
+            while !open.is_empty() && !self.outbox().has_room() {
                 if !self.drive(&mut open, &mut results, by) {
                     break;
                 }
@@ -188,9 +185,9 @@ impl Quarantine for MediumQuarantine {
             });
         }
         while !open.is_empty() && self.drive(&mut open, &mut results, by) {}
-        let late = || Err(self.late());
+        let mut late = || Err(self.late());
         let results = results.into_iter();
-        results.map(|it| it.unwrap_or_else(late)).collect()
+        results.map(|it| it.unwrap_or_else(&mut late)).collect()
     }
 }
 
@@ -227,7 +224,7 @@ struct WriterNotification {
 impl WriterNotification {
     fn wait(&self, until: Instant) {
         let rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        let left = until.saturating_duration_since(Instant::now());
+        let left = until.duration_since(Instant::now());
         let waited = self.changed.wait_timeout_while(rung, left, |rung| !*rung);
         *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
     }

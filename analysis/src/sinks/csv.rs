@@ -137,11 +137,9 @@ impl CsvFolder {
         if self.files[position].output.is_none() {
             self.reopen(position)?;
         }
-        let Some(output) = &mut self.files[position].output else {
-            return Ok(());
-        };
+        let output = self.files[position].output.as_mut();
         let mut rows = Rows {
-            output,
+            output: output.expect("it is open now"),
             formulas: self.formulas,
         };
         let written = match key {

@@ -104,8 +104,9 @@ impl OutputFile {
     pub(super) fn beginning(&mut self, bytes: usize) -> io::Result<Vec<u8>> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut beginning = Vec::new();
-        let most = u64::try_from(bytes).unwrap_or(u64::MAX);
-        (&self.file).take(most).read_to_end(&mut beginning)?;
+        (&self.file)
+            .take(bytes as u64)
+            .read_to_end(&mut beginning)?;
         Ok(beginning)
     }
 
@@ -113,7 +114,7 @@ impl OutputFile {
     /// A line break inside quotes does not end a row, so the whole file is read.
     pub(super) fn cut_torn_row(&mut self) -> io::Result<Option<Torn>> {
         self.file.seek(SeekFrom::Start(0))?;
-        let (mut is_quoted, mut at, mut end) = (false, 0_u64, 0);
+        let (mut is_quoted, mut position, mut end) = (false, 0, 0);
         let mut block = vec![0; BLOCK_BYTES];
         loop {
             let read = self.file.read(&mut block)?;
@@ -121,11 +122,11 @@ impl OutputFile {
                 break;
             }
             for byte in block.iter().take(read) {
-                at = at.saturating_add(1);
+                position += 1;
                 match byte {
                     // A quote in a cell is written twice.
                     b'"' => is_quoted = !is_quoted,
-                    b'\n' if !is_quoted => end = at,
+                    b'\n' if !is_quoted => end = position,
                     _ => {}
                 }
             }

@@ -55,10 +55,9 @@ impl<W: Write> Write for Slices<W> {
         if self.buffer.len() >= SLICE_BYTES {
             self.pour()?;
         }
-        let room = SLICE_BYTES.saturating_sub(self.buffer.len());
-        let taken = bytes.get(..room).unwrap_or(bytes);
-        self.buffer.extend_from_slice(taken);
-        Ok(taken.len())
+        let taken = bytes.len().min(SLICE_BYTES - self.buffer.len());
+        self.buffer.extend_from_slice(&bytes[..taken]);
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -77,11 +77,12 @@ impl<W: Write + Send> TextTable<W> {
 
     /// Writes fields in lines of this width, each after the end of another one.
     fn write_below(&mut self, fields: &[String], width: usize) -> io::Result<()> {
-        let mut used = usize::MAX;
+        // The first field begins a line.
+        let mut used = width;
         for field in fields {
             let field = text::shortened(field, width);
             let length = field.chars().count();
-            if used.saturating_add(1 + length) > width {
+            if used + 1 + length > width {
                 write!(self.output, "\n{:INDENT$}{field}", "")?;
                 used = length;
             } else {
@@ -222,11 +223,10 @@ impl Cut {
 
 impl Write for Cut {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let room = Self::ROOM.saturating_sub(self.0.len());
-        let taken = bytes.get(..room).unwrap_or(bytes);
-        self.0.extend_from_slice(taken);
+        let taken = bytes.len().min(Self::ROOM - self.0.len());
+        self.0.extend_from_slice(&bytes[..taken]);
         // Taking no bytes is an error of `write_all`.
-        Ok(taken.len())
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -12,7 +12,7 @@ use crate::quarantine_thread::PoisonJob;
 impl Source {
     pub(super) fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {
         if delivery.redelivered {
-            self.report.redelivered = self.report.redelivered.saturating_add(1);
+            self.report.redelivered += 1;
         }
         // The checksum protects the metadata in the container; the medium's metadata may be older.
         let summary = self.decoder.summarize(&delivery.bytes).ok();
@@ -39,8 +39,7 @@ impl Source {
                 }
                 Some(EarlierChunk::Same) => {
                     self.lanes.settled(identity, Verdict::Ack);
-                    let copies = &mut self.report.duplicates_across_readers;
-                    *copies = copies.saturating_add(1);
+                    self.report.duplicates_across_readers += 1;
                     self.settle(delivery.token, Verdict::Ack)?;
                     return Ok(Step::Idle);
                 }
@@ -66,11 +65,9 @@ impl Source {
                 member.note_header(header);
             }
         }
-        let count =
-            |total: u64, more: usize| total.saturating_add(u64::try_from(more).unwrap_or(u64::MAX));
-        self.report.chunks = self.report.chunks.saturating_add(1);
-        self.report.records = count(self.report.records, decoded.batch.len());
-        self.report.bytes = count(self.report.bytes, delivery.bytes.len());
+        self.report.chunks += 1;
+        self.report.records += decoded.batch.len() as u64;
+        self.report.bytes += delivery.bytes.len() as u64;
         let done = self.done.clone();
         Ok(Step::Chunk(Parcel::delivered(
             decoded, identity, delivery, done,
@@ -79,7 +76,7 @@ impl Source {
 
     /// Passes a chunk to the quarantine because it has the identity of another settled one.
     fn conflicting(&mut self, delivery: Delivery, meta: Option<ChunkMeta>) -> Step {
-        self.report.conflicts = self.report.conflicts.saturating_add(1);
+        self.report.conflicts += 1;
         // Without its identity: the verdict on this chunk must not affect another one.
         self.in_work.insert(delivery.token, None);
         let reason = "another chunk with this identity was processed before, and its checksum \
@@ -111,7 +108,7 @@ impl Source {
     /// quarantine has it.
     pub(super) fn damaged(&mut self, damaged: Damaged) {
         if damaged.token.is_none() {
-            self.report.quarantined = self.report.quarantined.saturating_add(1);
+            self.report.quarantined += 1;
         }
         self.aside.put(PoisonJob {
             token: damaged.token,

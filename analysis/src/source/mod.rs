@@ -296,7 +296,7 @@ impl Source {
                 return Ok(received);
             }
             self.settle_done()?;
-            wait = LONGEST_WAIT.min(wait.saturating_mul(2));
+            wait = LONGEST_WAIT.min(wait * 2);
         }
     }
 
@@ -391,8 +391,7 @@ impl Source {
     pub fn close(mut self, by: Instant) -> Result<SourceReport, AnalysisError> {
         let settled = self.settle_aside(by).and_then(|()| self.settle_done());
         // Chunks that are still in work go back, for example chunks of a stage that did not end.
-        let in_work = u64::try_from(self.in_work.len()).unwrap_or(u64::MAX);
-        self.report.given_back = self.report.given_back.saturating_add(in_work);
+        self.report.given_back += self.in_work.len() as u64;
         self.in_work.clear();
         let mut report = self.report();
         self.watch.show(report.clone());
@@ -401,8 +400,7 @@ impl Source {
         }
         let closed = self.reader.close(by);
         if closed.unreported > 0 {
-            let unreported = &mut report.reader.unreported;
-            *unreported = unreported.saturating_add(closed.unreported);
+            report.reader.unreported += closed.unreported;
             self.watch.show(report.clone());
         }
         settled?;

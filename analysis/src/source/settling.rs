@@ -53,8 +53,7 @@ impl Source {
             source,
         })?;
         if let PutAside::Counted(why) = put_aside {
-            let count = self.report.not_kept.entry(why).or_default();
-            *count = count.saturating_add(1);
+            *self.report.not_kept.entry(why).or_default() += 1;
         }
         Ok(())
     }
@@ -71,10 +70,8 @@ impl Source {
         };
         if let (Some(member), Some((identity, checksum))) = (&self.member, known) {
             if member.settled(identity, checksum, verdict) {
-                let report = &mut self.report;
-                report.duplicates_across_readers =
-                    report.duplicates_across_readers.saturating_add(1);
-                report.processed_twice = report.processed_twice.saturating_add(1);
+                self.report.duplicates_across_readers += 1;
+                self.report.processed_twice += 1;
             }
         }
         let counter = match verdict {
@@ -82,7 +79,7 @@ impl Source {
             Verdict::Reject => &mut self.report.quarantined,
             Verdict::Retry => &mut self.report.given_back,
         };
-        *counter = counter.saturating_add(1);
+        *counter += 1;
         self.settle(token, verdict)?;
         copies
             .into_iter()
@@ -93,7 +90,7 @@ impl Source {
         match self.reader.settle(token, verdict) {
             Ok(Settled::Done) => Ok(()),
             Ok(Settled::Stale) => {
-                self.report.stale = self.report.stale.saturating_add(1);
+                self.report.stale += 1;
                 Ok(())
             }
             // The delivery comes again. If it was acknowledged, it is then recognised as a
@@ -106,7 +103,7 @@ impl Source {
         if !error.is_retryable() {
             return Err(error.into());
         }
-        self.report.transport_errors = self.report.transport_errors.saturating_add(1);
+        self.report.transport_errors += 1;
         Ok(())
     }
 }
@@ -154,7 +151,7 @@ impl Source {
 
     /// A medium counts attempts for every chunk that a dead consumer had received, not only for the
     /// one that killed it. So from half of the limit on, chunks are processed and settled one at a
-    /// time. Then all sound chunks before the killing one are settled, and the first chunk at the
+    /// time. Then all valid chunks before the killing one are settled, and the first chunk at the
     /// limit is the killing one. Later chunks get their chance.
     fn judge_by_medium(&mut self, delivery: &Delivery, limit: u32) -> Option<String> {
         let attempts = delivery.attempts;
@@ -188,7 +185,7 @@ impl Source {
             self.failures.clear();
         }
         let failures = self.failures.entry(known).or_default();
-        failures.count = failures.count.saturating_add(1);
+        failures.count += 1;
         failures.last.clone_from(reason);
     }
 

@@ -179,18 +179,18 @@ impl FanOutHub {
             None => delivery.origin.lane.hash(&mut hasher),
         }
         let open = || (0..).zip(&self.parts).filter(|(_, it)| it.is_some());
-        let count = u64::try_from(open().count()).unwrap_or(u64::MAX).max(1);
-        let place = usize::try_from(hasher.finish() % count).unwrap_or(0);
-        open().nth(place).map_or(0, |(number, _)| number)
+        let position = usize::try_from(hasher.finish() % open().count() as u64);
+        let found = open().nth(position.expect("it is less than their number"));
+        found.expect("a part is open").0
     }
 
     fn send_to_any(&self, event: Result<Received, TransportError>) {
         let open = self.parts.iter().position(Option::is_some);
-        self.send(open.unwrap_or(0), event);
+        self.send(open.expect("a part is open"), event);
     }
 
     fn send(&self, part: usize, event: Result<Received, TransportError>) {
-        if let Some(Some(sender)) = self.parts.get(part) {
+        if let Some(sender) = &self.parts[part] {
             // A dropped part has requested to be closed.
             sender.send(event).ok();
         }
@@ -200,17 +200,14 @@ impl FanOutHub {
         match request {
             FanOutRequest::Settle(token, verdict) => self.settle(token, verdict),
             FanOutRequest::Demand { part, chunks } => {
-                if let Some(demand) = self.demands.get_mut(part) {
-                    *demand = chunks;
-                }
-                let all = self.demands.iter().copied().reduce(usize::saturating_add);
-                self.reader.set_demand(all.unwrap_or(0));
+                self.demands[part] = chunks;
+                // A part may ask for any number.
+                let all = self.demands.iter().copied().fold(0, usize::saturating_add);
+                self.reader.set_demand(all);
             }
             FanOutRequest::Close { part, by } => {
                 self.close_by = Some(self.close_by.map_or(by, |other| other.max(by)));
-                if let Some(place) = self.parts.get_mut(part) {
-                    *place = None;
-                }
+                self.parts[part] = None;
                 // Its unsettled chunks go to the other parts.
                 let left: Vec<Token> = self
                     .in_work
@@ -317,7 +314,7 @@ impl FanOutReader {
         let part = self.number;
         self.to_hub.send(FanOutRequest::Close { part, by }).ok();
         let mut state = lock(&self.state);
-        state.open_parts = state.open_parts.saturating_sub(1);
+        state.open_parts -= 1;
         state.open_parts == 0
     }
 }
