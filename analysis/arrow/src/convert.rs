@@ -64,6 +64,10 @@ impl Converter {
     /// # Errors
     ///
     /// A table exceeds Arrow's 32-bit offsets (2 GiB of text or of items).
+    ///
+    /// # Panics
+    ///
+    /// The selection is not in ascending order, or has a position that no record has.
     pub fn convert(
         &mut self,
         records: &Records,
@@ -132,13 +136,10 @@ impl Converter {
 impl TypeBatch {
     /// Returns some of the rows.
     pub(crate) fn take(&self, rows: Vec<u32>) -> Result<Self, ArrowError> {
-        let time = |row: &u32| {
-            let row = usize::try_from(*row).ok()?;
-            self.timestamps.get(row).copied()
-        };
+        let times = rows.iter().map(|row| self.timestamps[*row as usize]);
         Ok(Self {
             schema: Arc::clone(&self.schema),
-            timestamps: rows.iter().filter_map(time).collect(),
+            timestamps: times.collect(),
             rows: take_record_batch(&self.rows, &UInt32Array::from(rows))?,
         })
     }
@@ -173,28 +174,27 @@ impl Chosen {
         }
         let mut next = vec![0_u32; chosen.len()];
         let mut wanted = selection.map(|selection| selection.iter().peekable());
-        let order = records.order();
-        for position in (0..).take(records.len()) {
-            let at = usize::try_from(position).ok();
-            let table = at.and_then(|at| order.get(at)).copied().unwrap_or(0);
-            let Some((table, next)) = usize::try_from(table)
-                .ok()
-                .and_then(|table| Some((chosen.get_mut(table)?, next.get_mut(table)?)))
-            else {
-                continue;
-            };
-            let row = *next;
-            *next = row.saturating_add(1);
+        // Without an order there is only one table.
+        let order = records.order().iter().copied().chain(std::iter::repeat(0));
+        for (position, table) in (0..).zip(order).take(records.len()) {
+            let table = table as usize;
+            let row = next[table];
+            next[table] += 1;
             if let Some(wanted) = &mut wanted
                 && wanted.next_if(|wanted| **wanted == position).is_none()
             {
                 continue;
             }
-            if let Some(rows) = &mut table.rows {
+            if let Some(rows) = &mut chosen[table].rows {
                 rows.push(row);
             }
-            table.positions.push(position);
+            chosen[table].positions.push(position);
         }
+        let has_more = wanted.is_some_and(|mut wanted| wanted.next().is_some());
+        assert!(
+            !has_more,
+            "the selection is not in order, or has more than the batch"
+        );
         chosen
     }
 }

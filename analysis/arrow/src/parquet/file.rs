@@ -16,15 +16,19 @@ use crate::convert::TypeBatch;
 pub(super) struct OpenFile {
     writer: ArrowWriter<File>,
     names: Names,
-    /// The type of the records, and their number.
-    content: (Box<str>, u64),
+    content: Content,
 }
 
 /// A complete file on disk that still has its temporary name.
 pub(super) struct WholeFile {
     names: Names,
-    /// The type of the records, and their number.
-    content: (Box<str>, u64),
+    pub(super) content: Content,
+}
+
+/// The type of the records in a file, and their number.
+pub(super) struct Content {
+    pub(super) type_name: Box<str>,
+    pub(super) records: u64,
 }
 
 /// The temporary name of the file, and the final one.
@@ -59,7 +63,10 @@ impl OpenFile {
         Ok(Self {
             writer: writer.map_err(as_io)?,
             names,
-            content: (records.schema.name().into(), 0),
+            content: Content {
+                type_name: records.schema.name().into(),
+                records: 0,
+            },
         })
     }
 
@@ -71,15 +78,13 @@ impl OpenFile {
     /// Appends records.
     pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
         self.writer.write(rows).map_err(as_io)?;
-        let rows = u64::try_from(rows.num_rows()).unwrap_or(u64::MAX);
-        self.content.1 = self.content.1.saturating_add(rows);
+        self.content.records += rows.num_rows() as u64;
         Ok(())
     }
 
     /// Returns its approximate size so far.
     pub(super) fn bytes(&self) -> usize {
-        let buffered = self.writer.in_progress_size();
-        self.writer.bytes_written().saturating_add(buffered)
+        self.writer.bytes_written() + self.writer.in_progress_size()
     }
 
     /// Writes the missing parts, and waits until the disk has all of it.
@@ -100,13 +105,8 @@ impl WholeFile {
         &self.names.path
     }
 
-    /// Returns the type of its records, and their number.
-    pub(super) fn content(&self) -> (Box<str>, u64) {
-        self.content.clone()
-    }
-
     /// Gives it its final name. The folder must be synchronised after that.
-    pub(super) fn publish(self) -> io::Result<()> {
+    pub(super) fn publish(&self) -> io::Result<()> {
         fs::rename(&self.names.temporary, &self.names.path)
     }
 }

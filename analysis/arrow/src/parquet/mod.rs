@@ -165,13 +165,11 @@ impl ParquetFolder {
             let file = opened.map_err(|error| self.error(&folder, error))?;
             self.open.insert(key, file);
         }
-        let Some(file) = self.open.get_mut(&key) else {
-            return Ok(());
-        };
+        let file = self.open.get_mut(&key).expect("it was just opened");
         let written = file.write(&batch.rows);
         let path = file.path().to_owned();
         written.map_err(|error| self.error(&path, error))?;
-        self.records = self.records.saturating_add(batch.rows.num_rows());
+        self.records += batch.rows.num_rows();
         Ok(())
     }
 
@@ -179,7 +177,7 @@ impl ParquetFolder {
     fn stem(&mut self) -> String {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH);
         let nanos = since_epoch.map_or(0, |time| time.as_nanos());
-        self.files = self.files.saturating_add(1);
+        self.files += 1;
         format!("{nanos:020}-{}-{}", std::process::id(), self.files)
     }
 
@@ -194,9 +192,9 @@ impl ParquetFolder {
         let mut folders = BTreeSet::new();
         for file in whole {
             let path = file.path().to_owned();
-            let (type_name, rows) = file.content();
             file.publish().map_err(|error| self.error(&path, error))?;
-            self.written.add(&type_name, rows);
+            let content = &file.content;
+            self.written.add(&content.type_name, content.records);
             // A new folder is an entry of its parent folder.
             let above = path.ancestors().skip(1);
             let up_to = self.folder.parent();
@@ -218,10 +216,10 @@ impl ParquetFolder {
 
     /// Whether the files are large or old enough.
     fn is_due(&self) -> bool {
-        let bytes = self.open.values().map(OpenFile::bytes);
+        let bytes: usize = self.open.values().map(OpenFile::bytes).sum();
         self.records >= self.settings.records
             || self.held.len() >= self.settings.chunks
-            || bytes.fold(0, usize::saturating_add) >= self.settings.bytes
+            || bytes >= self.settings.bytes
             || self
                 .first
                 .is_some_and(|first| first.elapsed() >= self.settings.age)

@@ -72,7 +72,7 @@ pub(super) fn rows_by_key(
     };
     let mut slots: BTreeMap<Option<i64>, Vec<u32>> = BTreeMap::new();
     for (row, time) in (0..).zip(timestamps) {
-        let slot = time.div_euclid(NS_PER_HOUR * hours).saturating_mul(hours);
+        let slot = time.div_euclid(NS_PER_HOUR * hours) * hours;
         let slot = (*time != NO_TIMESTAMP).then_some(slot);
         slots.entry(slot).or_default().push(row);
     }

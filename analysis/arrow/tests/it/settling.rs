@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fs::File;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_analysis::filters::Counts;
-use baler_analysis::{Source, Stage as _, Stop};
-use baler_arrow::{ParquetFolder, ParquetSettings};
+use baler_analysis::workers::{Worker, Workers};
+use baler_analysis::{AnalysisError, Parcel, Source, Stage, Stop};
+use baler_arrow::{Converter, ParquetFolder, ParquetSettings};
 use baler_common::record::{DynamicRecord, Field, FieldType, Value};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, ReaderStats,
@@ -218,4 +220,42 @@ fn a_folder_that_cannot_be_written_is_named() {
         error.to_string().contains(file.to_str().unwrap()),
         "{error}"
     );
+}
+
+/// Selects a record that no chunk has.
+#[derive(Default)]
+struct WrongSelection(Converter);
+
+impl Stage for WrongSelection {
+    fn name(&self) -> &'static str {
+        "wrong selection"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        let batch = &parcel.chunk().batch;
+        self.0.convert(batch, Some(&[9_999]), None).unwrap();
+        Ok(())
+    }
+}
+
+#[test]
+fn a_wrong_selection_fails_the_worker_and_acknowledges_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, verdicts) = Watching::new(folder.path());
+    let mut reader = Some(reader);
+    let ended = Workers::new(NonZeroUsize::MIN).run(
+        |_| {
+            Ok(Worker {
+                source: Source::new(reader.take().unwrap()),
+                stage: Box::new(WrongSelection::default()),
+            })
+        },
+        || true,
+        Instant::now,
+        |_| {},
+    );
+    let error = ended.error.unwrap();
+    assert!(error.to_string().contains("selection is not"), "{error}");
+    assert_eq!(ended.report.total.given_back, 1);
+    assert_eq!(*verdicts.lock().unwrap(), [(Verdict::Retry, 0)]);
 }
