@@ -152,14 +152,14 @@ impl LaneTracker {
         match lane.earlier_chunk(identity.sequence, checksum) {
             EarlierChunk::Other => return Arrival::Conflict,
             EarlierChunk::Same => {
-                self.duplicates = self.duplicates.saturating_add(1);
+                self.duplicates += 1;
                 return Arrival::Duplicate;
             }
             EarlierChunk::Unknown => {}
         }
         if identity.sequence < lane.known_from || lane.acknowledged.contains(identity.sequence) {
             // Processing it twice is better than losing it silently.
-            self.unverifiable = self.unverifiable.saturating_add(1);
+            self.unverifiable += 1;
         }
         let waiting = Vec::new();
         self.in_work.insert(identity, InWork { checksum, waiting });
@@ -185,12 +185,12 @@ impl LaneTracker {
     /// known already remain.
     pub(crate) fn note_settled_before(&mut self, last: ChunkIdentity) {
         let key = LaneKey::from(last);
-        if let Some(lane) = self.lanes.get_mut(&key) {
-            let others = self.all_ranges.saturating_sub(lane.ranges());
-            if lane.settled_before.ranges() < most_ranges(others, lane.ranges()) {
-                lane.note_settled_before(last.sequence);
-            }
-            self.all_ranges = others.saturating_add(lane.ranges());
+        if self.lanes.contains_key(&key) {
+            self.change(key, |lane, others| {
+                if lane.settled_before.ranges() < max_ranges(others, lane.ranges()) {
+                    lane.note_settled_before(last.sequence);
+                }
+            });
         } else if self.settled_before.len() < MAX_LANES {
             let sequence = self.settled_before.entry(key).or_default();
             *sequence = last.sequence.max(*sequence);
@@ -199,22 +199,21 @@ impl LaneTracker {
 
     /// Records the losses and the end of a lane from a chunk's header.
     pub fn note_header(&mut self, header: &ChunkHeader) {
-        let lane = self.lanes.entry(header.identity.into()).or_default();
-        let others = self.all_ranges.saturating_sub(lane.ranges());
-        for lost in &header.lost_chunks {
-            let last = lost
-                .first_sequence
-                .saturating_add(lost.chunks.saturating_sub(1));
-            if lane.given_up.ranges() < most_ranges(others, lane.ranges()) {
-                lane.given_up.insert(lost.first_sequence, last);
+        self.change(header.identity.into(), |lane, others| {
+            for lost in &header.lost_chunks {
+                // The numbers come from outside.
+                let end = lost.first_sequence.saturating_add(lost.chunks);
+                let has_room = lane.given_up.ranges() < max_ranges(others, lane.ranges());
+                if has_room && lost.first_sequence < end {
+                    lane.given_up.insert(lost.first_sequence, end - 1);
+                }
             }
-        }
-        self.all_ranges = others.saturating_add(lane.ranges());
-        lane.complete |= header.last_of_epoch;
-        // The counts only grow: of two headers the one with higher counts is the later one.
-        if header.losses.total() >= lane.losses.total() {
-            lane.losses = header.losses.clone();
-        }
+            lane.complete |= header.last_of_epoch;
+            // The counts only grow: of two headers the one with higher counts is the later one.
+            if header.losses.total() >= lane.losses.total() {
+                lane.losses = header.losses.clone();
+            }
+        });
     }
 
     /// Records the verdict on a chunk in work. Returns the deliveries that waited for it, and their
@@ -228,7 +227,7 @@ impl LaneTracker {
             .into_iter()
             .map(|(token, theirs)| {
                 if verdict == Verdict::Ack && theirs == checksum {
-                    self.duplicates = self.duplicates.saturating_add(1);
+                    self.duplicates += 1;
                     (token, Verdict::Ack)
                 } else {
                     (token, Verdict::Retry)
@@ -239,36 +238,31 @@ impl LaneTracker {
 
     /// Records the verdict on a chunk, in work here or elsewhere.
     pub(crate) fn note(&mut self, identity: ChunkIdentity, checksum: u32, verdict: Verdict) {
-        let lanes = self.lanes.len().max(1);
-        let lane = self.lanes.entry(identity.into()).or_default();
-        let others = self.all_ranges.saturating_sub(lane.ranges());
-        match verdict {
+        let max_checksums = MAX_CHECKSUMS.min(MAX_ALL_CHECKSUMS / self.lanes.len().max(1));
+        let sequence = identity.sequence;
+        self.change(identity.into(), |lane, others| match verdict {
             Verdict::Ack => {
-                lane.acknowledged
-                    .insert(identity.sequence, identity.sequence);
-                let most = most_ranges(others, lane.ranges());
-                while lane.acknowledged.ranges() > most {
-                    let Some(known_from) = lane.acknowledged.forget_lowest() else {
-                        break;
-                    };
-                    lane.known_from = known_from;
+                lane.acknowledged.insert(sequence, sequence);
+                let max = max_ranges(others, lane.ranges());
+                while lane.acknowledged.ranges() > max {
+                    let forgotten = lane.acknowledged.forget_lowest();
+                    // Ranges follow, so this one does not end at the last number.
+                    lane.known_from = forgotten.expect("there are ranges") + 1;
                 }
                 // The first checksum stays: a later chunk with the same identity must not replace
                 // it.
-                lane.checksums.entry(identity.sequence).or_insert(checksum);
-                let most = MAX_CHECKSUMS.min(MAX_ALL_CHECKSUMS / lanes);
-                while lane.checksums.len() > most {
+                lane.checksums.entry(sequence).or_insert(checksum);
+                while lane.checksums.len() > max_checksums {
                     lane.checksums.pop_first();
                 }
             }
             Verdict::Reject => {
-                if lane.rejected.ranges() < most_ranges(others, lane.ranges()) {
-                    lane.rejected.insert(identity.sequence, identity.sequence);
+                if lane.rejected.ranges() < max_ranges(others, lane.ranges()) {
+                    lane.rejected.insert(sequence, sequence);
                 }
             }
             Verdict::Retry => {}
-        }
-        self.all_ranges = others.saturating_add(lane.ranges());
+        });
     }
 
     /// Returns the number of copies of chunks that this reader had acknowledged before. They were
@@ -356,17 +350,24 @@ impl LaneTracker {
     /// Returns the lane, and creates it if it is new. If there are too many, silent lanes are
     /// forgotten.
     fn enter(&mut self, key: LaneKey) -> &mut Lane {
-        self.arrivals = self.arrivals.saturating_add(1);
+        self.arrivals += 1;
         if !self.lanes.contains_key(&key) {
             self.make_room();
         }
-        let lane = self.lanes.entry(key).or_default();
         if let Some(last) = self.settled_before.remove(&key) {
-            lane.note_settled_before(last);
-            self.all_ranges = self.all_ranges.saturating_add(1);
+            self.change(key, |lane, _| lane.note_settled_before(last));
         }
+        let lane = self.lanes.entry(key).or_default();
         lane.last_arrival = self.arrivals;
         lane
+    }
+
+    /// Changes a lane, and counts its ranges anew. `change` gets the ranges of all other lanes.
+    fn change(&mut self, key: LaneKey, change: impl FnOnce(&mut Lane, usize)) {
+        let lane = self.lanes.entry(key).or_default();
+        let others = self.all_ranges - lane.ranges();
+        change(lane, others);
+        self.all_ranges = others + lane.ranges();
     }
 
     fn make_room(&mut self) {
@@ -382,16 +383,13 @@ impl LaneTracker {
         self.lanes
             .retain(|_, lane| lane.last_arrival >= oldest_kept);
         self.all_ranges = self.lanes.values().map(Lane::ranges).sum();
-        let forgotten = before.saturating_sub(self.lanes.len());
-        self.forgotten_lanes = self
-            .forgotten_lanes
-            .saturating_add(u64::try_from(forgotten).unwrap_or(u64::MAX));
+        self.forgotten_lanes += (before - self.lanes.len()) as u64;
     }
 }
 
 /// Returns the most ranges of a kind for a lane with `own` ranges while all others have `others`.
-fn most_ranges(others: usize, own: usize) -> usize {
-    let is_crowded = others.saturating_add(own) > MAX_ALL_RANGES;
+fn max_ranges(others: usize, own: usize) -> usize {
+    let is_crowded = others + own > MAX_ALL_RANGES;
     if is_crowded { FEW_RANGES } else { MAX_RANGES }
 }
 
@@ -417,10 +415,10 @@ impl Lane {
 
     /// Records that other readers have settled the chunks up to `last`, after those of this reader.
     fn note_settled_before(&mut self, last: u64) {
-        let own = self.acknowledged.iter().last();
-        let first = own.map_or(0, |(_, own)| own.saturating_add(1));
-        if first <= last {
-            self.settled_before.insert(first, last);
+        match self.acknowledged.iter().last() {
+            None => self.settled_before.insert(0, last),
+            Some((_, own)) if own < last => self.settled_before.insert(own + 1, last),
+            Some(_) => {}
         }
     }
 
@@ -455,7 +453,8 @@ impl Lane {
         let gap = |first: u64, last: u64, explained| Gap {
             lane: key,
             first_sequence: first,
-            chunks: last.saturating_sub(first).saturating_add(1),
+            // A gap lies between two chunks, so it does not have all numbers.
+            chunks: last - first + 1,
             explained,
         };
         // Missing chunks before the first settled chunk are not a gap: another reader may have had
@@ -497,9 +496,10 @@ impl Sequences {
     }
 
     /// Adds `first..=last`.
-    pub(crate) fn insert(&mut self, first: u64, last: u64) {
-        let (mut first, mut last) = (first, last.max(first));
-        // Every range that overlaps or touches becomes part of the new one.
+    pub(crate) fn insert(&mut self, mut first: u64, mut last: u64) {
+        assert!(first <= last, "a range has a number");
+        // Every range that overlaps or touches becomes part of the new one. Nothing can touch the
+        // last number from above.
         let reach = last.saturating_add(1);
         while let Some((&from, &to)) = self.ranges.range(..=reach).next_back() {
             if to.saturating_add(1) < first {
@@ -528,7 +528,7 @@ impl Sequences {
         self.ranges
             .values()
             .zip(after)
-            .map(|(last, (next, _))| (last.saturating_add(1), next.saturating_sub(1)))
+            .map(|(last, (next, _))| (last + 1, next - 1))
     }
 
     /// The parts of its ranges that lie in `first..=last`, in order.
@@ -536,15 +536,14 @@ impl Sequences {
         let before = self.ranges.range(..first).next_back();
         before
             .into_iter()
-            .chain(self.ranges.range(first..=last.max(first)))
+            .chain(self.ranges.range(first..=last))
             .map(move |(from, to)| ((*from).max(first), (*to).min(last)))
             .filter(|(from, to)| from <= to)
     }
 
-    /// Forgets the lowest range. Returns the number below which nothing is known any more.
+    /// Forgets the lowest range. Returns its last number.
     pub(crate) fn forget_lowest(&mut self) -> Option<u64> {
-        let (_, last) = self.ranges.pop_first()?;
-        Some(last.saturating_add(1))
+        self.ranges.pop_first().map(|(_, last)| last)
     }
 }
 

@@ -152,7 +152,10 @@ impl OperationTable {
             table.column("tout"),
         ) {
             for ((name, tin), tout) in names.iter().zip(tins).zip(touts) {
-                self.add(strings.get(*name).unwrap_or(""), *tin, *tout);
+                let name = strings
+                    .get(*name)
+                    .expect("a decoder checked the string's number");
+                self.add(name, *tin, *tout);
             }
         }
     }
@@ -162,42 +165,34 @@ impl OperationTable {
             .checked_sub(tin)
             .and_then(|nanos| u64::try_from(nanos).ok())
         else {
-            self.ended_before_start = self.ended_before_start.saturating_add(1);
+            self.ended_before_start += 1;
             return;
         };
         if let Some(operation) = self.operations.get_mut(name) {
             operation.add(nanos);
             return;
         }
-        let Some(mut operation) = Durations::new() else {
-            return;
+        let operation = match self.operations.len() < MAX_OPERATIONS {
+            true => self.operations.entry(name.into()).or_default(),
+            false => self.other.get_or_insert_default(),
         };
-        if self.operations.len() < MAX_OPERATIONS {
-            operation.add(nanos);
-            self.operations.insert(name.into(), operation);
-        } else {
-            self.other.get_or_insert(operation).add(nanos);
+        operation.add(nanos);
+    }
+}
+
+impl Default for Durations {
+    fn default() -> Self {
+        Self {
+            histogram: Histogram::new(SIGNIFICANT_DIGITS).expect("at most 5 digits are allowed"),
+            total_ns: 0,
         }
     }
 }
 
 impl Durations {
-    /// Creates one without calls. `None` only if there are more than 5 significant digits.
-    pub(crate) fn new() -> Option<Self> {
-        let histogram = Histogram::new(SIGNIFICANT_DIGITS).ok()?;
-        Some(Self {
-            histogram,
-            total_ns: 0,
-        })
-    }
-
     /// Adds a call.
     pub(crate) fn add(&mut self, nanos: u64) {
-        // The histogram grows as needed; only a value of 2^63 or more does not fit.
-        if self.histogram.record(nanos).is_err() {
-            self.histogram.saturating_record(nanos);
-        }
-        self.total_ns = self.total_ns.saturating_add(u128::from(nanos));
+        self.add_all(&[(nanos, 1)], nanos.into());
     }
 
     /// Returns the times in nanoseconds, exact to 1 %, with the number of calls for each.
@@ -214,10 +209,12 @@ impl Durations {
     /// Adds figures of another one: its [`counts`](Self::counts) and [`total_ns`](Self::total_ns).
     pub(crate) fn add_all(&mut self, counts: &[(u64, u64)], total_ns: u128) {
         for (nanos, calls) in counts {
+            // The histogram grows as needed; only a value of 2^63 or more does not fit.
             if self.histogram.record_n(*nanos, *calls).is_err() {
                 self.histogram.saturating_record_n(*nanos, *calls);
             }
         }
+        // A saved file may have any total.
         self.total_ns = self.total_ns.saturating_add(total_ns);
     }
 
@@ -229,14 +226,16 @@ impl Durations {
     /// Returns buckets: their upper bounds in nanoseconds, which are excluded, and their numbers of
     /// calls. Bounds are powers of two.
     pub(crate) fn buckets(&self) -> Vec<(u64, u64)> {
-        let first = self.histogram.min().checked_ilog2().unwrap_or(0);
-        let last = self.histogram.max().checked_ilog2().unwrap_or(0);
+        // 0 is in the first bucket, with 1.
+        let [first, last] =
+            [self.histogram.min(), self.histogram.max()].map(|ns| ns.max(1).ilog2());
         let buckets = (first..=last).map(|power| {
             let from = if power == 0 { 0 } else { 1_u64 << power };
-            let to = 1_u64
-                .checked_shl(power.saturating_add(1))
-                .unwrap_or(u64::MAX);
-            (to, self.histogram.count_between(from, to.saturating_sub(1)))
+            let last = u64::MAX >> (63 - power);
+            (
+                last.saturating_add(1),
+                self.histogram.count_between(from, last),
+            )
         });
         buckets.collect()
     }

@@ -307,3 +307,36 @@ fn order_keeps_it_at_one_range() {
     sequences.insert(u64::MAX, u64::MAX);
     assert!(sequences.contains(u64::MAX));
 }
+
+#[test]
+#[should_panic(expected = "overflow")]
+fn a_wrong_count_of_ranges_does_not_change_the_limits_silently() {
+    let mut tracker = LaneTracker::new();
+    settle(&mut tracker, 0);
+    tracker.all_ranges = 0;
+    settle(&mut tracker, 2);
+}
+
+/// The last number is possible in a chunk from outside.
+#[test]
+fn the_last_sequence_number_is_one_like_all_others() {
+    let mut tracker = LaneTracker::new();
+    let mut header = ChunkHeader::new(identity(0, 5));
+    header.lost_chunks = vec![
+        LostChunks {
+            first_sequence: u64::MAX - 1,
+            chunks: u64::MAX,
+        },
+        LostChunks {
+            first_sequence: 7,
+            chunks: 0,
+        },
+    ];
+    tracker.note_header(&header);
+    settle(&mut tracker, 0);
+    settle(&mut tracker, u64::MAX);
+    tracker.note_settled_before(identity(0, u64::MAX));
+    let gaps = tracker.gaps().into_iter();
+    let gaps: Vec<_> = gaps.map(|gap| (gap.first_sequence, gap.chunks)).collect();
+    assert_eq!(gaps, [(1, u64::MAX - 2), (u64::MAX - 1, 1)]);
+}

@@ -14,7 +14,7 @@ use foldhash::HashMap;
 use super::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
 use super::operations::{KindId, Operations, TextId, Texts};
-use super::tree::{Call, Outcome, Reason, Trace};
+use super::tree::{Call, Outcome, Reason, Trace, nanos_between};
 use crate::parcel::Parcel;
 
 /// The number of remembered closed traces, to recognise late records.
@@ -153,16 +153,16 @@ impl Assembler {
         let batch = &parcel.chunk().batch;
         let mut texts = TextCache::new(batch);
         let selected = parcel.selection().map(|rows| rows_by_table(batch, rows));
-        self.round = self.round.saturating_add(1);
+        self.round += 1;
         for (position, table) in batch.tables().iter().enumerate() {
-            match selected.as_ref().map(|tables| tables.get(position)) {
+            match &selected {
                 None => self.read(table, 0..table.len(), &mut texts),
-                Some(Some(rows)) => self.read(table, rows.iter().copied(), &mut texts),
-                Some(None) => {}
+                Some(rows) => self.read(table, rows[position].iter().copied(), &mut texts),
             }
         }
         let max = i64::try_from(self.settings.max_duration.as_nanos()).unwrap_or(i64::MAX);
-        // Checking every trace is expensive, so old ones are closed up to an eighth too late.
+        // Checking every trace is expensive, so old ones are closed up to an eighth too late. Times
+        // come from outside.
         if self.newest.saturating_sub(self.looked_at) > max / 8 {
             self.looked_at = self.newest;
             let limit = self.newest.saturating_sub(max);
@@ -174,7 +174,7 @@ impl Assembler {
     /// those that have been idle longest.
     fn make_room(&mut self, each: &mut Each<'_>) {
         let max = self.settings.max_waiting;
-        if self.waiting <= max.max(self.waiting_at_look.saturating_add(max / 8)) {
+        if self.waiting <= max.max(self.waiting_at_look + max / 8) {
             return;
         }
         // More calls of a trace may follow if the last parcel had some.
@@ -210,10 +210,8 @@ impl Assembler {
         let mut closing: Vec<_> = closing.map(|(id, trace)| (trace.first, *id)).collect();
         closing.sort_unstable();
         for (_, id) in closing {
-            let Some(trace) = self.open.remove(&id) else {
-                continue;
-            };
-            self.waiting = self.waiting.saturating_sub(trace.cost);
+            let trace = self.open.remove(&id).expect("it was just found there");
+            self.waiting -= trace.cost;
             if cause != Cause::End {
                 self.closed.add(id, false);
             }
@@ -234,14 +232,13 @@ impl Assembler {
             calls,
             event_calls: Vec::new(),
         };
-        let span = open.last.saturating_sub(open.first);
-        let is_long =
-            u128::try_from(span).is_ok_and(|span| span > self.settings.max_duration.as_nanos());
+        let span = u128::from(nanos_between(open.first, open.last));
+        let is_long = span > self.settings.max_duration.as_nanos();
         let outcome = if is_long {
             Outcome::Invalid(Reason::MaxDuration)
         } else if events.is_empty() {
             let (copies, checked) = trace.check();
-            self.counts.add_copies(copies);
+            self.counts.copies += copies;
             match checked {
                 Ok(()) => Outcome::Valid,
                 Err(Reason::NoCalls) => Outcome::Incomplete(Reason::NoCalls),
@@ -253,7 +250,7 @@ impl Assembler {
             let before = events.len();
             events.sort_unstable();
             events.dedup();
-            self.counts.add_copies(before.saturating_sub(events.len()));
+            self.counts.copies += (before - events.len()) as u64;
             let operations = &mut self.operations;
             let host = metadata.host;
             let made = EventCalls::of(&events, self.settings.repair, |kind| {
@@ -313,17 +310,16 @@ impl Assembler {
         ) {
             let (hosts, sessions) = (strings("hostname"), strings("sessionId"));
             for row in rows {
-                let number = |column: &[i64]| column.get(row).copied().unwrap_or(-1);
-                let place = |column: &[i64]| i32::try_from(number(column)).unwrap_or(-1);
-                let id = number(ids);
-                let (eoi, ess) = (place(eois), place(esss));
-                let kind = texts.kind(signatures.get(row), &mut self.operations);
-                let host = texts.text(hosts.and_then(|it| it.get(row)), &mut self.operations);
+                let id = ids[row];
+                let [eoi, ess] = [eois, esss].map(|it| i32::try_from(it[row]).unwrap_or(-1));
+                let kind = texts.kind(signatures[row], &mut self.operations);
+                let host = hosts.map(|hosts| hosts[row]);
+                let host = texts.text(host, &mut self.operations);
                 let call = Call {
                     eoi,
                     ess,
-                    tin: number(tins),
-                    tout: number(touts),
+                    tin: tins[row],
+                    tout: touts[row],
                     operation: self.operations.id(host, kind),
                     failed: false,
                 };
@@ -331,35 +327,32 @@ impl Assembler {
                     self.counts.untraced += 1;
                     continue;
                 }
-                let session =
-                    texts.session(sessions.and_then(|it| it.get(row)), &mut self.sessions);
+                let session = texts.session(sessions, row, &mut self.sessions);
                 let Some(trace) = self.trace(id, call.tin, call.tout) else {
                     continue;
                 };
                 trace.calls.push(call);
                 trace.session = trace.session.or(session);
             }
-        } else if let (Some(parents), Some(places), Some(hosts)) = (
+        } else if let (Some(parents), Some(positions), Some(hosts)) = (
             integers("parentTraceId"),
             integers("parentOrderId"),
             strings("hostname"),
         ) {
             let sessions = strings("sessionId");
             for row in rows {
-                let id = ids.get(row).copied().unwrap_or(-1);
-                let host = texts.text(hosts.get(row), &mut self.operations);
-                let session =
-                    texts.session(sessions.and_then(|it| it.get(row)), &mut self.sessions);
-                let place = places.get(row).and_then(|it| i32::try_from(*it).ok());
-                let parent = parents.get(row).zip(place);
-                let parent = parent.filter(|(parent, _)| **parent != id && **parent != -1);
+                let (id, parent) = (ids[row], parents[row]);
+                let host = texts.text(Some(hosts[row]), &mut self.operations);
+                let session = texts.session(sessions, row, &mut self.sessions);
+                let position = i32::try_from(positions[row]).ok();
+                let has_parent = parent != id && parent != -1;
                 // The time of this record is not the time of a call.
                 let Some(trace) = self.trace(id, i64::MAX, i64::MIN) else {
                     continue;
                 };
                 trace.metadata = Some(Metadata {
                     host,
-                    parent: parent.map(|(parent, place)| (*parent, place)),
+                    parent: position.filter(|_| has_parent).map(|it| (parent, it)),
                 });
                 trace.session = trace.session.or(session);
             }
@@ -377,21 +370,17 @@ impl Assembler {
                 _ => EventKind::Other,
             };
             for row in rows {
-                let (Some(id), Some(time)) = (ids.get(row), times.get(row)) else {
-                    continue;
-                };
-                let order = orders.get(row).and_then(|order| i32::try_from(*order).ok());
-                let class = classes.and_then(|it| it.get(row));
-                let class = class.map(|class| texts.text(Some(class), &mut self.operations));
-                let signature =
-                    texts.text(signatures.and_then(|it| it.get(row)), &mut self.operations);
+                let (id, time) = (ids[row], times[row]);
+                let class = classes.map(|it| texts.text(Some(it[row]), &mut self.operations));
+                let signature = signatures.map(|it| it[row]);
+                let signature = texts.text(signature, &mut self.operations);
                 let event = Event {
-                    order: order.unwrap_or(-1),
+                    order: i32::try_from(orders[row]).unwrap_or(-1),
                     kind,
-                    time: *time,
+                    time,
                     operation: self.operations.kind(class, signature),
                 };
-                if let Some(trace) = self.trace(*id, *time, *time) {
+                if let Some(trace) = self.trace(id, time, time) {
                     trace.events.push(event);
                 }
             }
@@ -419,12 +408,12 @@ impl Assembler {
                     self.counts.late_records += 1;
                     return None;
                 }
-                self.waiting = self.waiting.saturating_add(TRACE_OVERHEAD);
+                self.waiting += TRACE_OVERHEAD;
                 entry.insert(OpenTrace::default())
             }
         };
-        self.waiting = self.waiting.saturating_add(1);
-        trace.cost = trace.cost.saturating_add(1);
+        self.waiting += 1;
+        trace.cost += 1;
         trace.first = trace.first.min(first);
         trace.last = trace.last.max(last);
         trace.round = self.round;
@@ -481,8 +470,7 @@ impl Default for OpenTrace {
 impl ClosedIds {
     /// Returns the ids in the order in which the traces were closed.
     pub(super) fn iter(&self) -> impl Iterator<Item = (i64, bool)> {
-        let ids = self.order.iter();
-        ids.filter_map(|id| Some((*id, *self.ids.get(id)?)))
+        self.order.iter().map(|id| (*id, self.ids[id]))
     }
 
     /// Adds the id of a trace, and whether a record of it came late.
@@ -517,60 +505,67 @@ impl<'a> TextCache<'a> {
         }
     }
 
-    fn text(&mut self, string: Option<&u32>, operations: &mut Operations) -> TextId {
-        let position = string.and_then(|id| usize::try_from(*id).ok());
-        let position = position.unwrap_or(usize::MAX);
-        let text = self.strings.get(position).copied().unwrap_or("");
-        match self.texts.get_mut(position) {
-            Some(known) => *known.get_or_insert_with(|| operations.text(text)),
-            None => operations.text(text),
-        }
+    /// Returns the number of a string; without one, of the empty text.
+    fn text(&mut self, string: Option<u32>, operations: &mut Operations) -> TextId {
+        let Some(string) = string else {
+            return operations.text("");
+        };
+        let position = string as usize;
+        let text = self.strings[position];
+        *self.texts[position].get_or_insert_with(|| operations.text(text))
     }
 
-    fn session(&mut self, string: Option<&u32>, sessions: &mut Texts) -> Option<TextId> {
-        let position = usize::try_from(*string?).ok()?;
-        let known = self.sessions.get_mut(position)?;
-        if known.is_none() {
-            let text = *self.strings.get(position)?;
-            let is_one = text != NO_SESSION && !text.is_empty();
-            *known = is_one.then(|| sessions.id(text));
+    fn session(
+        &mut self,
+        strings: Option<&[u32]>,
+        row: usize,
+        sessions: &mut Texts,
+    ) -> Option<TextId> {
+        let position = strings?[row] as usize;
+        let text = self.strings[position];
+        if text == NO_SESSION || text.is_empty() {
+            return None;
         }
-        *known
+        let known = &mut self.sessions[position];
+        Some(*known.get_or_insert_with(|| sessions.id(text)))
     }
 
-    fn kind(&mut self, signature: Option<&u32>, operations: &mut Operations) -> KindId {
-        let position = signature.and_then(|id| usize::try_from(*id).ok());
-        let position = position.unwrap_or(usize::MAX);
-        if let Some(Some(known)) = self.kinds.get(position) {
-            return *known;
+    fn kind(&mut self, signature: u32, operations: &mut Operations) -> KindId {
+        let position = signature as usize;
+        if let Some(known) = self.kinds[position] {
+            return known;
         }
-        let text = self.text(signature, operations);
-        let kind = operations.kind(None, text);
-        if let Some(known) = self.kinds.get_mut(position) {
-            *known = Some(kind);
-        }
-        kind
+        let text = self.text(Some(signature), operations);
+        *self.kinds[position].insert(operations.kind(None, text))
     }
 }
 
 /// Converts positions in a batch, in ascending order, to rows of its tables.
 fn rows_by_table(batch: &RecordBatch, positions: &[u32]) -> Vec<Vec<usize>> {
-    let mut rows = vec![Vec::new(); batch.tables().len()];
-    let mut next = vec![0_usize; rows.len()];
-    let mut wanted = positions.iter().peekable();
-    let records = (0_u32..).take(batch.len());
-    for position in records {
-        let table = batch
-            .order()
-            .get(usize::try_from(position).unwrap_or(usize::MAX));
-        let table = table.map_or(0, |table| usize::try_from(*table).unwrap_or(usize::MAX));
-        let (Some(rows), Some(row)) = (rows.get_mut(table), next.get_mut(table)) else {
-            continue;
-        };
-        if wanted.next_if(|next| **next == position).is_some() {
-            rows.push(*row);
-        }
-        *row = row.saturating_add(1);
+    if batch.order().is_empty() {
+        // There is at most one table.
+        let rows = positions
+            .iter()
+            .map(|position| *position as usize)
+            .collect();
+        return vec![rows; batch.tables().len()];
     }
+    let mut rows = vec![Vec::new(); batch.tables().len()];
+    let mut next = vec![0; rows.len()];
+    let mut wanted = positions.iter().peekable();
+    for (position, table) in (0_u32..).zip(batch.order()) {
+        let table = *table as usize;
+        if wanted.next_if(|next| **next == position).is_some() {
+            rows[table].push(next[table]);
+        }
+        next[table] += 1;
+    }
+    assert!(
+        wanted.next().is_none(),
+        "a position is outside of the batch"
+    );
     rows
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,18 @@
 
 use foldhash::HashMap;
 
+use super::add_count;
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Call, Trace};
 
 /// The most nodes of the call tree. Calls beyond it count only in graphs.
 const MAX_NODES: usize = 500_000;
+
+/// The position of the entry.
+pub(super) const ENTRY: usize = 0;
+
+/// Stands for a node beyond the limit in a list of positions. No call has the entry's node.
+pub(super) const NO_NODE: usize = ENTRY;
 
 /// The calls of all traces. Calls with the same callers up to the entry are added up.
 #[derive(Debug, Clone)]
@@ -32,11 +39,20 @@ pub struct CallTreeNode {
     pub self_ns: u64,
 }
 
+/// Calls of one operation that are added to a tree.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AddedCalls {
+    pub(super) operation: OperationId,
+    pub(super) calls: u64,
+    pub(super) total_ns: u64,
+    pub(super) self_ns: u64,
+}
+
 impl Default for CallTree {
     fn default() -> Self {
         let entry = CallTreeNode {
             operation: None,
-            parent: 0,
+            parent: ENTRY,
             calls: 0,
             total_ns: 0,
             self_ns: 0,
@@ -58,8 +74,8 @@ impl CallTree {
     /// How often one operation called another, the entry included.
     pub fn calls(&self) -> impl Iterator<Item = (Option<OperationId>, OperationId, u64)> {
         let nodes = self.nodes.iter().filter_map(|node| {
-            let caller = self.nodes.get(node.parent)?;
-            Some((caller.operation, node.operation?, node.calls))
+            let caller = self.nodes[node.parent].operation;
+            Some((caller, node.operation?, node.calls))
         });
         nodes.chain(self.beyond())
     }
@@ -69,18 +85,16 @@ impl CallTree {
     pub fn without_hosts(&self, operations: &Operations) -> Self {
         let mut first: HashMap<KindId, OperationId> = HashMap::default();
         let mut same = |id: OperationId| {
-            let kind = operations.get(id).map(|operation| operation.kind);
-            kind.map_or(id, |kind| *first.entry(kind).or_insert(id))
+            let kind = operations.operation(id).kind;
+            *first.entry(kind).or_insert(id)
         };
         let mut merged = Self::default();
-        let mut places = vec![0_usize];
+        let mut positions = vec![ENTRY];
         for node in self.nodes.iter().skip(1) {
-            let parent = places.get(node.parent).copied().unwrap_or(0);
-            let place = node.operation.and_then(|id| merged.child(parent, same(id)));
-            places.push(place.unwrap_or(0));
-            if let Some(into) = place.and_then(|place| merged.nodes.get_mut(place)) {
-                into.add(node.calls, node.total_ns, node.self_ns);
-            }
+            let child = merged.child(positions[node.parent], same(node.called()));
+            let position = child.expect("merging makes no more nodes");
+            merged.nodes[position].add(node.calls, node.total_ns, node.self_ns);
+            positions.push(position);
         }
         for (from, to, calls) in self.beyond() {
             let from = from.map(&mut same);
@@ -90,65 +104,58 @@ impl CallTree {
     }
 
     /// Adds the calls of a trace below a node; returns the node of each. A call without a node gets
-    /// the entry's node.
+    /// [`NO_NODE`].
     pub(super) fn add(&mut self, trace: &Trace, base: usize) -> Vec<usize> {
-        let mut places: Vec<usize> = Vec::with_capacity(trace.calls.len());
-        for (call, (caller, own)) in trace.calls.iter().zip(trace.callers()) {
-            let parent = match caller {
-                Some(caller) => places.get(caller).copied().unwrap_or(0),
-                None => base,
-            };
-            // The entry cannot be a caller within the trace, so such a caller has no node.
-            let has_node = caller.is_none() || parent != 0;
-            let place = has_node
-                .then(|| self.child(parent, call.operation))
-                .flatten();
-            match place.and_then(|place| self.nodes.get_mut(place)) {
-                Some(node) => node.add(1, call.nanos(), own),
-                None => {
-                    let from = match caller {
-                        Some(caller) => trace.calls.get(caller).map(|caller| caller.operation),
-                        None => self.nodes.get(base).and_then(|base| base.operation),
-                    };
-                    self.merge_beyond(from, call.operation, 1);
+        let mut nodes: Vec<usize> = Vec::with_capacity(trace.calls.len());
+        for (call, (caller, self_ns)) in trace.calls.iter().zip(trace.callers()) {
+            let (parent, from) = match caller {
+                Some(caller) => {
+                    let node = Some(nodes[caller]).filter(|node| *node != NO_NODE);
+                    (node, Some(trace.calls[caller].operation))
                 }
-            }
-            places.push(place.unwrap_or(0));
+                None => (Some(base), self.nodes[base].operation),
+            };
+            let added = AddedCalls {
+                operation: call.operation,
+                calls: 1,
+                total_ns: call.nanos(),
+                self_ns,
+            };
+            nodes.push(self.merge(parent, from, added).unwrap_or(NO_NODE));
         }
-        places
+        nodes
     }
 
     /// Adds a call with a node of its own, below its caller's in the same trace.
     pub(super) fn push(&mut self, call: &Call, caller: Option<usize>, self_ns: u64) {
         self.nodes.push(CallTreeNode {
             operation: Some(call.operation),
-            parent: caller.map_or(0, |caller| caller.saturating_add(1)),
+            parent: caller.map_or(ENTRY, |caller| caller + 1),
             calls: 1,
             total_ns: call.nanos(),
             self_ns,
         });
     }
 
-    /// Adds a node of another tree below the node of its caller, and returns its position. Without
-    /// that node, or without room for one more, only the calls count; `from` is the caller.
+    /// Adds calls below the node of their caller, and returns the position of their node. Without
+    /// the caller's node, or without room for one more, only the calls count; `from` is the caller.
     pub(super) fn merge(
         &mut self,
         parent: Option<usize>,
         from: Option<OperationId>,
-        (operation, calls, total_ns, self_ns): (OperationId, u64, u64, u64),
+        added: AddedCalls,
     ) -> Option<usize> {
-        let place = parent.and_then(|parent| self.child(parent, operation));
-        match place.and_then(|place| self.nodes.get_mut(place)) {
-            Some(node) => node.add(calls, total_ns, self_ns),
-            None => self.merge_beyond(from, operation, calls),
+        let position = parent.and_then(|parent| self.child(parent, added.operation));
+        match position {
+            Some(it) => self.nodes[it].add(added.calls, added.total_ns, added.self_ns),
+            None => self.merge_beyond(from, added.operation, added.calls),
         }
-        place
+        position
     }
 
     /// Adds calls without a node.
     pub(super) fn merge_beyond(&mut self, from: Option<OperationId>, to: OperationId, calls: u64) {
-        let sum = self.beyond.entry((from, to)).or_default();
-        *sum = sum.saturating_add(calls);
+        add_count(self.beyond.entry((from, to)).or_default(), calls);
     }
 
     /// Calls from one operation to another without a node.
@@ -162,8 +169,8 @@ impl CallTree {
         if let Some(known) = self.children.get(&(parent, operation)) {
             return Some(*known);
         }
-        let place = self.nodes.len();
-        if place >= MAX_NODES {
+        let position = self.nodes.len();
+        if position >= MAX_NODES {
             return None;
         }
         self.nodes.push(CallTreeNode {
@@ -173,14 +180,20 @@ impl CallTree {
             total_ns: 0,
             self_ns: 0,
         });
-        self.children.insert((parent, operation), place);
-        Some(place)
+        self.children.insert((parent, operation), position);
+        Some(position)
     }
 }
 
 impl CallTreeNode {
+    /// Returns the operation of a node that is not the entry.
+    pub(super) fn called(&self) -> OperationId {
+        self.operation.expect("only the entry has no operation")
+    }
+
+    /// Adds calls. Their times come from outside.
     fn add(&mut self, calls: u64, total_ns: u64, self_ns: u64) {
-        self.calls = self.calls.saturating_add(calls);
+        add_count(&mut self.calls, calls);
         self.total_ns = self.total_ns.saturating_add(total_ns);
         self.self_ns = self.self_ns.saturating_add(self_ns);
     }

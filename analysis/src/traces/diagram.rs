@@ -36,43 +36,41 @@ impl SequenceDiagram {
     pub fn of(trace: &Trace, operations: &Operations) -> Self {
         let mut lifelines = vec![ENTRY.to_owned()];
         let mut messages = Vec::new();
-        let mut open: Vec<usize> = Vec::new();
-        let reply = |open: &mut Vec<usize>, messages: &mut Vec<Message>| {
-            let from = open.pop().unwrap_or(0);
-            messages.push(Message {
-                from,
-                to: open.last().copied().unwrap_or(0),
-                call: None,
-            });
+        // The lifelines of the open calls; the entry's comes first.
+        let mut open = vec![0];
+        let reply_until = |depth: usize, open: &mut Vec<usize>, messages: &mut Vec<Message>| {
+            while open.len() > depth + 1 {
+                let (from, to) = (open[open.len() - 1], open[open.len() - 2]);
+                messages.push(Message {
+                    from,
+                    to,
+                    call: None,
+                });
+                open.pop();
+            }
         };
         for call in trace.calls.iter().take(MAX_CALLS) {
-            while open.len() > usize::try_from(call.ess).unwrap_or(0) {
-                reply(&mut open, &mut messages);
-            }
-            let operation = operations.get(call.operation);
-            let component = operation.map_or_else(String::new, |operation| {
-                format!("{}::{}", operation.host, operation.component)
-            });
+            reply_until(call.depth(), &mut open, &mut messages);
+            let operation = operations.operation(call.operation);
+            let component = format!("{}::{}", operation.host, operation.component);
             let known = lifelines.iter().position(|it| *it == component);
             let to = known.unwrap_or_else(|| {
                 lifelines.push(component);
                 lifelines.len() - 1
             });
             messages.push(Message {
-                from: open.last().copied().unwrap_or(0),
+                from: open[open.len() - 1],
                 to,
-                call: operation.map(|operation| operation.name.as_ref().to_owned()),
+                call: Some((*operation.name).to_owned()),
             });
             open.push(to);
         }
-        while !open.is_empty() {
-            reply(&mut open, &mut messages);
-        }
+        reply_until(0, &mut open, &mut messages);
         Self {
             title: format!("trace {}", trace.id),
             lifelines,
             messages,
-            left_out: trace.calls.len().saturating_sub(MAX_CALLS),
+            left_out: trace.calls.iter().skip(MAX_CALLS).len(),
         }
     }
 
@@ -102,13 +100,10 @@ impl SequenceDiagram {
 
     /// The diagram as a picture.
     pub fn svg(&self) -> String {
-        let width = self.lifelines.len().saturating_mul(COLUMN);
-        let rows = self
-            .messages
-            .len()
-            .saturating_add(usize::from(self.left_out > 0));
-        let height = rows.saturating_mul(ROW).saturating_add(80);
-        let middle = |lifeline: usize| lifeline.saturating_mul(COLUMN).saturating_add(COLUMN / 2);
+        let width = self.lifelines.len() * COLUMN;
+        let rows = self.messages.len() + usize::from(self.left_out > 0);
+        let height = rows * ROW + 80;
+        let middle = |lifeline: usize| lifeline * COLUMN + COLUMN / 2;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
              width=\"{width}\" height=\"{height}\" font-family=\"sans-serif\" font-size=\"11\">\n\
@@ -139,13 +134,10 @@ impl SequenceDiagram {
             };
             let (path, label) = match from == to {
                 true => {
-                    let (out, below) = (from.saturating_add(36), y.saturating_add(10));
-                    (
-                        format!("M{from} {y}H{out}V{below}H{from}"),
-                        from.saturating_add(40),
-                    )
+                    let (out, below) = (from + 36, y + 10);
+                    (format!("M{from} {y}H{out}V{below}H{from}"), from + 40)
                 }
-                false => (format!("M{from} {y}H{to}"), from.saturating_add(to) / 2),
+                false => (format!("M{from} {y}H{to}"), (from + to) / 2),
             };
             let anchor = if from == to { "start" } else { "middle" };
             let name = escaped(message.call.as_deref().unwrap_or(""));
@@ -153,10 +145,10 @@ impl SequenceDiagram {
                 svg,
                 "<path d=\"{path}\" fill=\"none\" stroke=\"#345\"{dash} marker-end=\"url(#arrow)\"/>\
                  <text x=\"{label}\" y=\"{}\" text-anchor=\"{anchor}\">{name}</text>",
-                y.saturating_sub(5)
+                y - 5
             )
             .ok();
-            y = y.saturating_add(ROW);
+            y += ROW;
         }
         if self.left_out > 0 {
             writeln!(

@@ -8,8 +8,8 @@ use super::graph::{ENTRY, Graph, Level};
 use super::layout::{self, Placement};
 use super::operations::{KindId, Operation, Operations};
 use super::profile::Timed;
-use super::tree::Trace;
-use super::{ClosedTrace, Outcome, TraceAnalysis};
+use super::tree::{Trace, nanos_between};
+use super::{ClosedTrace, Outcome, TraceAnalysis, add_count};
 use crate::text::PAGE_STYLE;
 
 /// The page without its data.
@@ -78,7 +78,7 @@ impl TraceAnalysis {
                 "valid": counts.valid,
                 "repaired": counts.repaired,
                 "invalid": counts.invalid,
-                "incomplete": counts.incomplete.values().sum::<u64>(),
+                "incomplete": counts.incomplete.values().copied().fold(0, u64::saturating_add),
                 "incomplete_reasons": counts.incomplete,
                 "late": counts.late,
                 "late_records": counts.late_records,
@@ -112,12 +112,11 @@ impl TraceAnalysis {
         let mut stacks: Vec<String> = vec![String::new()];
         let mut folded = String::new();
         for node in tree.nodes().iter().skip(1) {
-            let operation = node.operation.and_then(|id| self.operations().get(id));
-            let mut stack = stacks.get(node.parent).cloned().unwrap_or_default();
+            let mut stack = stacks[node.parent].clone();
             if !stack.is_empty() {
                 stack.push(';');
             }
-            let name = operation.map_or_else(String::new, short_name);
+            let name = short_name(self.operations().operation(node.called()));
             stack.push_str(&name.replace([';', '\n', '\r'], "_"));
             writeln!(folded, "{stack} {}", node.self_ns).ok();
             stacks.push(stack);
@@ -135,14 +134,14 @@ impl TraceAnalysis {
             .collect();
         let name = |kind| {
             let operation = self.operations().of_kind(kind);
-            operation.map(|operation| (&*operation.signature, &*operation.component))
+            (&*operation.signature, &*operation.component)
         };
         // Sorted by name, independent of the order of arrival.
         timed
             .sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), name(*kind)));
         timed
             .into_iter()
-            .filter_map(|(kind, timed)| Some((self.operations().of_kind(kind)?, timed)))
+            .map(|(kind, timed)| (self.operations().of_kind(kind), timed))
     }
 
     /// Returns the dependencies of operations by their signatures, as in the list of operations.
@@ -150,16 +149,14 @@ impl TraceAnalysis {
         let operations = self.operations();
         let mut calls = std::collections::BTreeMap::new();
         for (from, to, count) in self.profile().call_tree().calls() {
-            let kind = |id| operations.get(id).map(|operation| operation.kind);
-            let (from, to) = (from.and_then(kind), kind(to));
+            let kind = |id| operations.operation(id).kind;
+            let (from, to) = (from.map(kind), Some(kind(to)));
             if from != to || self_loops {
-                *calls.entry((from, to)).or_insert(0_u64) += count;
+                add_count(calls.entry((from, to)).or_default(), count);
             }
         }
-        let name = |kind: Option<KindId>| {
-            let operation = kind.and_then(|kind| operations.of_kind(kind));
-            operation.map_or(ENTRY, |operation| &operation.signature)
-        };
+        let name =
+            |kind: Option<KindId>| kind.map_or(ENTRY, |kind| &*operations.of_kind(kind).signature);
         let mut calls: Vec<_> = calls.into_iter().collect();
         calls.sort_by_key(|((from, to), _)| (name(*from), name(*to)));
         let calls = calls.into_iter();
@@ -201,7 +198,7 @@ pub fn report(analysis: &TraceAnalysis, title: &str) -> String {
     let (profile, operations) = (analysis.profile(), analysis.operations());
     let tree = profile.call_tree();
     let shared = shared_beginning(profile.times().keys().filter_map(|kind| {
-        let operation = operations.of_kind(*kind)?;
+        let operation = operations.of_kind(*kind);
         (!operation.component.is_empty()).then_some(&*operation.component)
     }));
     let views = [
@@ -300,7 +297,7 @@ fn operation_figures((operation, timed): &(&Operation, &Timed)) -> Value {
 }
 
 fn dependencies(graph: &Graph) -> Value {
-    let name = |node| graph.nodes.get(node).map(super::GraphNode::full_name);
+    let name = |node: usize| graph.nodes[node].full_name();
     let mut edges: Vec<_> = graph.edges.iter().collect();
     edges.sort_by_cached_key(|edge| (name(edge.from), name(edge.to)));
     let edges = edges.into_iter();
@@ -318,7 +315,7 @@ fn short_name(operation: &Operation) -> String {
 
 fn root(trace: &Trace, operations: &Operations) -> Option<String> {
     let first = trace.calls.first()?;
-    operations.get(first.operation).map(short_name)
+    Some(short_name(operations.operation(first.operation)))
 }
 
 /// Returns a graph with the positions of its nodes. Names are without the beginning that they share.
@@ -332,10 +329,14 @@ fn picture(name: &str, mut graph: Graph, shared: &str) -> Value {
         }
     }
     let layout = layout::place(&graph);
-    let nodes = graph.nodes.iter().zip(layout.nodes).map(|(node, place)| {
-        let group = node.groups.join(" · ");
-        json!([node.label, group, place.x, place.y, place.width])
-    });
+    let nodes = graph
+        .nodes
+        .iter()
+        .zip(layout.nodes)
+        .map(|(node, placement)| {
+            let group = node.groups.join(" · ");
+            json!([node.label, group, placement.x, placement.y, placement.width])
+        });
     let edges = graph.edges.iter().zip(layout.curves).zip(layout.labels);
     let edges = edges
         .map(|((edge, curve), (x, y))| json!([edge.from, edge.to, edge.calls, curve.path(), x, y]));
@@ -359,11 +360,19 @@ fn waterfall(trace: &Trace, why: &str, operations: &Operations, shared: &str) ->
         .zip(own)
         .take(MAX_CALLS)
         .map(|(call, (_, own))| {
-            let operation = operations.get(call.operation);
-            let host = operation.map(|operation| &*operation.host);
-            let name = operation.map(|it| without(&short_name(it), shared).to_owned());
-            let after = call.tin.saturating_sub(start);
-            json!([name, host, call.ess, after, call.nanos(), own, call.failed])
+            let operation = operations.operation(call.operation);
+            let name = short_name(operation);
+            let name = without(&name, shared);
+            let after = nanos_between(start, call.tin);
+            json!([
+                name,
+                &*operation.host,
+                call.ess,
+                after,
+                call.nanos(),
+                own,
+                call.failed
+            ])
         });
     json!({
         "id": trace.id.to_string(),

@@ -76,7 +76,7 @@ impl EventCalls {
                 self.close(event.time, false);
                 self.added += 1;
                 self.note_event();
-                expected = expected.saturating_add(1);
+                expected += 1;
             }
             match event.kind {
                 EventKind::Before => {
@@ -85,15 +85,16 @@ impl EventCalls {
                 }
                 EventKind::Other => {}
                 EventKind::After | EventKind::AfterFailed => {
-                    let kind = self.open.last().and_then(|call| kinds.get(*call));
-                    if kind != Some(&event.operation) {
+                    let kind = self.open.last().map(|call| kinds[*call]);
+                    if kind != Some(event.operation) {
                         return Err(Reason::AfterMismatch);
                     }
                     self.close(event.time, event.kind == EventKind::AfterFailed);
                 }
             }
             self.note_event();
-            expected = expected.saturating_add(1);
+            // It is at most the number of events and of calls.
+            expected += 1;
         }
         if self.open.is_empty() {
             return Ok(());
@@ -110,7 +111,7 @@ impl EventCalls {
     }
 
     fn enter(&mut self, time: i64, operation: OperationId) {
-        let number = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let number = |count| i32::try_from(count).expect("a trace has fewer than 2^31 calls");
         let call = Call {
             eoi: number(self.calls.len()),
             ess: number(self.open.len()),
@@ -124,16 +125,17 @@ impl EventCalls {
     }
 
     fn close(&mut self, time: i64, failed: bool) {
-        let call = self.open.pop().and_then(|call| self.calls.get_mut(call));
-        if let Some(call) = call {
-            call.tout = time;
-            call.failed = failed;
-        }
+        let position = self.open.pop().expect("a call is open");
+        let call = &mut self.calls[position];
+        call.tout = time;
+        call.failed = failed;
     }
 
+    /// Notes the innermost open call for an event; without one, the first call.
     fn note_event(&mut self) {
-        let open = self.open.last().copied().unwrap_or(0);
-        self.event_calls.push(u32::try_from(open).unwrap_or(0));
+        let position = self.open.last().map_or(0, |call| *call);
+        let position = u32::try_from(position).expect("a trace has fewer than 2^31 calls");
+        self.event_calls.push(position);
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use foldhash::HashMap;
 
+use super::add_count;
 use super::call_tree::CallTree;
 use super::layout;
 use super::operations::{Operation, OperationId, Operations};
@@ -116,27 +117,23 @@ impl Graph {
         let mut known = HashMap::default();
         let mut of_operation: HashMap<OperationId, usize> = HashMap::default();
         let mut edges: BTreeMap<(usize, usize), u64> = BTreeMap::new();
-        let mut place = |id: OperationId| {
-            if let Some(place) = of_operation.get(&id) {
-                return *place;
+        let mut position = |id: OperationId| {
+            if let Some(known) = of_operation.get(&id) {
+                return *known;
             }
-            let Some(operation) = operations.get(id) else {
-                return 0;
-            };
-            let place = *known
-                .entry(level.key(operation))
+            let position = *known
+                .entry(level.key(operations.operation(id)))
                 .or_insert_with_key(|(node, _)| {
                     nodes.push(node.clone());
                     nodes.len() - 1
                 });
-            of_operation.insert(id, place);
-            place
+            of_operation.insert(id, position);
+            position
         };
         for (from, to, calls) in tree.calls() {
-            let (from, to) = (from.map_or(0, &mut place), place(to));
+            let (from, to) = (from.map_or(0, &mut position), position(to));
             if from != to || self_loops {
-                let sum = edges.entry((from, to)).or_default();
-                *sum = sum.saturating_add(calls);
+                add_count(edges.entry((from, to)).or_default(), calls);
             }
         }
         let edges = edges.into_iter();
@@ -152,17 +149,14 @@ impl Graph {
         let mut nodes = vec![GraphNode::entry()];
         let mut edges = Vec::new();
         for (to, node) in tree.nodes().iter().enumerate().skip(1) {
-            let operation = node.operation.and_then(|id| operations.get(id));
-            let label = operation.map_or_else(String::new, |operation| {
-                let host = match with_hosts {
-                    true => format!("{}::", operation.host),
-                    false => String::new(),
-                };
-                format!("{host}{}.{}", operation.component, operation.name)
-            });
+            let operation = operations.operation(node.called());
+            let host = match with_hosts {
+                true => format!("{}::", operation.host),
+                false => String::new(),
+            };
             nodes.push(GraphNode {
                 groups: Vec::new(),
-                label,
+                label: format!("{host}{}.{}", operation.component, operation.name),
             });
             edges.push(GraphEdge {
                 from: node.parent,

@@ -99,13 +99,11 @@ pub(super) fn place(graph: &Graph) -> Layout {
         if rows.len() <= *layer {
             rows.resize(layer + 1, Vec::new());
         }
-        if let Some(row) = rows.get_mut(*layer) {
-            row.push(node);
-        }
+        rows[*layer].push(node);
     }
-    let mut at = vec![0.0; graph.nodes.len()];
+    let mut heights = vec![0.0; graph.nodes.len()];
     for row in &rows {
-        spread(row, &mut at);
+        spread(row, &mut heights);
     }
     for sweep in 0..SWEEPS {
         // From left to right by callers, and back by the called nodes.
@@ -116,38 +114,33 @@ pub(super) fn place(graph: &Graph) -> Layout {
             order.reverse();
         }
         for layer in order {
-            let Some(row) = rows.get_mut(layer) else {
-                continue;
-            };
             for edge in &graph.edges {
-                let (of, by) = match is_forward {
+                let (node, neighbour) = match is_forward {
                     true => (edge.to, edge.from),
                     false => (edge.from, edge.to),
                 };
-                if layers.get(of) == Some(&layer) && layers.get(by) != Some(&layer) {
-                    if let (Some(sum), Some(y)) = (sums.get_mut(of), at.get(by)) {
-                        *sum = (sum.0 + y, sum.1 + 1.0);
-                    }
+                if layers[node] == layer && layers[neighbour] != layer {
+                    let (sum, count) = sums[node];
+                    sums[node] = (sum + heights[neighbour], count + 1.0);
                 }
             }
-            let wish = |node: &usize| match sums.get(*node) {
-                Some((sum, count)) if *count > 0.0 => sum / count,
-                _ => at.get(*node).copied().unwrap_or(0.0),
+            let mean = |node: usize| match sums[node] {
+                (sum, count) if count > 0.0 => sum / count,
+                _ => heights[node],
             };
-            row.sort_by(|a, b| wish(a).total_cmp(&wish(b)));
-            spread(row, &mut at);
+            let row = &mut rows[layer];
+            row.sort_by(|a, b| mean(*a).total_cmp(&mean(*b)));
+            spread(row, &mut heights);
         }
     }
-    finish(graph, &rows, &at)
+    finish(graph, &rows, &heights)
 }
 
 /// Places the nodes of a layer below each other, around a common middle.
-fn spread(row: &[usize], at: &mut [f64]) {
+fn spread(row: &[usize], heights: &mut [f64]) {
     let mut y = -(count(row.len()) - 1.0) / 2.0;
     for node in row {
-        if let Some(at) = at.get_mut(*node) {
-            *at = y;
-        }
+        heights[*node] = y;
         y += 1.0;
     }
 }
@@ -157,24 +150,22 @@ fn count(number: usize) -> f64 {
     number as f64
 }
 
-/// Converts rows and positions to pixels.
-fn finish(graph: &Graph, rows: &[Vec<usize>], at: &[f64]) -> Layout {
+/// Converts rows and heights to pixels.
+fn finish(graph: &Graph, rows: &[Vec<usize>], heights: &[f64]) -> Layout {
     let mut placements = vec![Placement::default(); graph.nodes.len()];
-    let top = at.iter().copied().fold(0.0, f64::min);
-    let bottom = at.iter().copied().fold(0.0, f64::max);
+    let top = heights.iter().copied().fold(0.0, f64::min);
+    let bottom = heights.iter().copied().fold(0.0, f64::max);
     let mut x = GAP;
     for row in rows {
         let mut widest = 0.0_f64;
         for node in row {
-            let width = graph.nodes.get(*node).map_or(0.0, width);
+            let width = width(&graph.nodes[*node]);
             widest = widest.max(width);
-            if let (Some(placement), Some(at)) = (placements.get_mut(*node), at.get(*node)) {
-                *placement = Placement {
-                    x,
-                    y: (at - top) * (NODE_HEIGHT + GAP) + GAP,
-                    width,
-                };
-            }
+            placements[*node] = Placement {
+                x,
+                y: (heights[*node] - top) * (NODE_HEIGHT + GAP) + GAP,
+                width,
+            };
         }
         x += widest + LAYER_GAP;
     }
@@ -228,10 +219,9 @@ fn labels(graph: &Graph, curves: &[Curve]) -> Vec<(f64, f64)> {
 }
 
 fn curves(graph: &Graph, nodes: &[Placement]) -> Vec<Curve> {
-    let at = |node: usize| nodes.get(node).copied().unwrap_or_default();
     let edges = graph.edges.iter();
     edges
-        .map(|edge| Curve::between(at(edge.from), at(edge.to)))
+        .map(|edge| Curve::between(nodes[edge.from], nodes[edge.to]))
         .collect()
 }
 
@@ -245,34 +235,27 @@ fn width(node: &GraphNode) -> f64 {
 fn layers(graph: &Graph) -> Vec<usize> {
     let mut out: Vec<Vec<usize>> = vec![Vec::new(); graph.nodes.len()];
     for edge in &graph.edges {
-        if let Some(out) = out.get_mut(edge.from) {
-            out.push(edge.to);
-        }
+        out[edge.from].push(edge.to);
     }
     // Nodes in the order in which a depth-first search leaves them; edges to open nodes close
     // cycles.
-    let mut state = vec![0_u8; graph.nodes.len()];
+    let mut is_entered = vec![false; graph.nodes.len()];
     let mut left = Vec::with_capacity(graph.nodes.len());
     for start in 0..graph.nodes.len() {
-        let mut stack = vec![(start, 0_usize)];
-        if state.get(start) != Some(&0) {
+        if is_entered[start] {
             continue;
         }
+        is_entered[start] = true;
+        let mut stack = vec![(start, out[start].iter())];
         while let Some((node, next)) = stack.last_mut() {
-            let node = *node;
-            if let Some(state) = state.get_mut(node) {
-                *state = 1;
-            }
-            let to = out.get(node).and_then(|out| out.get(*next)).copied();
-            *next += 1;
-            match to {
-                Some(to) if state.get(to) == Some(&0) => stack.push((to, 0)),
+            match next.next() {
+                Some(to) if !is_entered[*to] => {
+                    is_entered[*to] = true;
+                    stack.push((*to, out[*to].iter()));
+                }
                 Some(_) => {}
                 None => {
-                    if let Some(state) = state.get_mut(node) {
-                        *state = 2;
-                    }
-                    left.push(node);
+                    left.push(*node);
                     stack.pop();
                 }
             }
@@ -281,17 +264,13 @@ fn layers(graph: &Graph) -> Vec<usize> {
     left.reverse();
     let mut rank = vec![0_usize; graph.nodes.len()];
     for (position, node) in left.iter().enumerate() {
-        if let Some(rank) = rank.get_mut(*node) {
-            *rank = position;
-        }
+        rank[*node] = position;
     }
     let mut layers = vec![0_usize; graph.nodes.len()];
-    for node in &left {
-        let next = layers.get(*node).map_or(0, |layer| layer + 1);
-        for to in out.get(*node).into_iter().flatten() {
-            let is_forward = rank.get(*to) > rank.get(*node);
-            if let Some(layer) = layers.get_mut(*to).filter(|_| is_forward) {
-                *layer = next.max(*layer);
+    for node in left {
+        for to in &out[node] {
+            if rank[*to] > rank[node] {
+                layers[*to] = layers[*to].max(layers[node] + 1);
             }
         }
     }
@@ -322,8 +301,9 @@ pub(super) fn svg(graph: &Graph) -> String {
         )
         .ok();
     }
-    for (node, at) in graph.nodes.iter().zip(&layout.nodes) {
-        let middle = at.x + at.width / 2.0;
+    for (node, placement) in graph.nodes.iter().zip(&layout.nodes) {
+        let Placement { x, y, width } = *placement;
+        let middle = x + width / 2.0;
         let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
         let lines = match group.is_empty() {
             true => format!("<tspan x=\"{middle:.0}\" dy=\"24\">{label}</tspan>"),
@@ -334,14 +314,10 @@ pub(super) fn svg(graph: &Graph) -> String {
         };
         writeln!(
             svg,
-            "<g><title>{}</title><rect x=\"{:.0}\" y=\"{:.0}\" width=\"{:.0}\" \
-             height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{:.0}\" \
+            "<g><title>{}</title><rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{width:.0}\" \
+             height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{y:.0}\" \
              text-anchor=\"middle\">{lines}</text></g>",
             escaped(&node.full_name()),
-            at.x,
-            at.y,
-            at.width,
-            at.y,
         )
         .ok();
     }
@@ -355,7 +331,6 @@ fn shortened(text: &str) -> String {
     if letters <= MAX_LETTERS {
         return escaped(text);
     }
-    let skipped = letters.saturating_sub(MAX_LETTERS - 1);
-    let end: String = text.chars().skip(skipped).collect();
+    let end: String = text.chars().skip(letters - (MAX_LETTERS - 1)).collect();
     format!("…{}", escaped(&end))
 }

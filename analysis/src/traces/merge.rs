@@ -1,19 +1,18 @@
 //! Adds saved results.
 //!
 //! A file has its own numbers for operations, nodes and traces. They are mapped to the numbers of
-//! the analysis.
+//! the analysis. [`SavedTraces::read`] has checked that each number refers to an item.
 
 use std::borrow::Cow;
 
-use baler_common::transport::ChunkIdentity;
-
-use super::TraceAnalysis;
 use super::assemble::Metadata;
+use super::call_tree::{AddedCalls, ENTRY, NO_NODE};
 use super::events::Event;
 use super::operations::{KindId, OperationId, Operations};
 use super::profile::widen;
 use super::saved::{Saved, SavedOpen, SavedTraces};
 use super::tree::{Call, Trace};
+use super::{TraceAnalysis, add_count};
 
 impl TraceAnalysis {
     /// Adds saved results to this analysis: of an earlier life, or of several consumers.
@@ -50,20 +49,18 @@ impl TraceAnalysis {
         if let Some(span) = part.span {
             profile.span = Some(widen(profile.span, span));
         }
-        let mut places = vec![Some(0)];
-        for (operation, parent, calls, total_ns, self_ns) in &part.tree {
-            let caller = parent
-                .checked_sub(1)
-                .and_then(|caller| part.tree.get(caller));
-            let from = caller.map(|(operation, ..)| operations.operation(*operation));
-            let node = (
-                operations.operation(*operation),
-                *calls,
-                *total_ns,
-                *self_ns,
-            );
-            let parent = places.get(*parent).copied().flatten();
-            places.push(profile.tree.merge(parent, from, node));
+        // By the positions in the file: the nodes here, as far as there is room.
+        let mut nodes = vec![Some(ENTRY)];
+        for &(operation, parent, calls, total_ns, self_ns) in &part.tree {
+            let caller = parent.checked_sub(1);
+            let from = caller.map(|caller| operations.operation(part.tree[caller].0));
+            let added = AddedCalls {
+                operation: operations.operation(operation),
+                calls,
+                total_ns,
+                self_ns,
+            };
+            nodes.push(profile.tree.merge(nodes[parent], from, added));
         }
         for (from, to, calls) in part.beyond {
             let from = from.map(|from| operations.operation(from));
@@ -72,10 +69,9 @@ impl TraceAnalysis {
                 .merge_beyond(from, operations.operation(to), calls);
         }
         for times in part.times {
-            if let Some(timed) = profile.timed(operations.kind(times.kind)) {
-                timed.durations.add_all(&times.counts, times.total_ns);
-                timed.failed = timed.failed.saturating_add(times.failed);
-            }
+            let timed = profile.timed(operations.kind(times.kind));
+            timed.durations.add_all(&times.counts, times.total_ns);
+            add_count(&mut timed.failed, times.failed);
         }
         for class in part.classes {
             let mut class = class.into_owned();
@@ -91,7 +87,7 @@ impl TraceAnalysis {
         for (id, placed) in part.placed {
             let mut placed = placed.into_owned();
             for node in &mut placed.nodes {
-                *node = places.get(*node).copied().flatten().unwrap_or(0);
+                *node = nodes[*node].unwrap_or(NO_NODE);
             }
             profile.links.remember(id, placed);
         }
@@ -99,13 +95,9 @@ impl TraceAnalysis {
             assembler.closed.add(id, is_late);
         }
         let chunks = self.chunks.get_or_insert_default();
-        for (first, last) in part.chunks {
-            let Ok(first) = first.parse::<ChunkIdentity>() else {
-                continue;
-            };
-            let shared = chunks.insert(first, last);
-            let counted = &mut assembler.counts.shared_chunks;
-            *counted = counted.saturating_add(shared);
+        for range in part.chunks {
+            let shared = chunks.insert(range.first, range.last_sequence);
+            add_count(&mut assembler.counts.shared_chunks, shared);
         }
         (part.waiting, part.open, operations)
     }
@@ -161,21 +153,18 @@ impl Numbers {
         let kinds: Vec<_> = kinds.collect();
         let operations = part.operations.iter().map(|(host, kind)| {
             let host = known.text(host);
-            let kind = kinds.get(kind.position()).copied();
-            known.id(host, kind.unwrap_or(KindId(0)))
+            known.id(host, kinds[kind.position()])
         });
         let operations = operations.collect();
         Self { kinds, operations }
     }
 
     fn operation(&self, id: OperationId) -> OperationId {
-        let known = self.operations.get(id.position());
-        known.copied().unwrap_or(OperationId(0))
+        self.operations[id.position()]
     }
 
     fn kind(&self, kind: KindId) -> KindId {
-        let known = self.kinds.get(kind.position());
-        known.copied().unwrap_or(KindId(0))
+        self.kinds[kind.position()]
     }
 
     fn call(&self, call: Call) -> Call {

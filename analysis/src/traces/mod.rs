@@ -264,7 +264,7 @@ impl TraceCounts {
             (&mut self.without_class, other.without_class),
             (&mut self.without_session, other.without_session),
         ] {
-            *sum = sum.saturating_add(more);
+            add_count(sum, more);
         }
         let reasons = [
             (&mut self.invalid, &other.invalid),
@@ -272,15 +272,14 @@ impl TraceCounts {
         ];
         for (sums, more) in reasons {
             for (reason, count) in more {
-                let sum = sums.entry(*reason).or_default();
-                *sum = sum.saturating_add(*count);
+                add_count(sums.entry(*reason).or_default(), *count);
             }
         }
     }
+}
 
-    fn add_copies(&mut self, copies: usize) {
-        self.copies = self
-            .copies
-            .saturating_add(u64::try_from(copies).unwrap_or(u64::MAX));
-    }
+/// Adds a count. Saved results may have any count, so the sum stays below 2^63: what is counted one
+/// by one after that fits, too.
+fn add_count(sum: &mut u64, more: u64) {
+    *sum = sum.saturating_add(more).min(u64::MAX >> 1);
 }

@@ -40,13 +40,13 @@ pub(super) struct KindId(pub(super) u32);
 
 impl OperationId {
     pub(super) fn position(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+        self.0 as usize
     }
 }
 
 impl KindId {
     pub(super) fn position(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+        self.0 as usize
     }
 }
 
@@ -95,6 +95,11 @@ impl Operations {
         self.list.get(id.position())
     }
 
+    /// An operation whose number is from these operations.
+    pub(super) fn operation(&self, id: OperationId) -> &Operation {
+        &self.list[id.position()]
+    }
+
     /// All operations on their hosts, by number.
     pub(super) fn all(&self) -> &[Operation] {
         &self.list
@@ -106,8 +111,8 @@ impl Operations {
     }
 
     /// The operation of this kind, without a host.
-    pub(super) fn of_kind(&self, kind: KindId) -> Option<&Operation> {
-        self.kinds.get(kind.position())
+    pub(super) fn of_kind(&self, kind: KindId) -> &Operation {
+        &self.kinds[kind.position()]
     }
 
     pub(super) fn text_of(&self, text: TextId) -> Arc<str> {
@@ -137,9 +142,8 @@ impl Operations {
             Some(class) => self.texts.get(class),
             None => component.into(),
         };
-        let kind = match u32::try_from(self.kinds.len()) {
-            Ok(number) if self.kinds.len() < MAX_OPERATIONS => KindId(number),
-            _ => return KindId(0),
+        let Some(kind) = next_number(self.kinds.len()).map(KindId) else {
+            return KindId(0);
         };
         self.kinds.push(Operation {
             host: "".into(),
@@ -152,7 +156,7 @@ impl Operations {
     }
 
     fn remember(&mut self, class: Option<TextId>, signature: TextId, kind: KindId) -> KindId {
-        if self.kind_ids.len() < MAX_OPERATIONS.saturating_mul(2) {
+        if self.kind_ids.len() < MAX_OPERATIONS * 2 {
             self.kind_ids.insert((class, signature), kind);
         }
         kind
@@ -163,16 +167,12 @@ impl Operations {
         if let Some(known) = self.ids.get(&(host, kind)) {
             return *known;
         }
-        let id = match u32::try_from(self.list.len()) {
-            Ok(number) if self.list.len() < MAX_OPERATIONS => OperationId(number),
-            _ => return OperationId(0),
-        };
-        let Some(operation) = self.of_kind(kind) else {
+        let Some(id) = next_number(self.list.len()).map(OperationId) else {
             return OperationId(0);
         };
         let operation = Operation {
             host: self.texts.get(host),
-            ..operation.clone()
+            ..self.of_kind(kind).clone()
         };
         self.list.push(operation);
         self.ids.insert((host, kind), id);
@@ -197,13 +197,12 @@ impl Texts {
         if let Some(known) = self.ids.get(text) {
             return *known;
         }
-        let is_full = self.list.len() >= MAX_OPERATIONS
-            || self.bytes.saturating_add(text.len()) > MAX_TEXT_BYTES;
-        let id = match u32::try_from(self.list.len()) {
-            Ok(number) if !is_full => TextId(number),
-            _ => return TextId(0),
+        let has_room = self.bytes + text.len() <= MAX_TEXT_BYTES;
+        let number = next_number(self.list.len()).filter(|_| has_room);
+        let Some(id) = number.map(TextId) else {
+            return TextId(0);
         };
-        self.bytes = self.bytes.saturating_add(text.len());
+        self.bytes += text.len();
         let text: Arc<str> = text.into();
         self.list.push(Arc::clone(&text));
         self.ids.insert(text, id);
@@ -211,9 +210,13 @@ impl Texts {
     }
 
     pub(super) fn get(&self, id: TextId) -> Arc<str> {
-        let text = usize::try_from(id.0).ok().and_then(|at| self.list.get(at));
-        text.map_or_else(|| "".into(), Arc::clone)
+        Arc::clone(&self.list[id.0 as usize])
     }
+}
+
+/// Returns the number of the next item of a list, unless the list is full.
+fn next_number(items: usize) -> Option<u32> {
+    (items < MAX_OPERATIONS).then(|| u32::try_from(items).expect("the limit has 32 bits"))
 }
 
 /// Splits a signature into component and short name, such as

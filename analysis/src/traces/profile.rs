@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use foldhash::HashMap;
 use serde::{Deserialize, Serialize};
 
-use super::TraceCounts;
 use super::assemble::ClosedTrace;
-use super::call_tree::CallTree;
+use super::call_tree::{CallTree, ENTRY, NO_NODE};
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Outcome, Trace};
+use super::{TraceCounts, add_count};
 use crate::filters::Durations;
 
 /// The most operations with response times of their own; further ones are measured together.
@@ -55,7 +55,7 @@ pub struct Session {
 }
 
 /// The response times of an operation on all hosts.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Timed {
     pub(super) durations: Durations,
     pub(super) failed: u64,
@@ -81,8 +81,8 @@ pub struct Profile {
 /// The data for finding the caller of a trace in another one.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    pub(super) placed: HashMap<i64, Placed>,
-    pub(super) placed_order: VecDeque<i64>,
+    placed: HashMap<i64, Placed>,
+    placed_order: VecDeque<i64>,
     placed_cost: usize,
     /// Traces by the ids of the traces for which they wait.
     pub(super) waiting: BTreeMap<i64, Vec<Trace>>,
@@ -119,14 +119,9 @@ impl Profile {
     pub fn classes_without_hosts(&self, operations: &Operations) -> Vec<TraceClass> {
         let mut merged: HashMap<Vec<(KindId, i32)>, TraceClass> = HashMap::default();
         for (shape, class) in &self.classes {
-            let kind = |id| {
-                operations
-                    .get(id)
-                    .map_or(KindId(0), |operation| operation.kind)
-            };
             let shape = shape
                 .iter()
-                .map(|(id, depth)| (kind(*id), *depth))
+                .map(|(id, depth)| (operations.operation(*id).kind, *depth))
                 .collect();
             match merged.entry(shape) {
                 Entry::Occupied(entry) => {
@@ -177,14 +172,14 @@ impl Profile {
 
     /// Places a valid trace, or lets it wait for its calling trace.
     pub(super) fn link(&mut self, trace: Trace, operations: &Operations) {
-        let Some((parent, place)) = trace.parent else {
-            return self.place(trace, 0, operations);
+        let Some((parent, position)) = trace.parent else {
+            return self.place(trace, ENTRY, operations);
         };
         if let Some(placed) = self.links.placed.get(&parent) {
-            let base = placed.node(place);
+            let base = placed.node(position);
             return self.place_below(trace, base, operations);
         }
-        let calls = self.links.waiting_calls.saturating_add(trace.calls.len());
+        let calls = self.links.waiting_calls + trace.calls.len();
         if calls > MAX_WAITING_CALLS {
             return self.place_below(trace, None, operations);
         }
@@ -210,16 +205,12 @@ impl Profile {
             .copied()
             .filter(is_outermost)
             .collect();
-        for parent in outermost {
-            let traces = self.links.waiting.remove(&parent).unwrap_or_default();
-            traces
-                .into_iter()
-                .for_each(|trace| self.place_below(trace, None, operations));
-        }
-        while let Some((_, traces)) = self.links.waiting.pop_first() {
-            traces
-                .into_iter()
-                .for_each(|trace| self.place_below(trace, None, operations));
+        let mut next = outermost.into_iter();
+        let first_waiting = |links: &Links| links.waiting.keys().next().copied();
+        while let Some(parent) = next.next().or_else(|| first_waiting(&self.links)) {
+            for trace in self.links.take_waiting(parent) {
+                self.place_below(trace, None, operations);
+            }
         }
         self.counts = std::mem::take(&mut self.counts).with_records(counts);
     }
@@ -230,7 +221,7 @@ impl Profile {
             Some(_) => self.counts.linked += 1,
             None => self.counts.parent_missing += 1,
         }
-        self.place(trace, base.unwrap_or(0), operations);
+        self.place(trace, base.unwrap_or(ENTRY), operations);
     }
 
     /// Places a trace below a node, and then the traces that waited for it.
@@ -242,15 +233,13 @@ impl Profile {
                 nodes: nodes.into(),
                 event_calls: std::mem::take(&mut trace.event_calls).into(),
             };
-            for child in self.links.waiting.remove(&trace.id).unwrap_or_default() {
-                self.links.waiting_calls =
-                    self.links.waiting_calls.saturating_sub(child.calls.len());
-                let base = child.parent.and_then(|(_, place)| placed.node(place));
+            for child in self.links.take_waiting(trace.id) {
+                let base = child.parent.and_then(|(_, position)| placed.node(position));
                 match base {
                     Some(_) => self.counts.linked += 1,
                     None => self.counts.parent_missing += 1,
                 }
-                ready.push((child, base.unwrap_or(0)));
+                ready.push((child, base.unwrap_or(ENTRY)));
             }
             self.links.remember(trace.id, placed);
             self.measure(&trace, operations);
@@ -260,16 +249,11 @@ impl Profile {
 
     fn measure(&mut self, trace: &Trace, operations: &Operations) {
         for call in &trace.calls {
-            let kind = operations
-                .get(call.operation)
-                .map_or(KindId(0), |it| it.kind);
-            if let Some(timed) = self.timed(kind) {
-                timed.durations.add(call.nanos());
-                timed.failed += u64::from(call.failed);
-            }
+            let timed = self.timed(operations.operation(call.operation).kind);
+            timed.durations.add(call.nanos());
+            timed.failed += u64::from(call.failed);
         }
-        let end = trace.calls.iter().map(|call| call.tout).max().unwrap_or(0);
-        let span = (trace.start(), end);
+        let span = trace.span();
         self.span = Some(widen(self.span, span));
         if let Some(name) = &trace.session {
             self.add_session(name, Session { traces: 1, span });
@@ -277,18 +261,12 @@ impl Profile {
     }
 
     /// Returns the figures to which an operation's times are added.
-    pub(super) fn timed(&mut self, kind: KindId) -> Option<&mut Timed> {
+    pub(super) fn timed(&mut self, kind: KindId) -> &mut Timed {
         let kind = match self.times.len() < MAX_TIMED || self.times.contains_key(&kind) {
             true => kind,
             false => KindId(0),
         };
-        Some(match self.times.entry(kind) {
-            Entry::Occupied(entry) => entry.into_mut(),
-            Entry::Vacant(entry) => entry.insert(Timed {
-                durations: Durations::new()?,
-                failed: 0,
-            }),
-        })
+        self.times.entry(kind).or_default()
     }
 
     /// Adds traces of a session.
@@ -296,16 +274,13 @@ impl Profile {
         let has_room = self.sessions.len() < MAX_SESSIONS;
         match self.sessions.get_mut(name) {
             Some(session) => {
-                session.traces = session.traces.saturating_add(more.traces);
+                add_count(&mut session.traces, more.traces);
                 session.span = widen(Some(session.span), more.span);
             }
             None if has_room => {
                 self.sessions.insert(name.into(), more);
             }
-            None => {
-                let without = &mut self.counts.without_session;
-                *without = without.saturating_add(more.traces);
-            }
+            None => add_count(&mut self.counts.without_session, more.traces),
         }
     }
 
@@ -327,8 +302,8 @@ impl Profile {
             .last()
             .is_none_or(|last| rank(trace) < rank(last));
         if !is_full || is_slow {
-            let place = self.slowest.partition_point(|it| rank(it) < rank(trace));
-            self.slowest.insert(place, trace.clone());
+            let position = self.slowest.partition_point(|it| rank(it) < rank(trace));
+            self.slowest.insert(position, trace.clone());
             self.slowest.truncate(SLOWEST);
         }
     }
@@ -339,12 +314,11 @@ impl Profile {
         let shape: Shape = calls.map(|call| (call.operation, call.ess)).collect();
         if let Some(known) = self.classes.get_mut(&shape) {
             known.merge(class);
-        } else if self.class_calls.saturating_add(shape.len()) <= MAX_CLASS_CALLS {
-            self.class_calls = self.class_calls.saturating_add(shape.len());
+        } else if self.class_calls + shape.len() <= MAX_CLASS_CALLS {
+            self.class_calls += shape.len();
             self.classes.insert(shape, class);
         } else {
-            let without = &mut self.counts.without_class;
-            *without = without.saturating_add(class.traces);
+            add_count(&mut self.counts.without_class, class.traces);
         }
     }
 }
@@ -356,7 +330,8 @@ impl TraceClass {
     }
 
     fn merge(&mut self, other: Self) {
-        self.traces = self.traces.saturating_add(other.traces);
+        add_count(&mut self.traces, other.traces);
+        // Times come from outside.
         self.total_ns = self.total_ns.saturating_add(other.total_ns);
         let began = |trace: &Trace| (trace.start(), trace.id);
         if began(&other.example) < began(&self.example) {
@@ -367,41 +342,53 @@ impl TraceClass {
 
 impl Links {
     pub(super) fn remember(&mut self, id: i64, placed: Placed) {
-        self.placed_cost = self.placed_cost.saturating_add(placed.cost());
+        self.placed_cost += placed.cost();
         match self.placed.insert(id, placed) {
-            Some(before) => self.placed_cost = self.placed_cost.saturating_sub(before.cost()),
+            Some(before) => self.placed_cost -= before.cost(),
             None => self.placed_order.push_back(id),
         }
         while self.placed_cost > MAX_PLACED_CALLS {
-            let Some(oldest) = self.placed_order.pop_front() else {
-                break;
-            };
-            let removed = self.placed.remove(&oldest);
-            let cost = removed.map_or(0, |placed| placed.cost());
-            self.placed_cost = self.placed_cost.saturating_sub(cost);
+            let oldest = self.placed_order.pop_front();
+            let removed = oldest.and_then(|oldest| self.placed.remove(&oldest));
+            self.placed_cost -= removed.expect("each id in the order has its nodes").cost();
         }
+    }
+
+    /// Returns the ids of closed traces with the nodes of their calls, the oldest first.
+    pub(super) fn placed(&self) -> impl Iterator<Item = (i64, &Placed)> {
+        self.placed_order.iter().map(|id| (*id, &self.placed[id]))
+    }
+
+    /// Takes the traces that wait for this one.
+    fn take_waiting(&mut self, parent: i64) -> Vec<Trace> {
+        let traces = self.waiting.remove(&parent).unwrap_or_default();
+        self.waiting_calls -= traces.iter().map(|trace| trace.calls.len()).sum::<usize>();
+        traces
     }
 }
 
 impl Placed {
     /// Measured in calls: the overhead of a trace is about eight calls.
     fn cost(&self) -> usize {
-        let places = self.nodes.len().saturating_add(self.event_calls.len());
-        places.saturating_add(8)
+        self.nodes.len() + self.event_calls.len() + 8
     }
 
-    /// Returns the node of a call by its place in the trace; for an unknown place, the node of the
-    /// first call.
-    fn node(&self, place: i32) -> Option<usize> {
-        let place = usize::try_from(place.max(0)).ok()?;
+    /// Returns the node of a call by its position in the trace; for an unknown position, the node of
+    /// the first call.
+    fn node(&self, position: i32) -> Option<usize> {
+        let position = usize::try_from(position.max(0)).ok()?;
         let call = match self.event_calls.is_empty() {
-            true => place,
-            false => usize::try_from(*self.event_calls.get(place)?).ok()?,
+            true => position,
+            false => usize::try_from(*self.event_calls.get(position)?).ok()?,
         };
-        self.nodes.get(call).copied().filter(|node| *node != 0)
+        self.nodes
+            .get(call)
+            .copied()
+            .filter(|node| *node != NO_NODE)
     }
 }
 
-pub(super) fn widen(span: Option<(i64, i64)>, by: (i64, i64)) -> (i64, i64) {
-    span.map_or(by, |span| (span.0.min(by.0), span.1.max(by.1)))
+/// Returns the span from the first beginning to the last end.
+pub(super) fn widen(span: Option<(i64, i64)>, other: (i64, i64)) -> (i64, i64) {
+    span.map_or(other, |span| (span.0.min(other.0), span.1.max(other.1)))
 }

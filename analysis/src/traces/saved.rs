@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::io;
 
 use baler_common::transport::ChunkIdentity;
+use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
 use super::events::Event;
@@ -71,8 +72,36 @@ pub(super) struct Saved<'a> {
     /// Closed traces, and whether a record came late.
     pub(super) closed: Vec<(i64, bool)>,
     pub(super) open: Vec<SavedOpen<'a>>,
-    /// First chunk and last sequence number of each range.
-    pub(super) chunks: Vec<(String, u64)>,
+    pub(super) chunks: Vec<ChunkRange>,
+}
+
+/// Chunks of one lane that follow each other. In the file: the first one, and the last sequence
+/// number.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(try_from = "(String, u64)", into = "(String, u64)")]
+pub(super) struct ChunkRange {
+    pub(super) first: ChunkIdentity,
+    pub(super) last_sequence: u64,
+}
+
+impl TryFrom<(String, u64)> for ChunkRange {
+    type Error = String;
+
+    fn try_from((first, last_sequence): (String, u64)) -> Result<Self, String> {
+        match first.parse::<ChunkIdentity>() {
+            Ok(first) if first.sequence <= last_sequence => Ok(Self {
+                first,
+                last_sequence,
+            }),
+            _ => Err(format!("no range of chunks: {first} to {last_sequence}")),
+        }
+    }
+}
+
+impl From<ChunkRange> for (String, u64) {
+    fn from(range: ChunkRange) -> Self {
+        (range.first.to_string(), range.last_sequence)
+    }
 }
 
 /// Operation, position of the caller's node (0 is the entry, 1 the first of the list), calls, their
@@ -136,7 +165,7 @@ impl TraceAnalysis {
             total_ns: timed.durations.total_ns(),
             counts: timed.durations.counts().collect(),
         });
-        let placed = profile.links.placed_order.iter();
+        let placed = profile.links.placed();
         let open = assembler.open.iter().map(|(id, trace)| SavedOpen {
             id: *id,
             session: trace
@@ -168,9 +197,7 @@ impl TraceAnalysis {
             classes: profile.classes.values().map(Cow::Borrowed).collect(),
             sessions: Cow::Borrowed(&profile.sessions),
             slowest: Cow::Borrowed(&profile.slowest),
-            placed: placed
-                .filter_map(|id| Some((*id, Cow::Borrowed(profile.links.placed.get(id)?))))
-                .collect(),
+            placed: placed.map(|(id, it)| (id, Cow::Borrowed(it))).collect(),
             waiting: profile
                 .links
                 .waiting
@@ -200,7 +227,7 @@ impl SavedTraces {
 }
 
 impl Saved<'_> {
-    /// Checks that every number refers to an item.
+    /// Checks that every number refers to an item, and that traces are valid.
     fn check(&self) -> Result<(), SavedTracesError> {
         if self.format != FORMAT {
             return Err(SavedTracesError::Format((*self.format).into()));
@@ -235,6 +262,11 @@ impl Saved<'_> {
         let examples = self.classes.iter().map(|class| &class.example);
         let waiting = self.waiting.iter().map(AsRef::as_ref);
         let traces = examples.chain(waiting).chain(self.slowest.iter());
+        let is_valid = |trace: &&Trace| trace.check_sorted().is_ok();
+        if let Some(trace) = traces.clone().find(|trace| !is_valid(trace)) {
+            let message = format_args!("the trace {} is not valid", trace.id);
+            return Err(serde_json::Error::custom(message).into());
+        }
         let calls = traces.flat_map(|trace| &trace.calls);
         let open = self.open.iter().flat_map(|trace| trace.calls.iter());
         for call in calls.chain(open) {
@@ -270,40 +302,38 @@ impl SeenChunks {
     pub(super) fn insert(&mut self, first: ChunkIdentity, last: u64) -> u64 {
         let key = LaneKey::from(first);
         if self.lanes.len() >= MAX_LANES && !self.lanes.contains_key(&key) {
-            let forgotten = self.lanes.pop_first();
-            let ranges = forgotten.map_or(0, |(_, lane)| lane.ranges());
-            self.ranges = self.ranges.saturating_sub(ranges);
+            if let Some((_, forgotten)) = self.lanes.pop_first() {
+                self.ranges -= forgotten.ranges();
+            }
         }
         let lane = self.lanes.entry(key).or_default();
+        // Only all numbers together are more than 64 bits can count.
         let known = lane.within(first.sequence, last);
         let known = known.fold(0_u64, |sum, (from, to)| {
-            sum.saturating_add(to.saturating_sub(from))
-                .saturating_add(1)
+            (sum + (to - from)).saturating_add(1)
         });
-        let before = lane.ranges();
+        self.ranges -= lane.ranges();
         lane.insert(first.sequence, last);
-        self.ranges = self
-            .ranges
-            .saturating_sub(before)
-            .saturating_add(lane.ranges());
-        if self.ranges > MAX_RANGES && lane.forget_lowest().is_some() {
-            self.ranges = self.ranges.saturating_sub(1);
+        if self.ranges + lane.ranges() > MAX_RANGES {
+            lane.forget_lowest();
         }
+        self.ranges += lane.ranges();
         known
     }
 
-    /// The first chunk of each range, as text, and its last sequence number.
-    pub(super) fn ranges(&self) -> impl Iterator<Item = (String, u64)> {
+    pub(super) fn ranges(&self) -> impl Iterator<Item = ChunkRange> {
         self.lanes.iter().flat_map(|(key, sequences)| {
-            sequences.iter().map(|(sequence, last)| {
-                let first = ChunkIdentity {
-                    producer: key.producer,
-                    epoch: key.epoch,
-                    lane: key.lane,
-                    sequence,
-                };
-                (first.to_string(), last)
-            })
+            sequences
+                .iter()
+                .map(|(sequence, last_sequence)| ChunkRange {
+                    first: ChunkIdentity {
+                        producer: key.producer,
+                        epoch: key.epoch,
+                        lane: key.lane,
+                        sequence,
+                    },
+                    last_sequence,
+                })
         })
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::operations::OperationId;
+use super::profile::widen;
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,7 +56,20 @@ impl From<Call> for CallRow {
 impl Call {
     /// Returns its duration in nanoseconds; 0 if it ended before it began.
     pub fn nanos(&self) -> u64 {
-        u64::try_from(self.tout.saturating_sub(self.tin)).unwrap_or(0)
+        nanos_between(self.tin, self.tout)
+    }
+
+    /// Returns its depth; that of a call of a valid trace is not negative.
+    pub(super) fn depth(&self) -> usize {
+        usize::try_from(self.ess).expect("the trace is valid")
+    }
+}
+
+/// Returns the nanoseconds between two points in time from outside; 0 if the first one is later.
+pub(super) fn nanos_between(first: i64, last: i64) -> u64 {
+    match first < last {
+        true => last.abs_diff(first),
+        false => 0,
     }
 }
 
@@ -149,31 +163,45 @@ impl Reason {
 }
 
 impl Trace {
-    /// Returns the start of its first call, in nanoseconds since the Unix epoch.
+    /// Returns the start of its first call, in nanoseconds since the Unix epoch; 0 without calls.
     pub fn start(&self) -> i64 {
-        self.calls.iter().map(|call| call.tin).min().unwrap_or(0)
+        self.span().0
     }
 
-    /// Returns the time from the first start to the last end, in nanoseconds.
+    /// Returns the time from the first start to the last end, in nanoseconds; 0 without calls.
     pub fn nanos(&self) -> u64 {
-        let end = self.calls.iter().map(|call| call.tout).max().unwrap_or(0);
-        u64::try_from(end.saturating_sub(self.start())).unwrap_or(0)
+        let (start, end) = self.span();
+        nanos_between(start, end)
+    }
+
+    /// Returns the first start and the last end of its calls.
+    pub(super) fn span(&self) -> (i64, i64) {
+        let spans = self.calls.iter().map(|call| (call.tin, call.tout));
+        let all = spans.fold(None, |all, span| Some(widen(all, span)));
+        all.unwrap_or((0, 0))
     }
 
     /// Returns the depth of its deepest call, from 0.
     pub fn max_depth(&self) -> i32 {
-        self.calls.iter().map(|call| call.ess).max().unwrap_or(0)
+        let depths = self.calls.iter().map(|call| call.ess);
+        depths.fold(0, i32::max)
     }
 
     /// Returns the position of the caller and the own time in nanoseconds, for each call of a valid
     /// trace.
+    ///
+    /// # Panics
+    ///
+    /// A call has a negative depth, so the trace is not valid.
     pub fn callers(&self) -> Vec<(Option<usize>, u64)> {
         let mut open: Vec<usize> = Vec::new();
         let mut callers: Vec<(Option<usize>, u64)> = Vec::with_capacity(self.calls.len());
         for (position, call) in self.calls.iter().enumerate() {
-            open.truncate(usize::try_from(call.ess).unwrap_or(0));
+            open.truncate(call.depth());
             let caller = open.last().copied();
-            if let Some((_, own)) = caller.and_then(|caller| callers.get_mut(caller)) {
+            if let Some(caller) = caller {
+                // Called ones that overlap can take longer than their caller.
+                let own = &mut callers[caller].1;
                 *own = own.saturating_sub(call.nanos());
             }
             callers.push((caller, call.nanos()));
@@ -184,31 +212,34 @@ impl Trace {
 
     /// Sorts executions, drops copies, and checks them by Kieker's rules
     /// (`ExecutionTrace.toMessageTrace`). Returns the number of copies, and the first problem.
-    pub(super) fn check(&mut self) -> (usize, Result<(), Reason>) {
+    pub(super) fn check(&mut self) -> (u64, Result<(), Reason>) {
         let before = self.calls.len();
         self.calls.sort_unstable();
         self.calls.dedup();
-        let copies = before.saturating_sub(self.calls.len());
-        (copies, self.check_sorted())
+        let copies = before - self.calls.len();
+        (copies as u64, self.check_sorted())
     }
 
-    fn check_sorted(&self) -> Result<(), Reason> {
+    /// Checks calls that are sorted and without copies. Their numbers come from outside.
+    pub(super) fn check_sorted(&self) -> Result<(), Reason> {
         let first = self.calls.first().ok_or(Reason::NoCalls)?;
         if first.ess != 0 {
             return Err(Reason::FirstNotRoot);
         }
-        let mut before = (-1_i32, -1_i32);
+        // A call is at most one level deeper than the one before, so neither number exceeds the
+        // number of calls.
+        let (mut next_number, mut max_depth) = (0, 0);
         for call in &self.calls {
-            if call.eoi == before.0 {
+            if call.eoi == next_number - 1 {
                 return Err(Reason::OrderRepeated);
             }
-            if call.eoi != before.0.saturating_add(1) {
+            if call.eoi != next_number {
                 return Err(Reason::OrderGap);
             }
-            if call.ess > before.1.saturating_add(1) {
+            if !(0..=max_depth).contains(&call.ess) {
                 return Err(Reason::DepthJump);
             }
-            before = (call.eoi, call.ess);
+            (next_number, max_depth) = (call.eoi + 1, call.ess + 1);
         }
         Ok(())
     }

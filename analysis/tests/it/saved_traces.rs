@@ -6,6 +6,7 @@ use baler_analysis::Parcel;
 use baler_analysis::traces::{SavedTraces, SavedTracesError, TraceAnalysis, TraceSettings};
 use serde_json::Value;
 
+use crate::support::{identity, numbered, parcel};
 use crate::traces::{
     Dice, TraceRecord, analyse, known_traces, log, parcels, records_of, take_first_of_some,
 };
@@ -202,4 +203,22 @@ fn a_file_that_is_damaged_is_refused() {
     let first = format!("{before}\"tree\":[[{operation},");
     let below = with_number(&text, &first, "1");
     assert!(error(&below).starts_with("a node names node 1,"));
+    // The calls of an example must be a tree.
+    let (before, example) = text.split_once("\"example\":{").unwrap();
+    let (id, calls) = example.split_once("\"calls\":[[0,0,").unwrap();
+    let deep = format!("{before}\"example\":{{{id}\"calls\":[[0,-1,{calls}");
+    assert!(error(&deep).contains("is not valid"), "{}", error(&deep));
+}
+
+#[test]
+fn a_range_of_chunks_that_is_none_is_refused() {
+    let mut settings = TraceSettings::default();
+    settings.chunks_once = true;
+    let text = String::from_utf8(saved(&[parcel(&[numbered(1)])], &settings)).unwrap();
+    let range = format!("[\"{}\",0]", identity(0));
+    assert!(text.contains(&range), "{text}");
+    for wrong in ["[\"7/1-2/0\",0]", &format!("[\"{}\",0]", identity(1))] {
+        let error = SavedTraces::read(text.replace(&range, wrong).as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("no range of chunks"), "{error}");
+    }
 }

@@ -39,3 +39,9 @@ fn an_operation_has_one_number_a_host_however_its_class_is_told() {
     assert_ne!(operations.id(two, plain), here);
     assert_eq!(&*operations.get(here).unwrap().host, "one");
 }
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn the_number_of_another_analysis_is_not_the_first_operation() {
+    Operations::default().operation(OperationId(7));
+}

@@ -47,3 +47,11 @@ fn each_problem_is_named() {
     assert_eq!(named(|calls| calls[0].ess = 3), Reason::DepthJump);
     assert_eq!(named(|calls| calls[2].tin = 51), Reason::OrderRepeated);
 }
+
+#[test]
+#[should_panic(expected = "the trace is valid")]
+fn a_call_that_was_not_checked_gets_no_caller_by_chance() {
+    let mut trace = whole();
+    trace.calls[0].ess = -1;
+    trace.callers();
+}
