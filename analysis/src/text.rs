@@ -40,6 +40,7 @@ pub fn shortened(text: &str, width: usize) -> Cow<'_, str> {
     if letters <= width {
         return Cow::Borrowed(text);
     }
+    // Without room the ellipsis remains.
     let kept = width.saturating_sub(1);
     let (start, end) = (kept * 2 / 5, kept - kept * 2 / 5);
     let mut short: String = text.chars().take(start).collect();

@@ -160,6 +160,7 @@ impl Assembler {
                 Some(rows) => self.read(table, rows[position].iter().copied(), &mut texts),
             }
         }
+        // A limit above 292 years is none.
         let max = i64::try_from(self.settings.max_duration.as_nanos()).unwrap_or(i64::MAX);
         // Checking every trace is expensive, so old ones are closed up to an eighth too late. Times
         // come from outside.

@@ -101,7 +101,7 @@ struct FanOutHub {
     /// The channel to each part; `None` for closed parts.
     parts: Vec<Option<Sender<Result<Received, TransportError>>>>,
     demands: Vec<usize>,
-    /// The chunks in work, and the part of each.
+    /// The chunks in work, and damage that must be settled, with the part of each.
     in_work: HashMap<Token, usize>,
     state: Arc<Mutex<FanOutState>>,
     close_by: Option<Instant>,
@@ -149,6 +149,13 @@ impl FanOutHub {
                 self.in_work.insert(delivery.token, part);
                 self.send(part, Ok(Received::Chunk(delivery)));
             }
+            Ok(Received::Damaged(damaged)) => {
+                let part = self.first_open();
+                // With a token, the medium waits for the verdict on it, too.
+                self.in_work
+                    .extend(damaged.token.map(|token| (token, part)));
+                self.send(part, Ok(Received::Damaged(damaged)));
+            }
             Ok(Received::End | Received::Idle) => {}
             // One of the open parts gets it.
             other => {
@@ -184,9 +191,13 @@ impl FanOutHub {
         found.expect("a part is open").0
     }
 
-    fn send_to_any(&self, event: Result<Received, TransportError>) {
+    fn first_open(&self) -> usize {
         let open = self.parts.iter().position(Option::is_some);
-        self.send(open.expect("a part is open"), event);
+        open.expect("a part is open")
+    }
+
+    fn send_to_any(&self, event: Result<Received, TransportError>) {
+        self.send(self.first_open(), event);
     }
 
     fn send(&self, part: usize, event: Result<Received, TransportError>) {

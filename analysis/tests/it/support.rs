@@ -77,6 +77,8 @@ pub(crate) fn parcel(records: &[DynamicRecord]) -> Parcel {
 pub(crate) enum Play {
     Chunk(Bytes),
     Damaged(Bytes),
+    /// Damage that the medium has not skipped.
+    UnsettledDamage(Bytes),
     Error(TransportError),
     Assigned(&'static [&'static str]),
     /// An assignment of a lane in which earlier readers settled a producer's chunks up to this one.
@@ -121,6 +123,13 @@ impl Scripted {
         (Box::new(reader), verdicts)
     }
 
+    fn hand_out(&mut self, bytes: &Bytes) -> Token {
+        let token = Token(self.next_token);
+        self.next_token += 1;
+        self.handed_out.push((token, bytes.clone()));
+        token
+    }
+
     pub(crate) fn endless(mut self: Box<Self>) -> Box<Self> {
         self.ends = false;
         self
@@ -133,6 +142,16 @@ fn origin() -> Origin {
         lane: "0".into(),
         position: 0,
     }
+}
+
+fn damaged(token: Option<Token>, bytes: Bytes) -> Received {
+    Received::Damaged(Damaged {
+        token,
+        bytes,
+        origin: origin(),
+        reason: "torn".into(),
+        peer: None,
+    })
 }
 
 impl ChunkReader for Scripted {
@@ -159,9 +178,7 @@ impl ChunkReader for Scripted {
         match self.script.pop_front() {
             Some(Play::Joins(_)) => Ok(Received::Idle),
             Some(Play::Chunk(bytes)) => {
-                let token = Token(self.next_token);
-                self.next_token += 1;
-                self.handed_out.push((token, bytes.clone()));
+                let token = self.hand_out(&bytes);
                 Ok(Received::Chunk(Delivery {
                     token,
                     bytes,
@@ -171,13 +188,11 @@ impl ChunkReader for Scripted {
                     attempts: 0,
                 }))
             }
-            Some(Play::Damaged(bytes)) => Ok(Received::Damaged(Damaged {
-                token: None,
-                bytes,
-                origin: origin(),
-                reason: "torn".into(),
-                peer: None,
-            })),
+            Some(Play::Damaged(bytes)) => Ok(damaged(None, bytes)),
+            Some(Play::UnsettledDamage(bytes)) => {
+                let token = self.hand_out(&bytes);
+                Ok(damaged(Some(token), bytes))
+            }
             Some(Play::Error(error)) => Err(error),
             Some(Play::Assigned(lanes)) => Ok(Received::Assigned {
                 lanes: names(lanes),

@@ -366,6 +366,31 @@ fn what_a_part_leaves_behind_goes_to_the_others() {
 }
 
 #[test]
+fn damage_is_settled_through_a_fan_out_if_the_medium_waits_for_it() {
+    let damage = Play::UnsettledDamage(Bytes::from_static(b"torn"));
+    let script = play([0]).into_iter().chain([damage]).chain(play([1]));
+    let (reader, verdicts) = Scripted::new(script);
+    let mut parts = fan_out(reader, count(2)).unwrap().into_iter();
+    let by = soon();
+    let ended = Workers::new(count(2)).run(
+        |_| {
+            let source = Source::new(parts.next().unwrap());
+            let stage = Box::new(keep_all().0);
+            Ok(Worker { source, stage })
+        },
+        || Instant::now() < by,
+        soon,
+        |_| {},
+    );
+    assert!(ended.error.is_none(), "{ended:?}");
+    let mut verdicts = verdicts.lock().unwrap().clone();
+    verdicts.sort_by_key(|(token, _)| token.0);
+    let verdicts: Vec<_> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
+    assert_eq!(verdicts, [Verdict::Ack, Verdict::Reject, Verdict::Ack]);
+    assert_eq!(ended.report.total.quarantined, 1);
+}
+
+#[test]
 fn an_error_of_the_one_reader_ends_all_workers() {
     let error = TransportError::new("read", "script:", RetryClass::Final, "it is gone");
     let (reader, _) = Scripted::new([Play::Chunk(chunk(0)), Play::Error(error)]);
