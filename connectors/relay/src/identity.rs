@@ -55,7 +55,7 @@ impl Identities {
             producer: ProducerId::new((first << 64) | second),
             epoch: Epoch {
                 start_unix_ns: start,
-                random: u32::try_from(random).unwrap_or_default(),
+                random: u32::try_from(random).expect("32 bits are left"),
             },
             lanes: HashMap::new(),
             made: 0,
@@ -72,12 +72,14 @@ impl Identities {
             return Ok(meta);
         }
         let summary = self.decoder.summarize(&delivery.bytes)?;
-        let records = summary.records.unwrap_or(0);
         let known = summary.identity();
         let identity = known.unwrap_or_else(|| self.make(&delivery.origin.lane));
         Ok(ChunkMeta {
             container: summary.container,
-            records: u32::try_from(records).unwrap_or(u32::MAX),
+            // 0 if the container does not count its records.
+            records: summary
+                .records
+                .map_or(0, |count| count.try_into().unwrap_or(u32::MAX)),
             identity,
         })
     }
@@ -88,9 +90,9 @@ impl Identities {
     }
 
     fn make(&mut self, lane: &LaneName) -> ChunkIdentity {
-        self.made = self.made.saturating_add(1);
+        self.made += 1;
         let known = self.lanes.len();
-        let number = u32::try_from(known).unwrap_or(u32::MAX);
+        let number = u32::try_from(known).expect("the number of lanes is bounded");
         // Beyond the bound, lanes share the last one, whose numbers stay dense.
         let shared: LaneName = Box::default();
         let name = if known < MAX_LANES || self.lanes.contains_key(lane) {
@@ -103,7 +105,7 @@ impl Identities {
             next_sequence: 0,
         });
         let sequence = lane.next_sequence;
-        lane.next_sequence = sequence.saturating_add(1);
+        lane.next_sequence += 1;
         ChunkIdentity {
             producer: self.producer,
             epoch: self.epoch,

@@ -73,7 +73,7 @@ impl Notify for SinkNotification {
 /// The number of chunks that the source may hand out.
 #[derive(Debug, Clone, Copy)]
 struct Demand {
-    most: usize,
+    max: usize,
     /// The number of chunks, in all, after which the source is paused.
     in_all: u64,
     paused: bool,
@@ -104,13 +104,13 @@ impl Relay {
         settings.max_chunks = settings.max_chunks.max(1);
         settings.max_bytes = settings.max_bytes.max(1);
         let demand = Demand {
-            most: settings.max_chunks,
+            max: settings.max_chunks,
             in_all: u64::MAX,
             paused: false,
         };
         let (sender, changes) = sync_channel(1);
         let outbox = Outbox::new(writer, settings, Arc::new(SinkNotification(sender)));
-        reader.set_demand(demand.most);
+        reader.set_demand(demand.max);
         Self {
             ledger: Ledger::new(reader),
             outbox,
@@ -306,7 +306,7 @@ impl Relay {
 const PART_FOR_SOURCE: u32 = 8;
 
 /// The most time that is reserved for the source.
-const MOST_FOR_SOURCE: Duration = Duration::from_millis(500);
+const MAX_FOR_SOURCE: Duration = Duration::from_millis(500);
 
 /// The result of closing a relay.
 #[derive(Debug)]
@@ -330,9 +330,7 @@ impl Relay {
     pub fn close(mut self, by: Instant) -> RelayReport {
         let now = Instant::now();
         let for_source = by.saturating_duration_since(now) / PART_FOR_SOURCE;
-        let sink_by = by
-            .checked_sub(for_source.min(MOST_FOR_SOURCE))
-            .unwrap_or(by);
+        let sink_by = by.checked_sub(for_source.min(MAX_FOR_SOURCE)).unwrap_or(by);
         self.ledger.reader.set_demand(0);
         let mut error = None;
         while error.is_none() && !self.ledger.in_flight.is_empty() && Instant::now() < sink_by {
@@ -351,7 +349,7 @@ impl Relay {
             ..self.ledger.stats()
         };
         let closed = self.ledger.reader.close(by);
-        add(&mut stats.source.unreported, closed.unreported);
+        stats.source.unreported += closed.unreported;
         RelayReport {
             stats,
             error,
@@ -359,16 +357,6 @@ impl Relay {
             sink_error,
         }
     }
-}
-
-/// Adds to a counter.
-fn add(counter: &mut u64, more: u64) {
-    *counter = counter.saturating_add(more);
-}
-
-/// Returns a length as a count of bytes.
-fn length(bytes: &[u8]) -> u64 {
-    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }
 
 /// The counts of a relay, in chunks unless the name says otherwise.
@@ -430,17 +418,8 @@ impl RelayStats {
     /// Whether every delivery is accounted for: received = forwarded + spooled + quarantined +
     /// given back + in flight.
     pub fn adds_up(&self) -> bool {
-        let parts = [
-            self.forwarded,
-            self.spooled,
-            self.quarantined,
-            self.given_back,
-            self.in_flight,
-        ];
-        let accounted = parts
-            .into_iter()
-            .fold(0, |sum: u64, part| sum.saturating_add(part));
-        self.received == accounted
+        let settled = self.forwarded + self.spooled + self.quarantined + self.given_back;
+        self.received == settled + self.in_flight
     }
 }
 

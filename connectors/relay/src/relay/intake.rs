@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Chunk, Delivery, Poison, Received, TransportError};
 
 use super::ledger::{InFlight, Ledger};
-use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step, add, length};
+use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step};
 use crate::RelayError;
 
 /// The most chunks that are taken before the outbox is driven. They share the cost of a turn. The
@@ -27,7 +27,7 @@ impl Relay {
             match received {
                 Ok(Received::Chunk(delivery)) => self.admit(delivery)?,
                 Ok(Received::Damaged(damaged)) => {
-                    add(&mut self.ledger.counts.damaged, 1);
+                    self.ledger.counts.damaged += 1;
                     self.ledger.keep_damaged(&damaged)?;
                 }
                 Ok(Received::End) => {
@@ -41,7 +41,7 @@ impl Relay {
                 // the other reader gets these chunks again.
                 Ok(Received::Assigned { .. } | Received::Revoked { .. }) => continue,
                 Err(error) if error.is_retryable() => {
-                    add(&mut self.ledger.counts.source_errors, 1);
+                    self.ledger.counts.source_errors += 1;
                     // A source may fail at once, again and again: do not spin.
                     self.wait(by.min(Instant::now() + PAUSE_AFTER_ERROR));
                     return Ok(step);
@@ -58,7 +58,7 @@ impl Relay {
         }
         self.pause = match step {
             Step::Received => FIRST_PAUSE,
-            _ => self.pause.saturating_mul(2).min(LONGEST_PAUSE),
+            _ => (self.pause * 2).min(LONGEST_PAUSE),
         };
         if self.demand.paused && step == Step::Idle {
             // The source is paused: only the sink can change anything.
@@ -98,7 +98,7 @@ impl Relay {
         let pause = enough || !self.outbox.has_room();
         if pause != self.demand.paused {
             self.demand.paused = pause;
-            let chunks = if pause { 0 } else { self.demand.most };
+            let chunks = if pause { 0 } else { self.demand.max };
             self.ledger.reader.set_demand(chunks);
         }
     }
@@ -106,9 +106,9 @@ impl Relay {
     /// Passes a delivery on to the outbox.
     fn admit(&mut self, delivery: Delivery) -> Result<(), RelayError> {
         let counts = &mut self.ledger.counts;
-        add(&mut counts.received, 1);
-        add(&mut counts.received_bytes, length(&delivery.bytes));
-        add(&mut counts.redelivered, delivery.redelivered.into());
+        counts.received += 1;
+        counts.received_bytes += delivery.bytes.len() as u64;
+        counts.redelivered += u64::from(delivery.redelivered);
         let meta = match self.identities.of(&delivery) {
             Ok(meta) => meta,
             Err(error) => {
@@ -124,7 +124,7 @@ impl Relay {
             }
         };
         let ticket = self.next_ticket;
-        self.next_ticket = ticket.wrapping_add(1);
+        self.next_ticket += 1;
         self.ledger.in_flight.push_back(InFlight {
             ticket,
             token: delivery.token,

@@ -8,7 +8,7 @@ use baler_common::transport::{
     Verdict,
 };
 
-use super::{RelayError, RelayStats, add, length};
+use super::{RelayError, RelayStats};
 
 /// The reason why a sound chunk is not discarded.
 const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";
@@ -48,7 +48,7 @@ impl Ledger {
     /// Returns the counts of the ledger and the figures of the source.
     pub(super) fn stats(&self) -> RelayStats {
         RelayStats {
-            in_flight: u64::try_from(self.in_flight.len()).unwrap_or(u64::MAX),
+            in_flight: self.in_flight.len() as u64,
             source: self.reader.stats(),
             ..self.counts.clone()
         }
@@ -57,22 +57,21 @@ impl Ledger {
     /// Settles the delivery of a chunk according to its fate.
     pub(super) fn conclude(&mut self, fate: Fate, sink_failed: bool) -> Result<(), RelayError> {
         let Fate { chunk, end } = fate;
-        let place = self
+        let index = self
             .in_flight
             .binary_search_by_key(&chunk.ticket, |entry| entry.ticket);
-        let Some(delivery) = place.ok().and_then(|at| self.in_flight.remove(at)) else {
-            return Ok(());
-        };
+        let delivery = index.ok().and_then(|index| self.in_flight.remove(index));
+        let delivery = delivery.expect("the outbox concludes each chunk in flight once");
         let reason = match end {
             End::Confirmed => {
-                add(&mut self.counts.forwarded, 1);
-                add(&mut self.counts.forwarded_bytes, length(&chunk.bytes));
+                self.counts.forwarded += 1;
+                self.counts.forwarded_bytes += chunk.bytes.len() as u64;
                 return self.settle(delivery.token, Verdict::Ack);
             }
             // A chunk on disk survives the end of this process. This process or the next one sends
             // it on.
             End::Spooled => {
-                add(&mut self.counts.spooled, 1);
+                self.counts.spooled += 1;
                 return self.settle(delivery.token, Verdict::Ack);
             }
             End::Refused(error) if !sink_failed => error.to_string(),
@@ -81,7 +80,7 @@ impl Ledger {
                 chunk.bytes.len()
             ),
             End::Refused(_) | End::Undelivered(_) => {
-                add(&mut self.counts.given_back, 1);
+                self.counts.given_back += 1;
                 return self.settle(delivery.token, Verdict::Retry);
             }
         };
@@ -94,7 +93,7 @@ impl Ledger {
             peer: None,
         };
         let kept = self.put_aside(delivery.token, poison);
-        add(&mut self.counts.refused, kept.is_ok().into());
+        self.counts.refused += u64::from(kept.is_ok());
         kept
     }
 
@@ -105,7 +104,7 @@ impl Ledger {
             Ok(()) => (&mut self.counts.quarantined, Verdict::Reject),
             Err(_) => (&mut self.counts.given_back, Verdict::Retry),
         };
-        add(count, 1);
+        *count += 1;
         let settled = self.settle(token, verdict);
         kept.and(settled)
     }
@@ -138,7 +137,7 @@ impl Ledger {
             source,
         })?;
         if let PutAside::Counted(why) = put_aside {
-            add(self.counts.not_kept.entry(why).or_default(), 1);
+            *self.counts.not_kept.entry(why).or_default() += 1;
         }
         Ok(())
     }
@@ -148,16 +147,19 @@ impl Ledger {
         match self.reader.settle(token, verdict) {
             Ok(Settled::Done) => Ok(()),
             Ok(Settled::Stale) => {
-                add(&mut self.counts.stale, 1);
+                self.counts.stale += 1;
                 Ok(())
             }
             // The delivery comes again, here or at another reader. Its identity shows that it is a
             // copy.
             Err(error) if error.is_retryable() => {
-                add(&mut self.counts.source_errors, 1);
+                self.counts.source_errors += 1;
                 Ok(())
             }
             Err(error) => Err(RelayError::Source(error)),
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
