@@ -29,10 +29,10 @@ pub fn free_port() -> Result<u16, FaultError> {
     for number in 0..PORT_TRIES {
         // Other processes search at the same time, so each one tries other ports.
         let random = RandomState::new().hash_one(number);
-        let Some(at) = random.checked_rem(ports.into()) else {
+        let Some(offset) = random.checked_rem(ports.into()) else {
             break;
         };
-        let port = FIRST_PORT.saturating_add(u16::try_from(at).unwrap_or(0));
+        let port = FIRST_PORT + u16::try_from(offset).expect("it is below the number of ports");
         if TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok() {
             return Ok(port);
         }

@@ -91,7 +91,7 @@ impl TcpProxy {
     /// peer sees the same when the other side loses its power.
     pub fn abandon(&self) {
         self.shared.update(|switches| {
-            switches.generation = switches.generation.saturating_add(1);
+            switches.generation += 1;
             let streams = std::mem::take(&mut switches.streams);
             switches.abandoned.extend(streams);
         });
@@ -149,17 +149,14 @@ impl ProxyState {
         if switches.generation != generation {
             return Admitted::Forget;
         }
-        let mut admitted = bytes;
+        let mut admitted = bytes as u64;
         if let (Way::ToTarget, Some(left)) = (way, &mut switches.cut_after) {
-            admitted = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes);
-            *left -= u64::try_from(admitted).unwrap_or(u64::MAX);
+            admitted = admitted.min(*left);
+            *left -= admitted;
         }
-        let nanos = switches.bytes_per_second.map_or(0, |rate| {
-            u64::try_from(admitted)
-                .unwrap_or(u64::MAX)
-                .saturating_mul(1_000_000_000)
-                / rate.max(1)
-        });
+        let rate = switches.bytes_per_second;
+        let nanos = rate.map_or(0, |rate| admitted * 1_000_000_000 / rate.max(1));
+        let admitted = usize::try_from(admitted).expect("it is at most `bytes`");
         Admitted::Forward(admitted, switches.delay + Duration::from_nanos(nanos))
     }
 }
@@ -248,8 +245,7 @@ fn forward(
         if !pause.is_zero() {
             thread::sleep(pause);
         }
-        let bytes = buffer.get(..admitted).unwrap_or_default();
-        if to.write_all(bytes).is_err() {
+        if to.write_all(&buffer[..admitted]).is_err() {
             break;
         }
         if admitted < read {

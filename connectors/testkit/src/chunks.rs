@@ -60,7 +60,9 @@ impl ChunkSource {
 
     /// Returns the next chunks of lane 0, about 100 bytes each, of different sizes.
     pub fn take(&mut self, chunks: usize) -> Vec<Chunk> {
-        (0..chunks).map(|at| self.next(0, 64 + at % 97)).collect()
+        (0..chunks)
+            .map(|number| self.next(0, 64 + number % 97))
+            .collect()
     }
 }
 
@@ -68,7 +70,7 @@ impl ChunkSource {
 fn meta(label: Label) -> ChunkMeta {
     ChunkMeta {
         container: ContainerKind::Kieker,
-        records: 1 + u32::try_from(label.sequence % 100).unwrap_or_default(),
+        records: 1 + u32::try_from(label.sequence % 100).expect("it is below 100"),
         identity: ChunkIdentity {
             producer: ProducerId::new(u128::from(label.producer)),
             epoch: Epoch {

@@ -177,12 +177,12 @@ impl Pump {
             .as_ref()
             .is_none_or(|writer| writer.capability().order == Order::PerLane);
         for DeliveryReport { ticket, outcome } in delivery_reports {
-            let place = self
+            let index = self
                 .unconfirmed
                 .iter()
                 .position(|chunk| chunk.ticket == ticket)
                 .unwrap_or_else(|| panic!("ticket {ticket} was confirmed twice or never offered"));
-            let chunk = self.unconfirmed.remove(place).expect("it was just found");
+            let chunk = self.unconfirmed.remove(index).expect("it was just found");
             let lane = chunk.meta.identity.lane;
             if ordered {
                 let last = self.last_confirmed.insert(lane, ticket);
@@ -234,25 +234,25 @@ impl Pump {
 /// A notification that a thread can wait for.
 #[derive(Debug, Default)]
 pub struct Notification {
-    is_told: Mutex<bool>,
+    notified: Mutex<bool>,
     changed: Condvar,
 }
 
 impl Notification {
     /// Waits for a notification since the last wait. Returns whether one came.
     pub fn wait(&self, time: Duration) -> bool {
-        let told = self.is_told.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut told, _) = self
+        let notified = self.notified.lock().unwrap_or_else(PoisonError::into_inner);
+        let (mut notified, _) = self
             .changed
-            .wait_timeout_while(told, time, |told| !*told)
+            .wait_timeout_while(notified, time, |notified| !*notified)
             .unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut told)
+        std::mem::take(&mut notified)
     }
 }
 
 impl Notify for Notification {
     fn notify(&self) {
-        *self.is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.notified.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.changed.notify_all();
     }
 }

@@ -22,7 +22,7 @@ pub fn each_schedule(few: u64, history: impl Fn(&mut Dice)) {
         Some(text.parse::<u64>().expect("a whole number"))
     };
     let seeds = match number(SEED) {
-        Some(seed) => seed..seed.saturating_add(1),
+        Some(seed) => seed..seed + 1,
         None => 0..number(COUNT).unwrap_or(few),
     };
     for seed in seeds {
@@ -53,8 +53,7 @@ impl Dice {
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^= mixed >> 31;
-        let bound = u64::try_from(bound.max(1)).unwrap_or(u64::MAX);
-        usize::try_from(mixed % bound).unwrap_or(0)
+        usize::try_from(mixed % bound as u64).expect("it is below `bound`")
     }
 
     /// Returns true once in `times` on average.
@@ -67,8 +66,8 @@ impl Dice {
         if items.is_empty() {
             return None;
         }
-        let at = self.below(items.len());
-        Some(items.swap_remove(at))
+        let index = self.below(items.len());
+        Some(items.swap_remove(index))
     }
 }
 

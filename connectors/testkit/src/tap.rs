@@ -115,16 +115,16 @@ impl Tap {
     ///
     /// The chunk is not held.
     pub fn settle(&mut self, label: Label, verdict: Verdict) -> (Token, Settled) {
-        let place = self
+        let index = self
             .unsettled
             .iter()
             .position(|(held, _)| *held == label)
             .unwrap_or_else(|| panic!("{label:?} is not held"));
-        self.settle_at(place, verdict)
+        self.settle_at(index, verdict)
     }
 
-    fn settle_at(&mut self, place: usize, verdict: Verdict) -> (Token, Settled) {
-        let (label, delivery) = self.unsettled.remove(place);
+    fn settle_at(&mut self, index: usize, verdict: Verdict) -> (Token, Settled) {
+        let (label, delivery) = self.unsettled.remove(index);
         let settled = self
             .reader()
             .settle(delivery.token, verdict)

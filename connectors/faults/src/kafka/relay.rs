@@ -117,7 +117,7 @@ fn responses(
         match asked {
             Some(asked) if asked.is_rewritten() => frame = asked.rewrite(frame, shared)?,
             Some(asked) if throttle.as_millis() > 0 => {
-                let millis = i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX);
+                let millis = i32::try_from(throttle.as_millis()).expect("a test waits for it");
                 frame = asked.throttle(&frame, millis)?;
                 conversation.lock().muted = Some(Instant::now() + throttle);
             }
@@ -136,9 +136,7 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
         .filter(|length| *length <= MAX_FRAME)
         .ok_or(io::ErrorKind::InvalidData)?;
     let mut frame = Vec::new();
-    let read = from
-        .take(u64::try_from(length).unwrap_or(u64::MAX))
-        .read_to_end(&mut frame)?;
+    let read = from.take(length as u64).read_to_end(&mut frame)?;
     if read < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
@@ -148,7 +146,7 @@ pub(super) fn read_frame(from: &mut impl Read) -> io::Result<Vec<u8>> {
 /// Writes a frame in one piece.
 pub(super) fn write_frame(to: &mut impl Write, frame: &[u8]) -> io::Result<()> {
     let length = i32::try_from(frame.len()).map_err(|_| io::ErrorKind::InvalidData)?;
-    let mut whole = Vec::with_capacity(frame.len().saturating_add(4));
+    let mut whole = Vec::with_capacity(frame.len() + 4);
     whole.extend_from_slice(&length.to_be_bytes());
     whole.extend_from_slice(frame);
     to.write_all(&whole)?;

@@ -111,7 +111,9 @@ impl KafkaSasl {
     /// Whether the token has a user and the user's password. Zero bytes separate its parts: the
     /// identity to act as, the user, and the password.
     fn knows(&self, token: &[u8]) -> bool {
-        let token = std::str::from_utf8(token).unwrap_or_default();
+        let Ok(token) = std::str::from_utf8(token) else {
+            return false;
+        };
         let mut parts = token.splitn(3, '\0').skip(1);
         let (user, password) = (parts.next(), parts.next());
         let state = self.lock();

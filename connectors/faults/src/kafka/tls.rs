@@ -98,7 +98,7 @@ fn pass(from: &mut impl Read, to: &mut impl Write, buffer: &mut [u8]) -> io::Res
     match from.read(buffer) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
         Ok(read) => {
-            to.write_all(buffer.get(..read).unwrap_or_default())?;
+            to.write_all(&buffer[..read])?;
             to.flush()
         }
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),

@@ -76,9 +76,9 @@ pub fn order_is_kept_in_each_lane<M: TestMedium>() {
     let (mut pump, mut tap) = pair(&mut medium);
     assert_eq!(tap.reader().capability().order, Order::PerLane);
     let mut source = ChunkSource::new(1);
-    pump.push((0..600_usize).map(|at| {
-        let lane = u32::try_from(at * at % 5).unwrap_or_default();
-        source.next(lane, 30 + at % 400)
+    pump.push((0..600_u32).map(|number| {
+        let bytes = 30 + number as usize % 400;
+        source.next(number * number % 5, bytes)
     }));
     drive_pair("all arrives", &mut pump, &mut tap, |pump, tap| {
         pump.is_done() && tap.distinct() == 600

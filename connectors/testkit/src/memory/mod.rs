@@ -51,7 +51,7 @@ impl Default for MemoryLimits {
             max_chunk_bytes: ample.max_chunk_bytes,
             window_chunks: ample.window_chunks,
             window_bytes: ample.window_bytes,
-            capacity_chunks: NonZeroUsize::MIN.saturating_add(1023),
+            capacity_chunks: NonZeroUsize::new(1024).expect("it is not zero"),
         }
     }
 }
