@@ -40,21 +40,20 @@ pub(crate) fn times_of<'a>(table: &Table, batch: &'a RecordBatch) -> Option<Vec<
         Some(begins) => {
             let ends = table.column("tout")?.signed()?;
             let both = begins.signed()?.iter().zip(ends);
-            let time = |(begin, end): (&i64, &i64)| {
-                Time::of_call(end.saturating_sub(*begin).max(0).unsigned_abs())
-            };
+            // A clock may step back.
+            let time = |(begin, end): (&i64, &i64)| Time::of_call((end - begin).max(0) as u64);
             both.map(time).collect()
         }
         // Many calls.
         None => {
             let column = |name| table.column(name)?.unsigned();
             let (calls, sums) = (column("count")?, column("sum")?);
-            let (least, most) = (column("min")?, column("max")?);
+            let (min, max) = (column("min")?, column("max")?);
             let time = |row: usize| Time {
                 calls: calls[row],
                 ns: sums[row],
-                min_ns: least[row],
-                max_ns: most[row],
+                min_ns: min[row],
+                max_ns: max[row],
             };
             (0..table.len()).map(time).collect()
         }

@@ -113,12 +113,12 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
             (low.min(value), high.max(value))
         })
     };
-    let (least, most) = ends(&mut points().map(|point| point.x));
+    let (first, last) = ends(&mut points().map(|point| point.x));
     let (low, high) = ends(&mut values());
-    if !least.is_finite() {
+    if !first.is_finite() {
         return Ok(None);
     }
-    let [left, right, bottom, top] = [least / 1.25, most * 1.25, low / 1.6, high * 1.6];
+    let [left, right, bottom, top] = [first / 1.25, last * 1.25, low / 1.6, high * 1.6];
     let (mut out, mut keys) = (String::new(), Vec::new());
     let area = SVGBackend::with_string(&mut out, LINES).into_drawing_area();
     area.fill(&WHITE).map_err(failed())?;
@@ -215,8 +215,8 @@ pub struct Bar {
 /// Drawing fails.
 pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
     let mut out = String::new();
-    let count = u32::try_from(bars.len()).unwrap_or(u32::MAX);
-    let size = (WIDTH, count.saturating_mul(BAR) + 60);
+    let count = u32::try_from(bars.len()).expect("a chart has some bars");
+    let size = (WIDTH, count * BAR + 60);
     let area = SVGBackend::with_string(&mut out, size).into_drawing_area();
     area.fill(&WHITE).map_err(failed())?;
     let right_of = |bar: &Bar| bar.value.max(bar.quartiles[1]);

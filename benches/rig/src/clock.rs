@@ -7,7 +7,8 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds since the Unix epoch.
 pub fn now_ns() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    i64::try_from(nanos(now.unwrap_or_default())).unwrap_or(i64::MAX)
+    let now = nanos(now.expect("the clock is after 1970"));
+    i64::try_from(now).expect("the clock is before 2262")
 }
 
 /// The nanoseconds of a time; saturates after five centuries.
@@ -31,7 +32,5 @@ pub fn thread_cpu_time() -> Duration {
 
 fn cpu_time(clock: ClockId) -> Duration {
     let time = clock_gettime(clock);
-    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
-    let nanos = u32::try_from(time.tv_nsec).unwrap_or(0);
-    Duration::new(seconds, nanos)
+    Duration::try_from(time).expect("a clock of CPU time counts up from 0")
 }

@@ -144,18 +144,15 @@ pub fn in_rounds<C, S>(
     let mut all: Vec<Runs<S>> = cases.iter().map(|_| none()).collect();
     let (started, mut measured) = (Instant::now(), 0_u32);
     for (number, index) in order.iter().enumerate() {
+        let one = started.elapsed().checked_div(measured);
+        let left = u32::try_from(order.len() - number).expect("a plan has fewer runs");
         let standing = Standing {
             done: number,
             of: order.len(),
-            left: started
-                .elapsed()
-                .checked_div(measured)
-                .map(|one| one.saturating_mul(u32::try_from(order.len() - number).unwrap_or(0))),
+            left: one.map(|one| one * left),
         };
         let mut go_on = || progress(standing);
-        let (Some(case), Some(runs)) = (cases.get(*index), all.get_mut(*index)) else {
-            continue;
-        };
+        let (case, runs) = (&cases[*index], &mut all[*index]);
         if runs.failure.is_none() {
             let result = finished.remove(&number).unwrap_or_else(|| {
                 measured += 1;
@@ -179,7 +176,7 @@ pub fn in_rounds<C, S>(
 /// the same other one.
 fn interleaved(cases: usize, repetitions: usize, seed: u64) -> Vec<usize> {
     let mut random = Random::new(seed);
-    let mut order = Vec::with_capacity(cases.saturating_mul(repetitions));
+    let mut order = Vec::new();
     for _ in 0..repetitions {
         let mut round: Vec<usize> = (0..cases).collect();
         // Fisher and Yates, from the end.

@@ -74,11 +74,11 @@ fn counted_calls(calls: &mut dyn FnMut() -> Result<(), Failure>) -> Result<(), F
 ///
 /// The program cannot be run in this way, or failed.
 pub fn count(arguments: &[&str]) -> Result<u64, Failure> {
-    let mut least = u64::MAX;
+    let mut smallest = u64::MAX;
     for _ in 0..RUNS {
-        least = least.min(count_once(arguments)?);
+        smallest = smallest.min(count_once(arguments)?);
     }
-    Ok(least)
+    Ok(smallest)
 }
 
 fn count_once(arguments: &[&str]) -> Result<u64, Failure> {

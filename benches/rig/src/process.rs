@@ -192,16 +192,17 @@ pub const CHILD: &str = "child";
 /// The order of the parent process, if this process was started with [`CHILD`].
 pub fn order() -> Option<String> {
     let mut words = env::args().skip(1);
-    (words.next().as_deref() == Some(CHILD)).then(|| words.next().unwrap_or_default())
+    words.next().filter(|word| word == CHILD)?;
+    words.next()
 }
 
 /// Answers the order of the parent process by this function; `None` if this is no child process.
-pub fn obey<O: DeserializeOwned, A: Serialize>(
+pub fn run_order<O: DeserializeOwned, A: Serialize>(
     measure: impl FnOnce(&O) -> Result<A, Failure>,
 ) -> Option<Result<Outcome, Failure>> {
     let order = order()?;
-    let obeyed = parse_line(&order).and_then(|order| send_to_parent(&measure(&order)?));
-    Some(obeyed.map(|()| Outcome::silent()))
+    let answered = parse_line(&order).and_then(|order| send_to_parent(&measure(&order)?));
+    Some(answered.map(|()| Outcome::silent()))
 }
 
 /// Prints a value to the parent process.

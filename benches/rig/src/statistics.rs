@@ -20,7 +20,7 @@ impl Interval {
     /// Computes the interval of these values; `None` if there is none.
     pub fn of(values: &[f64]) -> Option<Self> {
         let (mean, deviation) = mean_and_deviation(values)?;
-        let count = to_f64(u64::try_from(values.len()).ok()?);
+        let count = to_f64(values.len() as u64);
         let margin = match values.len() {
             1 => 0.0,
             _ => student(count - 1.0) * deviation / count.sqrt(),
@@ -82,14 +82,14 @@ impl Distribution {
     /// neighbours (type 7 of Hyndman and Fan 1996, the default of R); `None` if there is no value.
     pub fn quantile(&self, share: f64) -> Option<f64> {
         let last = self.0.len().checked_sub(1)?;
-        let position = share.clamp(0.0, 1.0) * to_f64(u64::try_from(last).ok()?);
+        let position = share.clamp(0.0, 1.0) * to_f64(last as u64);
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             reason = "between 0 and the last index"
         )]
         let below = position as usize;
-        let low = *self.0.get(below)?;
+        let low = self.0[below];
         let high = self.0.get(below + 1).copied().unwrap_or(low);
         Some(low + (high - low) * position.fract())
     }
@@ -98,10 +98,10 @@ impl Distribution {
 /// The mean and the standard deviation of a sample, which is 0 for a single value; `None` if there
 /// is none.
 fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
-    let count = to_f64(u64::try_from(values.len()).ok()?);
     if values.is_empty() {
         return None;
     }
+    let count = to_f64(values.len() as u64);
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Some((mean, (squares / (count - 1.0).max(1.0)).sqrt()))
@@ -128,9 +128,7 @@ pub(crate) fn non_negative_least_squares(
         }
         let mut factors = vec![0.0; columns];
         for (column, factor) in used.iter().zip(solved) {
-            if let Some(place) = factors.get_mut(*column) {
-                *place = factor;
-            }
+            factors[*column] = factor;
         }
         let error: f64 = rows
             .iter()
@@ -151,16 +149,13 @@ pub(crate) fn non_negative_least_squares(
 /// other.
 fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f64>> {
     let size = used.len();
-    let column = |row: &[f64], index: usize| -> f64 {
-        let column = used.get(index).and_then(|column| row.get(*column));
-        column.copied().unwrap_or(0.0)
-    };
     // Columns differ by many orders of magnitude: each is scaled to 1.
-    let scales: Vec<f64> = (0..size)
-        .map(|index| {
+    let scales: Vec<f64> = used
+        .iter()
+        .map(|column| {
             let squares = rows
                 .iter()
-                .map(|(row, _, scale)| (column(row, index) / scale).powi(2));
+                .map(|(row, _, scale)| (row[*column] / scale).powi(2));
             squares.sum::<f64>().sqrt()
         })
         .collect();
@@ -172,10 +167,10 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
     }
     let mut matrix = vec![vec![0.0; size + 1]; size];
     for (row, value, scale) in rows {
-        let scaled: Vec<f64> = scales
+        let scaled: Vec<f64> = used
             .iter()
-            .enumerate()
-            .map(|(index, by)| column(row, index) / scale / by)
+            .zip(&scales)
+            .map(|(column, column_scale)| row[*column] / scale / column_scale)
             .collect();
         for (line, x) in matrix.iter_mut().zip(&scaled) {
             for (cell, y) in line.iter_mut().zip(scaled.iter().chain([&(value / scale)])) {
@@ -184,8 +179,8 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
         }
     }
     for pivot in 0..size {
-        let line = matrix.get(pivot)?.clone();
-        let head = *line.get(pivot)?;
+        let line = matrix[pivot].clone();
+        let head = line[pivot];
         if head.abs() < 1e-9 {
             return None;
         }
@@ -193,17 +188,14 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
             if index == pivot {
                 continue;
             }
-            let factor = *other.get(pivot)? / head;
-            for (cell, by) in other.iter_mut().zip(&line) {
-                *cell -= factor * by;
+            let factor = other[pivot] / head;
+            for (cell, of_pivot) in other.iter_mut().zip(&line) {
+                *cell -= factor * of_pivot;
             }
         }
     }
-    let mut factors = Vec::with_capacity(size);
-    for (index, (line, scale)) in matrix.iter().zip(&scales).enumerate() {
-        factors.push(line.last()? / line.get(index)? / scale);
-    }
-    Some(factors)
+    let factors = (0..size).map(|index| matrix[index][size] / matrix[index][index] / scales[index]);
+    Some(factors.collect())
 }
 
 /// Student's t for 95 %, both sides: exact for few degrees of freedom; for more, by Abramowitz and

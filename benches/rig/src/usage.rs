@@ -35,8 +35,8 @@ impl Footprint {
         };
         let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_err(&cannot_look)?;
         Ok(Self {
-            resident_bytes: number("VmRSS:")?.saturating_mul(1024),
-            descriptors: u64::try_from(descriptors.count()).unwrap_or(u64::MAX),
+            resident_bytes: number("VmRSS:")? * 1024,
+            descriptors: descriptors.count() as u64,
             threads: number("Threads:")?,
         })
     }

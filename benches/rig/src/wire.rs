@@ -91,7 +91,9 @@ fn sockets(pid: u32) -> Result<Vec<u32>, Failure> {
     let entries = fs::read_dir(format!("/proc/{pid}/fd"));
     for entry in entries.map_err(Failure::cannot("count bytes"))?.flatten() {
         // A socket that was closed meanwhile does not count.
-        let target = fs::read_link(entry.path()).unwrap_or_default();
+        let Ok(target) = fs::read_link(entry.path()) else {
+            continue;
+        };
         let target = target.to_string_lossy();
         let inode = target
             .strip_prefix("socket:[")
@@ -124,7 +126,7 @@ fn ask(asking: &OwnedFd, family: u8) -> Result<Vec<(u32, u64)>, Failure> {
     loop {
         let received = recv(asking, &mut buffer[..], RecvFlags::empty());
         let (length, _) = received.map_err(Failure::cannot("count bytes"))?;
-        let mut rest = buffer.get(..length).unwrap_or_default();
+        let mut rest = &buffer[..length];
         if rest.is_empty() {
             return Err(Failure::new("sock_diag does not answer"));
         }
@@ -144,6 +146,7 @@ fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
     let length = usize::try_from(u32_at(bytes, 0)?).ok()?;
     let kind = u16_at(bytes, 4)?;
     let body = bytes.get(MESSAGE_HEADER..length)?;
+    // The last message may end without padding.
     let after = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
     Some((kind, body, after))
 }
@@ -166,7 +169,7 @@ fn connection(body: &[u8]) -> Option<(u32, u64)> {
 /// `tcpi_bytes_received`, which have kept their positions since Linux 4.19.
 fn bytes(info: &[u8]) -> Option<u64> {
     let at = |position| at(info, position).map(u64::from_ne_bytes);
-    Some(at(200)?.saturating_add(at(128)?))
+    Some(at(200)? + at(128)?)
 }
 
 fn at<const N: usize>(bytes: &[u8], position: usize) -> Option<[u8; N]> {

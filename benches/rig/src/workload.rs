@@ -143,14 +143,12 @@ impl Workload {
         let mut depths = vec![0_u32];
         while children.len() < size {
             let parent = self.random.below(children.len());
-            let depth = depths.get(parent).copied().unwrap_or(0) + 1;
+            let depth = depths[parent] + 1;
             if depth >= MAX_DEPTH {
                 continue;
             }
             let node = children.len();
-            if let Some(siblings) = children.get_mut(parent) {
-                siblings.push(node);
-            }
+            children[parent].push(node);
             children.push(Vec::new());
             depths.push(depth);
         }
@@ -169,7 +167,7 @@ impl Workload {
         let (tin, eoi) = (walk.now, walk.eoi);
         walk.eoi += 1;
         walk.now += self.self_time(operation);
-        for child in tree.get(node).into_iter().flatten() {
+        for child in &tree[node] {
             self.call(tree, *child, ess + 1, trace, walk);
             walk.now += self.self_time(operation);
         }
@@ -194,8 +192,7 @@ impl Workload {
     }
 
     fn self_time(&mut self, operation: usize) -> i64 {
-        let median = self.median_ns.get(operation).copied().unwrap_or(1_000.0);
-        let nanos = median * (SIGMA * self.random.normal()).exp();
+        let nanos = self.median_ns[operation] * (SIGMA * self.random.normal()).exp();
         #[expect(clippy::cast_possible_truncation, reason = "clamped to a second")]
         let nanos = nanos.clamp(1.0, 1e9) as i64;
         nanos
@@ -214,17 +211,13 @@ impl Iterator for Workload {
 
     fn next(&mut self) -> Option<Call> {
         for index in 0..self.threads.len() {
-            let idle = self
-                .threads
-                .get(index)
-                .filter(|thread| thread.calls.is_empty());
-            if let Some(start) = idle.map(|thread| thread.now) {
-                let (calls, end) = self.trace(start);
+            if self.threads[index].calls.is_empty() {
+                let (calls, end) = self.trace(self.threads[index].now);
                 let pause = self.self_time(0);
-                if let Some(thread) = self.threads.get_mut(index) {
-                    thread.calls = calls;
-                    thread.now = end + pause;
-                }
+                self.threads[index] = Thread {
+                    now: end + pause,
+                    calls,
+                };
             }
         }
         let ends_first = self
@@ -261,9 +254,8 @@ fn signature(number: usize, random: &mut Random) -> String {
         "long|java.lang.String, int|com.example.shop.model.Request|java.lang.String";
     fn pick(random: &mut Random, from: &'static str, between: char) -> &'static str {
         let count = from.split(between).count();
-        from.split(between)
-            .nth(random.below(count))
-            .unwrap_or_default()
+        let picked = from.split(between).nth(random.below(count));
+        picked.expect("the index is below the count")
     }
     let mut word = |from| pick(random, from, ' ');
     let (package, layer) = (word(PACKAGES), word(LAYERS));
@@ -302,7 +294,7 @@ impl Random {
         // The high half of a product: Lemire's method without its rejection, whose bias is below
         // 2^-32 for the bounds used here.
         let product = u128::from(self.next()) * (bound as u128);
-        usize::try_from(product >> 64).unwrap_or(0)
+        usize::try_from(product >> 64).expect("it is below the bound")
     }
 
     /// Uniform in `[0, 1)`.

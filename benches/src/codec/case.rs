@@ -50,7 +50,7 @@ impl Case {
                     .filter(|codec| args.only.is_empty() || args.only.contains(codec));
                 cases.extend(codecs.map(|codec| Self {
                     codec: *codec,
-                    chunk_records: usize::try_from(*chunk_records).unwrap_or(usize::MAX),
+                    chunk_records: *chunk_records as usize,
                     compression: *compression,
                 }));
             }

@@ -105,7 +105,7 @@ impl Work {
                 records += piece.batch.len();
             }
         }
-        let pieces = pieces.get(..sent.len()).unwrap_or_default();
+        let pieces = &pieces[..sent.len()];
         let encode_ns = ns(records, at_least, &mut || {
             for piece in pieces {
                 black_box(self.encode(piece)?);
@@ -141,10 +141,9 @@ fn ns(
     loop {
         pass()?;
         passes += 1;
-        let taken = thread_cpu_time().saturating_sub(begun);
+        let taken = thread_cpu_time() - begun;
         if taken >= at_least {
-            let records = u64::try_from(records).unwrap_or(u64::MAX);
-            return Ok(taken.as_secs_f64() * 1e9 / to_f64(passes.saturating_mul(records)));
+            return Ok(taken.as_secs_f64() * 1e9 / to_f64(passes * records as u64));
         }
     }
 }

@@ -78,7 +78,7 @@ fn table<'a>(calls: &[PlainCall<'a>]) -> Table<'a> {
     let mut table = Table::default();
     for call in calls {
         let mut id = |text: &'a str| {
-            let next = u32::try_from(table.strings.len()).unwrap_or(u32::MAX);
+            let next = u32::try_from(table.strings.len()).expect("a piece is in memory");
             *known.entry(text).or_insert_with(|| {
                 table.strings.push(text);
                 next

@@ -106,7 +106,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the parent's order, if this is a child process of `detect`; otherwise returns
 /// `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    process::obey(measure)
+    process::run_order(measure)
 }
 
 fn measure_all(args: &Args) -> Result<Vec<Row>, Failure> {

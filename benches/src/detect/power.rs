@@ -36,8 +36,8 @@ pub(super) enum Compared<'a> {
 }
 
 impl Compared<'_> {
-    /// The most batches of a trial: half of the shortest run, so that windows of a run differ.
-    pub(super) fn most(self) -> usize {
+    /// The maximum number of batches of a trial: half of the shortest run, so that windows of a run differ.
+    pub(super) fn max_batches(self) -> usize {
         let (one, other) = match self {
             Self::Duet(runs) => (runs, runs),
             Self::Separate(base, changed) => (base, changed),
@@ -99,8 +99,8 @@ type Weights = [Vec<f64>; 2];
 
 impl Trials {
     /// Tests with up to this number of batches.
-    pub(super) fn of(compared: Compared<'_>, most: usize, random: &mut Random) -> Self {
-        let sizes = sizes(most).into_iter().map(|size| {
+    pub(super) fn of(compared: Compared<'_>, max_batches: usize, random: &mut Random) -> Self {
+        let sizes = sizes(max_batches).into_iter().map(|size| {
             let trials = (0..TRIALS).map(|_| compared.trial(size, random));
             let mut trials: Vec<Trial> = trials.collect();
             trials.sort_by(|one, other| other.difference.size.total_cmp(&one.difference.size));
@@ -206,10 +206,10 @@ fn weight(trial: &Trial, [base, changed]: &Weights) -> f64 {
 }
 
 /// Numbers of batches up to this one, which is the last. Each is a fifth larger than the one before.
-fn sizes(most: usize) -> Vec<usize> {
+fn sizes(max: usize) -> Vec<usize> {
     let next = |size: &usize| Some(size + size.div_ceil(5));
-    let sizes = iter::successors(Some(FEWEST), next).take_while(|size| *size < most);
-    sizes.chain((most >= FEWEST).then_some(most)).collect()
+    let sizes = iter::successors(Some(FEWEST), next).take_while(|size| *size < max);
+    sizes.chain((max >= FEWEST).then_some(max)).collect()
 }
 
 #[cfg(test)]

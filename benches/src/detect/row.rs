@@ -114,12 +114,17 @@ impl Group {
             });
         let compared: Vec<Compared<'_>> = compared.collect();
         let failure = runs.iter().flatten().find_map(|runs| runs.failure.as_ref());
-        let most = match failure {
-            None => compared.iter().map(|it| it.most()).min().unwrap_or(0),
+        let max_batches = match failure {
+            None => {
+                let all = compared.iter().map(|it| it.max_batches());
+                all.min().expect("the first slowdown is none")
+            }
             Some(_) => 0,
         };
         let random = &mut Random::new(seed);
-        let trials = compared.iter().map(|it| Trials::of(*it, most, random));
+        let trials = compared
+            .iter()
+            .map(|it| Trials::of(*it, max_batches, random));
         let trials: Vec<Trials> = trials.collect();
         let row = |(index, slowdown_percent): (usize, &u32)| {
             let needed = match slowdown_percent {
@@ -141,7 +146,7 @@ impl Group {
                 calls: needed.batches.map(calls),
                 calls_low: needed.low.map(calls),
                 calls_high: needed.high.map(calls),
-                most_calls: calls(most),
+                most_calls: calls(max_batches),
                 batch_calls,
                 false_alarms: trials[0].alarms(needed.batches),
                 noise_percent: percent(Distribution::of(spreads).quantile(0.5)),

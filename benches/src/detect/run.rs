@@ -124,7 +124,11 @@ fn recorded(chunks: &[Chunk], run: &Run) -> Result<Measured, Failure> {
             }
         }
     }
-    let records = times.iter().map(Vec::len).min().unwrap_or_default();
+    let records = times
+        .iter()
+        .map(Vec::len)
+        .min()
+        .expect("a step runs a version");
     let calls = run.batches * run.batch_calls;
     // A batch has as many records as a batch of calls makes, but at least one.
     let size = ((records * run.batch_calls + calls / 2) / calls).max(1);

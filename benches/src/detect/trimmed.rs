@@ -74,7 +74,7 @@ impl Trimmed {
 
 /// A number of items as a floating-point number.
 pub(super) fn count(items: usize) -> f64 {
-    to_f64(u64::try_from(items).unwrap_or(u64::MAX))
+    to_f64(items as u64)
 }
 
 #[cfg(test)]

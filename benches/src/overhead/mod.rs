@@ -49,9 +49,9 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 /// consume what a measuring process sends. Otherwise returns `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
     let order = process::order()?;
-    let obeyed = match process::parse_line(&order) {
+    let answered = match process::parse_line(&order) {
         Ok(consumer) => tcp::consume(consumer),
-        Err(_) => overhead::obey(&order, &variants()),
+        Err(_) => overhead::run_order(&order, &variants()),
     };
-    Some(obeyed.map(|()| Outcome::silent()))
+    Some(answered.map(|()| Outcome::silent()))
 }

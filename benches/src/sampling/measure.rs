@@ -175,6 +175,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
     if let Some(calls) = case.mass {
         truth_ns.insert(method(0), work_ns * to_f64(calls));
     }
+    // A thread that has ended counts no more.
     let parts = [
         ("setup", ms(setup)),
         ("work", truth_ns.values().sum::<f64>() / 1e6),

@@ -128,7 +128,7 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 /// Carries out the parent's order, if this is a child process of `sampling`; otherwise returns
 /// `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    process::obey(measure)
+    process::run_order(measure)
 }
 
 fn cases(args: &Args) -> Vec<Case> {

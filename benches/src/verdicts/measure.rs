@@ -159,12 +159,8 @@ impl Program {
         let mut buffer = [0; 1 << 16];
         let mut taken = 0;
         while left > 0 {
-            let bytes = self.input.get(taken..).unwrap_or_default();
-            match self
-                .decoder
-                .step(bytes)
-                .map_err(Failure::cannot("decode"))?
-            {
+            let step = self.decoder.step(&self.input[taken..]);
+            match step.map_err(Failure::cannot("decode"))? {
                 Step::Command(command, bytes) => {
                     taken += bytes;
                     left -= usize::from(matches!(command, Command::Update { .. }));
@@ -178,8 +174,7 @@ impl Program {
                     if read == 0 {
                         return Err(Failure::new("the bridge has closed the connection"));
                     }
-                    let new = buffer.get(..read).unwrap_or_default();
-                    self.input.extend_from_slice(new);
+                    self.input.extend_from_slice(&buffer[..read]);
                 }
             }
         }

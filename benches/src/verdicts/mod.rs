@@ -173,5 +173,5 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
 
 /// Measures a case, if this is a child process of `verdicts`; otherwise returns `None`.
 pub fn child() -> Option<Result<Outcome, Failure>> {
-    process::obey(measure)
+    process::run_order(measure)
 }

@@ -45,8 +45,8 @@ pub(super) fn show(outcome: &Outcome) -> Result<Code, Failure> {
 }
 
 /// Measures one repetition for the parent process.
-pub(super) fn obey(order: &str) -> Result<Code, Failure> {
-    overhead::obey(order, &overhead::variants()).map_err(failed)?;
+pub(super) fn run_order(order: &str) -> Result<Code, Failure> {
+    overhead::run_order(order, &overhead::variants()).map_err(failed)?;
     Ok(Code::Done)
 }
 

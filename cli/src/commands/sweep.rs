@@ -104,7 +104,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let bar = Progress::bar(100, quiet);
     let mut progress = |standing: Standing| {
         let Standing { done, of, left } = standing;
-        let share = u64::try_from(done * 100 / of.max(1)).unwrap_or(0);
+        let share = (done * 100 / of.max(1)) as u64;
         bar.show(share, || format!("{done} of {of} runs{}", in_words(left)));
         !shutdown.is_requested()
     };
@@ -194,8 +194,8 @@ fn from_medium(
 }
 
 /// Carries out an order of the parent process.
-pub(super) fn obey(order: &str) -> Result<Code, Failure> {
-    sweep::obey(order, &This).map_err(failed)?;
+pub(super) fn run_order(order: &str) -> Result<Code, Failure> {
+    sweep::run_order(order, &This).map_err(failed)?;
     Ok(Code::Done)
 }
 

@@ -60,7 +60,7 @@ fn run() -> Result<Outcome, Failure> {
     if let Some(order) = process::order() {
         match cases::find(&order) {
             Some(case) => (case.run)()?,
-            None => overhead::obey(&order, &variants)?,
+            None => overhead::run_order(&order, &variants)?,
         }
         return Ok(Outcome::silent());
     }

@@ -29,7 +29,7 @@ impl Case {
     /// measures.
     pub(super) fn batches(&self) -> (usize, usize) {
         let batches = self.calls.div_ceil(self.batch_calls()).max(1);
-        let all = usize::try_from(batches).unwrap_or(usize::MAX);
+        let all = usize::try_from(batches).expect("the times of all batches are in memory");
         let warm_up = all / 2;
         (warm_up, all - warm_up)
     }
@@ -37,11 +37,8 @@ impl Case {
     /// Returns how many instrumented calls all threads make, including the warm-up.
     pub fn instrumented_calls(&self) -> u64 {
         let (warm_up, measured) = self.batches();
-        let batches = u64::try_from(warm_up + measured).unwrap_or(u64::MAX);
-        let threads = u64::try_from(self.threads).unwrap_or(u64::MAX);
-        [self.batch_calls(), u64::from(self.depth), threads]
-            .into_iter()
-            .fold(batches, u64::saturating_mul)
+        let batches = (warm_up + measured) as u64 * self.threads as u64;
+        batches * self.batch_calls() * u64::from(self.depth)
     }
 }
 

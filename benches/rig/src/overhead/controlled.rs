@@ -71,7 +71,7 @@ impl Running for Controlled {
 
     fn settle(&self) {
         // The report at the end counts records that cannot be delivered.
-        self.controller.flush(PATIENCE).unwrap_or_default();
+        self.controller.flush(PATIENCE).ok();
     }
 
     fn finish(self: Box<Self>, calls: u64) -> Result<u64, Failure> {

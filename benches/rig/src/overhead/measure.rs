@@ -39,8 +39,7 @@ impl Measured {
 
     /// Returns how many instrumented calls were measured.
     pub(super) fn measured_calls(&self) -> u64 {
-        let batches = u64::try_from(self.batches_ns.len()).unwrap_or(u64::MAX);
-        batches.saturating_mul(self.calls_a_batch)
+        self.batches_ns.len() as u64 * self.calls_a_batch
     }
 }
 
@@ -70,10 +69,8 @@ pub(super) fn call_only(case: &Case, variant: &Variant) -> Result<(), Failure> {
         Ok(())
     };
     count_last_round(&mut calls, &|| running.settle())?;
-    let calls = case.calls.saturating_mul(UNCOUNTED_ROUNDS + 1);
-    running
-        .finish(calls.saturating_mul(u64::from(case.depth)))
-        .map(drop)
+    let calls = case.calls * (UNCOUNTED_ROUNDS + 1) * u64::from(case.depth);
+    running.finish(calls).map(drop)
 }
 
 /// The result of a calling thread.
@@ -97,10 +94,10 @@ fn call_in_threads(case: &Case, outer: Outer) -> Result<Measured, Failure> {
             .into_iter()
             .map(|handle| handle.join().map_err(|_| Failure::new("a thread panicked")))
             .collect();
-        (threads, process_cpu_time().saturating_sub(cpu_before))
+        (threads, process_cpu_time() - cpu_before)
     });
     let mut measured = Measured {
-        calls_a_batch: case.batch_calls().saturating_mul(u64::from(case.depth)),
+        calls_a_batch: case.batch_calls() * u64::from(case.depth),
         ..Measured::default()
     };
     let mut calling = Duration::ZERO;
@@ -109,6 +106,7 @@ fn call_in_threads(case: &Case, outer: Outer) -> Result<Measured, Failure> {
         measured.batches_ns.extend(thread.batches_ns);
         calling += thread.cpu;
     }
+    // The clocks of the threads and of the process are not read at the same time.
     measured.background_cpu_ns = nanos(cpu.saturating_sub(calling));
     Ok(measured)
 }
@@ -130,7 +128,7 @@ fn call(case: &Case, outer: Outer, warm: &Barrier, go: &Barrier) -> Thread {
     }
     Thread {
         batches_ns,
-        cpu: thread_cpu_time().saturating_sub(cpu_before),
+        cpu: thread_cpu_time() - cpu_before,
     }
 }
 

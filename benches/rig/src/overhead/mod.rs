@@ -25,6 +25,6 @@ pub use args::OverheadArgs;
 pub use case::Case;
 pub use command::command;
 pub use controlled::{Makes, start};
-pub use run::{Origin, instructions_per_call, obey};
+pub use run::{Origin, instructions_per_call, run_order};
 pub use variant::{Alone, Running, Variant, find};
 pub use variants::{cycles, variants};

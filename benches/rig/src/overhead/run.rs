@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 pub struct Origin<'a> {
     /// All its variants.
     pub variants: &'a [Variant],
-    /// The arguments that make it call [`obey`] with the argument after them.
+    /// The arguments that make it call [`run_order`] with the argument after them.
     pub words: &'a [&'a str],
 }
 
@@ -46,7 +46,7 @@ pub(super) enum Order {
 /// # Errors
 ///
 /// The text is not an order, or the order cannot be carried out.
-pub fn obey(order: &str, variants: &[Variant]) -> Result<(), Failure> {
+pub fn run_order(order: &str, variants: &[Variant]) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Measure(case) => send_to_parent(&measure(&case, find(variants, &case.variant)?)?),
         Order::Call(case) => call_only(&case, find(variants, &case.variant)?),
@@ -115,7 +115,7 @@ pub fn instructions_per_call(case: &Case, origin: &Origin<'_>) -> Result<f64, Fa
         threads: 1,
         ..case.clone()
     };
-    let calls = COUNTED_CALLS.saturating_mul(u64::from(case.depth)).max(1);
+    let calls = (COUNTED_CALLS * u64::from(case.depth)).max(1);
     let order = to_line(&Order::Call(case))?;
     let count = instructions::count(&[origin.words, &[&order]].concat())?;
     Ok(to_f64(count) / to_f64(calls))

@@ -95,9 +95,8 @@ pub fn cycles() -> u64 {
     #[cfg(not(target_arch = "x86_64"))]
     {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
-        let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
-        seconds.wrapping_mul(1_000_000_000).wrapping_add(nanos)
+        let now = std::time::Duration::try_from(now);
+        crate::clock::nanos(now.expect("the monotonic clock counts up from 0"))
     }
 }
 

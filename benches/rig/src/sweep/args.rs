@@ -296,8 +296,10 @@ fn unique<T: PartialEq + Copy>(values: &[T]) -> Vec<T> {
 
 /// The number of partitions that a topic of the embedded cluster needs.
 pub(super) fn partitions(cases: &[Case]) -> u16 {
-    let most = cases.iter().map(|case| case.consumers).max();
-    most.and_then(NonZeroU16::new).map_or(1, NonZeroU16::get)
+    let consumers = cases.iter().map(|case| case.consumers).max();
+    consumers
+        .and_then(NonZeroU16::new)
+        .map_or(1, NonZeroU16::get)
 }
 
 fn chunk_size(text: &str) -> Result<ChunkSize, String> {

@@ -84,7 +84,7 @@ impl Case {
         };
         match records_of(size, wait_ms, rate) < f64::from(size) {
             true => emitted,
-            false => 1 + emitted.saturating_sub(1).next_multiple_of(u64::from(size)),
+            false => 1 + (emitted - 1).next_multiple_of(u64::from(size)),
         }
     }
 

@@ -220,12 +220,9 @@ fn slowness(all: &[Runs<Sample>]) -> Option<Vec<f64>> {
             (mean > 0.0).then(|| values.iter().map(|value| value / mean).collect())
         })
         .collect();
-    let count = to_f64(u64::try_from(complete.len()).ok()?);
-    let of = |round: usize| -> f64 {
-        let values = complete.iter().filter_map(|values| values.get(round));
-        values.sum::<f64>() / count
-    };
-    (complete.len() >= 3).then(|| (0..rounds).map(of).collect())
+    let count = to_f64(complete.len() as u64);
+    let mean_of = |round: usize| complete.iter().map(|values| values[round]).sum::<f64>() / count;
+    (complete.len() >= 3).then(|| (0..rounds).map(mean_of).collect())
 }
 
 /// Returns the CPU time of a case's load alone; `None` if it was not measured.

@@ -76,7 +76,7 @@ pub fn command(
     let (controls, cells): (Vec<&Cell>, Vec<&Cell>) =
         all.iter().partition(|cell| cell.case.way == Way::Pacing);
     let whole = report::text(records, &all, &models, Some(&recommended));
-    let page = page((&to, records), &all, &models, &recommended, &provenance)?;
+    let page = page(&to, records, &all, &models, &recommended, &provenance)?;
     let json = to_json(&Document {
         provenance: &provenance,
         to: &to,

@@ -42,21 +42,19 @@ pub(super) struct Schedule {
 impl Schedule {
     /// Returns the latest burst that was due at this time.
     pub(super) fn burst_before(&self, now_ns: i64) -> i64 {
-        let since = now_ns.saturating_sub(self.start_ns);
-        now_ns.saturating_sub(since.rem_euclid(BURST_NS))
+        now_ns - (now_ns - self.start_ns).rem_euclid(BURST_NS)
     }
 
     /// Returns the burst that emits a record due at this time: the first one after it.
     pub(super) fn burst_of(&self, due_ns: i64) -> i64 {
-        self.burst_before(due_ns).saturating_add(BURST_NS)
+        self.burst_before(due_ns) + BURST_NS
     }
 
     /// Waits for the first burst after this time.
     pub(super) fn wait_for_burst_after(&self, mut now: i64) {
         let until = self.burst_of(now);
         while now < until {
-            let left = u64::try_from(until.saturating_sub(now)).unwrap_or(0);
-            thread::park_timeout(Duration::from_nanos(left));
+            thread::park_timeout(Duration::from_nanos(until.abs_diff(now)));
             now = now_ns();
         }
     }
@@ -168,12 +166,10 @@ impl Load {
                 LoadRecord::Call(calls.executions.of(&call))
             }
             Content::Own(records) => {
-                let due = self.times.due(position);
-                let count = u64::try_from(records.len()).unwrap_or(u64::MAX).max(1);
-                let index = usize::try_from(position % count).unwrap_or(0);
                 // A load without records of the user is one of calls.
+                let index = index_of(position.cast_signed(), records.len());
                 let record = &mut records[index];
-                record.move_to(due);
+                record.move_to(self.times.due(position));
                 LoadRecord::Own(record.as_ref())
             }
         }
@@ -195,19 +191,20 @@ impl Times {
     fn due(&self, position: u64) -> i64 {
         match position {
             0 => self.schedule.first_ns,
-            position => self.end(i64::try_from(position).unwrap_or(i64::MAX)),
+            position => self.end(position.cast_signed()),
         }
     }
 
+    /// The positions before the first record are those of calls that began before the load.
     fn end(&self, position: i64) -> i64 {
-        let jitter = at(&self.jitter, position).copied().unwrap_or(0.0);
+        let jitter = self.jitter[index_of(position, self.jitter.len())];
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
             reason = "a run has fewer than 2^53 records and nanoseconds"
         )]
         let after = ((position as f64 - 1.0 + jitter) * self.schedule.interval_ns) as i64;
-        self.schedule.start_ns.saturating_add(after)
+        self.schedule.start_ns + after
     }
 }
 
@@ -225,7 +222,7 @@ impl Calls {
             };
             Timed {
                 call: *call,
-                back: index - (i64::try_from(ended).unwrap_or(0) - 1),
+                back: index - (ended as i64 - 1),
                 share,
             }
         });
@@ -237,16 +234,13 @@ impl Calls {
     }
 
     fn call(&self, position: u64, times: &Times) -> Call {
-        let signed = i64::try_from(position).unwrap_or(i64::MAX);
-        let Some(timed) = at(&self.calls, signed) else {
-            return Call::default();
-        };
+        let timed = self.calls[index_of(position.cast_signed(), self.calls.len())];
         let mut call = timed.call;
-        let cycle = signed / i64::try_from(self.calls.len()).unwrap_or(i64::MAX).max(1);
-        call.trace_id += cycle << 16;
+        let cycle = position / self.calls.len() as u64;
+        call.trace_id += cycle.cast_signed() << 16;
         call.tout = times.due(position);
-        let before = times.end(signed - timed.back);
-        let after = times.end(signed - timed.back + 1);
+        let before = position.cast_signed() - timed.back;
+        let (before, after) = (times.end(before), times.end(before + 1));
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_precision_loss,
@@ -256,16 +250,16 @@ impl Calls {
         call.tin = match position {
             // It is sent before the load, whose start is not known yet.
             0 => call.tout,
-            _ => before.saturating_add(into).min(call.tout),
+            _ => (before + into).min(call.tout),
         };
         call
     }
 }
 
-/// Returns the item at this position of endlessly repeated values.
-fn at<T>(values: &[T], position: i64) -> Option<&T> {
-    let count = i64::try_from(values.len()).unwrap_or(i64::MAX).max(1);
-    values.get(usize::try_from(position.rem_euclid(count)).unwrap_or(0))
+/// Returns the index of the item at this position of `count` endlessly repeated values.
+fn index_of(position: i64, count: usize) -> usize {
+    let index = position.rem_euclid(count as i64);
+    usize::try_from(index).expect("it is below the count")
 }
 
 #[expect(clippy::cast_precision_loss, reason = "differences within a workload")]
@@ -307,7 +301,7 @@ pub(super) fn payload_per_record(
     let records = records.round().max(1.0) as u64;
     // Enough chunks for a mean, whatever their size.
     let chunks = (4_096 / records).clamp(2, 256);
-    let (mut builder, mut bytes) = (BatchBuilder::new(), 0_usize);
+    let (mut builder, mut bytes) = (BatchBuilder::new(), 0);
     for chunk in 0..chunks {
         for position in 1..=records {
             let pushed = match load.record(chunk * records + position) {
@@ -319,9 +313,8 @@ pub(super) fn payload_per_record(
         let mut out = Vec::new();
         let written = serializer.serialize(&builder.take(), &header, &mut out);
         written.map_err(Failure::cannot(cannot_encode))?;
-        bytes += out.len();
+        bytes += out.len() as u64;
     }
-    let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
     Ok(to_f64(bytes) / to_f64(chunks * records))
 }
 

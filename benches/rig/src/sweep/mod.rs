@@ -36,6 +36,6 @@ pub use case::{Case, Way};
 pub use cell::Cell;
 pub use command::command;
 pub use model::{CostModel, HeldOut};
-pub use program::{PlainWriter, Program, obey};
+pub use program::{PlainWriter, Program, run_order};
 pub use recommend::{Bounds, Recommendation};
 pub use user_records::UserRecords;

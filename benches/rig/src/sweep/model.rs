@@ -121,7 +121,7 @@ pub(super) fn single_messages(messages: f64, looks: f64) -> f64 {
 }
 
 /// A model needs at least this number of sizes.
-const LEAST_SIZES: usize = 3;
+const MIN_SIZES: usize = 3;
 
 /// With at least this number of sizes, the cost of a byte is fitted. With fewer sizes it is part of
 /// the cost of a message and of a record.
@@ -172,11 +172,11 @@ impl CostModel {
         let mut points = Vec::new();
         for cell in cells {
             if cell.case.is_chunked_by(compression) {
-                points.extend(point(cell, cells, (compression, material))?);
+                points.extend(point(cell, cells, compression, material)?);
             }
         }
         let sizes = sizes_of(&points);
-        if sizes.len() < LEAST_SIZES {
+        if sizes.len() < MIN_SIZES {
             return Ok(None);
         }
         let mut model = Self::of(&points, compression);
@@ -260,7 +260,8 @@ impl CostModel {
     /// Predicts the cost of a setting under a load that alone costs `load_cpu`.
     pub(super) fn predict(
         &self,
-        (chunk_records, wait_time_ms): (u32, f64),
+        chunk_records: u32,
+        wait_time_ms: f64,
         rate: f64,
         payload_per_record: f64,
         load_cpu: f64,
@@ -286,7 +287,8 @@ impl CostModel {
 fn point(
     cell: &Cell,
     cells: &[Cell],
-    (compression, material): (&str, Material<'_>),
+    compression: &str,
+    material: Material<'_>,
 ) -> Result<Option<Point>, Failure> {
     let case = &cell.case;
     let (Some(rate), Some(size), Some(wait)) = (case.rate, case.chunk_records, case.wait_time_ms)

@@ -20,7 +20,8 @@ use crate::report::{self, differ, escaped, figure, html_table, section, short, s
 ///
 /// Drawing fails.
 pub(super) fn page(
-    (to, records): (&str, Option<&RecordsReport>),
+    to: &str,
+    records: Option<&RecordsReport>,
     cells: &[Cell],
     models: &[CostModel],
     recommended: &[Recommendation],

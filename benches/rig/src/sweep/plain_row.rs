@@ -27,8 +27,7 @@ pub(super) fn append_call(call: &PlainCall<'_>, row: &mut Vec<u8>) {
         row.extend_from_slice(&number.to_le_bytes());
     }
     for text in [call.operation_signature, call.session_id, call.hostname] {
-        // No string of the workload is longer.
-        let length = u16::try_from(text.len()).unwrap_or(u16::MAX);
+        let length = u16::try_from(text.len()).expect("a string of the workload is short");
         row.extend_from_slice(&length.to_le_bytes());
         row.extend_from_slice(text.as_bytes());
     }

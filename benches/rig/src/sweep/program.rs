@@ -13,7 +13,7 @@ use crate::process::{Child, from_parent, parse_line, send_to_parent};
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
-    /// The arguments that make the program call [`obey`] with the argument after them.
+    /// The arguments that make the program call [`run_order`] with the argument after them.
     fn words(&self) -> &[&str];
 
     /// Connects to a medium and ends the connection. A medium that its readers open counts as
@@ -100,7 +100,7 @@ impl Order {
 /// # Errors
 ///
 /// The text is not an order, or the order cannot be carried out.
-pub fn obey(order: &str, program: &dyn Program) -> Result<(), Failure> {
+pub fn run_order(order: &str, program: &dyn Program) -> Result<(), Failure> {
     match parse_line(order)? {
         Order::Cluster { topic, partitions } => {
             let (address, _cluster) = program.cluster(&topic, partitions)?;

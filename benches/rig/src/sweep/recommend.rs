@@ -87,7 +87,7 @@ fn candidates(
         })
         .collect();
     let sizes = || measured.iter().filter_map(|cell| cell.case.chunk_records);
-    let (Some(least), Some(most)) = (sizes().min(), sizes().max()) else {
+    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else {
         return Ok(Vec::new());
     };
     // The wait time decides how often the collector wakes up, so the model does not cover wait
@@ -100,7 +100,7 @@ fn candidates(
     waits.dedup();
     let mut all: Vec<u32> = sizes().collect();
     let powers = (0..32).map(|power| 1_u32 << power);
-    all.extend(powers.filter(|size| (least..=most).contains(size)));
+    all.extend(powers.filter(|size| (smallest..=largest).contains(size)));
     all.sort_unstable();
     all.dedup();
     let load_cpu = measured
@@ -121,13 +121,13 @@ fn candidates(
             })
             .and_then(|cell| Expected::measured(cell));
         let expected =
-            measured.unwrap_or_else(|| model.predict((size, wait), rate, payload, load_cpu));
+            measured.unwrap_or_else(|| model.predict(size, wait, rate, payload, load_cpu));
         let is_late = bounds
             .max_latency_ms
-            .is_some_and(|most| expected.latency_ms_p99 > most);
+            .is_some_and(|max| expected.latency_ms_p99 > max);
         let is_large = bounds
             .max_bytes_per_second
-            .is_some_and(|most| expected.wire_bytes_per_second > crate::statistics::to_f64(most));
+            .is_some_and(|max| expected.wire_bytes_per_second > crate::statistics::to_f64(max));
         if !is_late && !is_large {
             found.push(Recommendation {
                 compression: model.compression.clone(),

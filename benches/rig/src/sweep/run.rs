@@ -64,7 +64,7 @@ pub(super) fn run(
         if let Some(over) = &over {
             return Err(over.clone());
         }
-        let run = u32::try_from((base + number) & 0xf_ffff).unwrap_or(0);
+        let run = u32::try_from((base + number) & 0xf_ffff).expect("20 bits are left");
         let mut measure = || {
             let medium = match &mut medium {
                 Some(medium) => medium,
@@ -107,7 +107,7 @@ fn run_base() -> usize {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = now.map_or(0, |since| since.as_secs());
     // A run's number has 20 bits; a sweep has some hundreds of runs.
-    usize::try_from(seconds % 0x3ff).unwrap_or(0) << 10
+    usize::try_from(seconds % 0x3ff).expect("10 bits are left") << 10
 }
 
 /// The medium, and the processes around it.
@@ -153,8 +153,7 @@ impl<'a> Medium<'a> {
             };
             let cluster = order.start(program)?;
             let address: String = cluster.answer(PATIENCE, &mut || true)?;
-            let (_, settings) = args.to.split_once('?').unwrap_or_default();
-            medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings);
+            medium.writer_uri = with(&format!("kafka://{address}/{topic}"), settings(&args.to));
             medium.reader_uri = with(&medium.writer_uri, MOCK_FETCH);
             medium.partitions = Some(partitions);
             medium.cluster = Some(cluster);
@@ -181,9 +180,9 @@ impl<'a> Medium<'a> {
         let uri = self.writer_uri(case.consumers, readers.listens_on.as_deref());
         let readers = self.readers.insert(readers);
         readers.begin(run, case.way.is_plain())?;
-        let most_under_way = match self.scheme.as_str() {
+        let max_under_way = match self.scheme.as_str() {
             "kafka+mock" if case.is_read() && case.rate.is_none() => {
-                Some(most_under_way(case, self.records))
+                Some(max_under_way(case, self.records))
             }
             _ => None,
         };
@@ -195,7 +194,7 @@ impl<'a> Medium<'a> {
             records: self.records.map(|_| user_records::file(&self.args.results)),
             warm_up: self.args.warm_up,
             seconds: self.args.seconds.get(),
-            most_under_way,
+            max_under_way,
         });
         let mut child = order.start(self.program)?;
         let mut wire = WireCounter::of(child.pid())?;
@@ -207,7 +206,7 @@ impl<'a> Medium<'a> {
         let mut marks = Vec::new();
         let emitted = loop {
             readers.listen()?;
-            if most_under_way.is_some() && started.is_some() {
+            if max_under_way.is_some() && started.is_some() {
                 child.send(&readers.records())?;
             }
             if !go_on() {
@@ -233,7 +232,7 @@ impl<'a> Medium<'a> {
         let (Some(wire_before), [first, last]) = (started, marks.as_slice()) else {
             return Err(Failure::new("the writing process measured nothing"));
         };
-        let wire_bytes = wire.look()?.saturating_sub(wire_before);
+        let wire_bytes = wire.look()? - wire_before;
         let mut sample = between(case, first, last, emitted, wire_bytes);
         let mut note = |name: &str, value| sample.figures.insert(name.to_owned(), value);
         let footprint = Footprint::of(child.pid())?;
@@ -259,8 +258,7 @@ impl<'a> Medium<'a> {
     fn writer_uri(&self, consumers: u16, listens_on: Option<&str>) -> String {
         match listens_on {
             Some(address) if self.scheme == "tcp" => {
-                let (_, settings) = self.writer_uri.split_once('?').unwrap_or_default();
-                with(&format!("tcp://{address}"), settings)
+                with(&format!("tcp://{address}"), settings(&self.writer_uri))
             }
             // Otherwise all chunks of a producer go to one partition.
             _ if consumers > 1 && self.scheme == "kafka+mock" => {
@@ -273,7 +271,7 @@ impl<'a> Medium<'a> {
 
 /// The embedded cluster keeps 5 MiB for each partition and drops older messages, read or not. So
 /// without a rate the load waits for the readers.
-fn most_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
+fn max_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
     let size = u64::from(case.chunk_records.unwrap_or(1));
     match own {
         // With its framing, a single record has up to 200 bytes more than its row.
@@ -285,9 +283,14 @@ fn most_under_way(case: &Case, own: Option<&RecordsReport>) -> u64 {
     }
 }
 
+/// Returns the settings of a URI, if it has some.
+fn settings(uri: &str) -> &str {
+    uri.split_once('?').map_or("", |(_, settings)| settings)
+}
+
 /// Returns a URI with another setting. A setting that it already has stays.
 fn with(uri: &str, setting: &str) -> String {
-    let name = setting.split('=').next().unwrap_or_default();
+    let name = setting.split_once('=').map_or(setting, |(name, _)| name);
     if setting.is_empty() || uri.contains(&format!("{name}=")) {
         return uri.to_owned();
     }
@@ -310,8 +313,9 @@ struct Mark {
 /// one record times the rate: bytes of the whole run, and messages of the confirmed records.
 fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64) -> Sample {
     let (before, after) = (&first.counters, &last.counters);
-    let seconds = to_f64(after.elapsed_ns.saturating_sub(before.elapsed_ns)).max(1.0) / 1e9;
-    let per_second = |after: u64, before: u64| to_f64(after.saturating_sub(before)) / seconds;
+    let seconds = to_f64(after.elapsed_ns - before.elapsed_ns).max(1.0) / 1e9;
+    let per_second = |after: u64, before: u64| to_f64(after - before) / seconds;
+    // A thread that ended meanwhile counts no more.
     let cpu =
         |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() / seconds;
     let confirmed = per_second(after.confirmed, before.confirmed);
@@ -319,7 +323,7 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     let due = case.rate.filter(|_| has_kept_up);
     let messages = per_second(after.messages, before.messages);
     // The first record was sent before the load.
-    let records = to_f64(emitted.saturating_sub(1)).max(1.0);
+    let records = to_f64(emitted - 1).max(1.0);
     let measured = [
         (
             WRITER_CPU,

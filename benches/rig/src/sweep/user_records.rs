@@ -15,10 +15,10 @@ use crate::harness::Failure;
 use crate::statistics::to_f64;
 
 /// The largest number of records ...
-const MOST_RECORDS: u64 = 20_000;
+const MAX_RECORDS: u64 = 20_000;
 
 /// ... and of bytes of their rows that a sweep takes from a source.
-const MOST_BYTES: u64 = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The first records of a source, in memory.
 #[derive(Debug)]
@@ -58,9 +58,9 @@ impl UserRecords {
     pub fn push(&mut self, record: RecordRef<'_>) -> bool {
         let mut row = Vec::new();
         record.fields().write(&mut RowWriter::new(&mut row));
-        self.bytes += u64::try_from(row.len()).unwrap_or(u64::MAX);
+        self.bytes += row.len() as u64;
         self.records.push(record.into());
-        self.count() < MOST_RECORDS && self.bytes < MOST_BYTES
+        self.count() < MAX_RECORDS && self.bytes < MAX_BYTES
     }
 
     /// Whether the source has no record.
@@ -69,7 +69,7 @@ impl UserRecords {
     }
 
     fn count(&self) -> u64 {
-        u64::try_from(self.records.len()).unwrap_or(u64::MAX)
+        self.records.len() as u64
     }
 
     /// The records in order.
@@ -92,7 +92,7 @@ impl UserRecords {
         written.map_err(Failure::cannot(failed))?;
         fs::create_dir_all(folder).map_err(Failure::cannot(failed))?;
         fs::write(file(folder), &chunk).map_err(Failure::cannot(failed))?;
-        let checksum = chunk.last_chunk().copied().unwrap_or_default();
+        let checksum = *chunk.last_chunk().expect("a chunk ends with its checksum");
         let records = self.count().max(1);
         Ok(RecordsReport {
             from: self.from.clone(),
@@ -114,7 +114,7 @@ impl RecordsReport {
     pub(super) fn sentence(&self) -> String {
         let (records, from, mean) = (self.records, &self.from, self.mean_bytes);
         let limit = match self.bytes {
-            bytes if bytes < MOST_BYTES => "",
+            bytes if bytes < MAX_BYTES => "",
             _ => ", since a sweep keeps 16 MiB",
         };
         format!(

@@ -47,9 +47,9 @@ pub(super) struct Writing {
     pub(super) warm_up: Duration,
     /// The measured time.
     pub(super) seconds: u32,
-    /// The most records that were emitted and have not arrived. The parent sends the number of
-    /// arrived records.
-    pub(super) most_under_way: Option<u64>,
+    /// The maximum number of records that were emitted and have not arrived. The parent sends the
+    /// number of arrived records.
+    pub(super) max_under_way: Option<u64>,
 }
 
 /// A report of the writing process.
@@ -91,10 +91,13 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
         from_ns: 0,
         to_ns: 0,
     };
-    let own = task.records.as_deref().map(user_records::read);
+    let own = match &task.records {
+        Some(file) => user_records::read(file)?,
+        None => Vec::new(),
+    };
     let material = Material {
         seed: task.seed,
-        own: &own.transpose()?.unwrap_or_default(),
+        own: &own,
     };
     let mut load = Load::new(material, task.run, schedule);
     let mut sender = match task.case.way {
@@ -108,7 +111,7 @@ pub(super) fn write(task: &Writing, program: &dyn Program) -> Result<(), Failure
     sender.emit(&mut load, 0, 1)?;
     sender.settle()?;
     schedule.start_ns = now_ns() + AHEAD_NS;
-    schedule.from_ns = schedule.start_ns + i64::try_from(nanos(task.warm_up)).unwrap_or(i64::MAX);
+    schedule.from_ns = schedule.start_ns + nanos(task.warm_up).cast_signed();
     schedule.to_ns = schedule.from_ns + i64::from(task.seconds) * 1_000_000_000;
     load.set_schedule(schedule);
     send_to_parent(&WriterEvent::Started(schedule))?;
@@ -153,9 +156,9 @@ fn emit_due(
             }
             next_mark = schedule.to_ns;
         }
-        if let Some(most) = task.most_under_way {
+        if let Some(max) = task.max_under_way {
             has_arrived = arrived.try_iter().last().unwrap_or(has_arrived);
-            if position > has_arrived.saturating_add(most) {
+            if position > has_arrived + max {
                 thread::park_timeout(Duration::from_millis(1));
                 continue;
             }
@@ -198,7 +201,7 @@ fn controller(task: &Writing, program: &dyn Program) -> Result<Controller, Failu
         }
     };
     if let Some(records) = task.case.chunk_records {
-        builder = builder.chunk_records(usize::try_from(records).unwrap_or(usize::MAX));
+        builder = builder.chunk_records(records as usize);
     }
     if let Some(ms) = task.case.wait_time_ms {
         let time = Duration::try_from_secs_f64(ms / 1e3);
@@ -239,14 +242,14 @@ impl Sender {
                 Ok(())
             }
             Self::Plain(writer, rows) => {
-                let count = usize::try_from(to - from).unwrap_or(usize::MAX);
+                let count = usize::try_from(to - from).expect("a burst is in memory");
                 if rows.len() < count {
                     rows.resize_with(count, Vec::new);
                 }
                 for (position, row) in (from..to).zip(&mut *rows) {
                     load.write_row(position, row);
                 }
-                writer.publish(rows.get(..count).unwrap_or_default())
+                writer.publish(&rows[..count])
             }
             Self::Nothing(count) => {
                 for position in from..to {

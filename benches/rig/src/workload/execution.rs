@@ -16,14 +16,15 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns a call with its strings; a string that is not in the lists is empty.
+    /// Returns a call with its strings.
+    ///
+    /// # Panics
+    ///
+    /// The call is of another workload.
     pub fn plain(&self, call: &Call) -> PlainCall<'_> {
-        fn text(texts: &[String], position: usize) -> &str {
-            texts.get(position).map_or("", |text| text)
-        }
         PlainCall {
-            operation_signature: text(&self.operations, call.operation),
-            session_id: text(&self.sessions, call.session),
+            operation_signature: &self.operations[call.operation],
+            session_id: &self.sessions[call.session],
             trace_id: call.trace_id,
             tin: call.tin,
             tout: call.tout,
@@ -96,8 +97,6 @@ pub struct Executions {
     operations: Vec<Interned>,
     /// The record of each session.
     records: Vec<Execution>,
-    /// The record of calls whose session is unknown.
-    unknown: Execution,
 }
 
 impl Executions {
@@ -105,7 +104,7 @@ impl Executions {
     ///
     /// Interns the signatures, for the rest of the program.
     pub fn new(names: &Names) -> Self {
-        let of = |session: &str| Execution {
+        let first = |session: &str| Execution {
             operation_signature: Interned::new(""),
             session_id: session.to_owned(),
             trace_id: -1,
@@ -121,19 +120,18 @@ impl Executions {
                 .iter()
                 .map(|it| Interned::leaked(it))
                 .collect(),
-            records: names.sessions.iter().map(|it| of(it)).collect(),
-            unknown: of(""),
+            records: names.sessions.iter().map(|it| first(it)).collect(),
         }
     }
 
-    /// Returns the record of a call. An unknown session is empty. An unknown operation keeps the
-    /// value of the session's last record.
+    /// Returns the record of a call.
+    ///
+    /// # Panics
+    ///
+    /// The call is of another workload.
     pub fn of(&mut self, call: &Call) -> &Execution {
-        let known = self.records.get_mut(call.session);
-        let record = known.unwrap_or(&mut self.unknown);
-        if let Some(operation) = self.operations.get(call.operation) {
-            record.operation_signature = *operation;
-        }
+        let record = &mut self.records[call.session];
+        record.operation_signature = self.operations[call.operation];
         record.trace_id = call.trace_id;
         record.tin = call.tin;
         record.tout = call.tout;

@@ -15,9 +15,9 @@ fn runs(random: &mut Random, mean: f64, noise: f64, of_runs: f64) -> Vec<Vec<f64
 }
 
 fn needed(none: Compared<'_>, slower: Compared<'_>, random: &mut Random) -> (Needed, Trials) {
-    let most = none.most();
-    let none = Trials::of(none, most, random);
-    let slower = Trials::of(slower, most, random);
+    let max_batches = none.max_batches();
+    let none = Trials::of(none, max_batches, random);
+    let slower = Trials::of(slower, max_batches, random);
     (Needed::of(&none, &slower, random), none)
 }
 

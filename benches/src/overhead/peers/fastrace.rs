@@ -44,6 +44,6 @@ struct Discarding;
 impl Reporter for Discarding {
     fn report(&mut self, spans: Vec<SpanRecord>) {
         let calls = spans.iter().filter(|span| span.name != ROOT).count();
-        counter::arrived(u64::try_from(calls).unwrap_or(u64::MAX));
+        counter::arrived(calls as u64);
     }
 }

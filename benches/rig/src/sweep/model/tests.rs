@@ -26,7 +26,8 @@ fn assert_predicts(model: &CostModel, sizes: &[u32], cost: Cost) {
         assert!((bytes / point.bytes - 1.0).abs() < 1e-6);
         assert!((model.cpu(&point, bytes) / point.cpu - 1.0).abs() < 1e-6);
         let said = model.predict(
-            (point.chunk_records, 500.0),
+            point.chunk_records,
+            500.0,
             10_000.0,
             point.payload / 10_000.0,
             0.01,

@@ -82,7 +82,7 @@ fn page_of(name: &str, document: &Value, cells: &[Cell]) -> String {
     let recommended = recommend(cells, &models, Bounds::default(), CALLS).unwrap();
     let provenance: Provenance = serde_json::from_value(document.clone()).unwrap();
     let to = document["to"].as_str().unwrap();
-    let page = page((to, None), cells, &models, &recommended, &provenance).unwrap();
+    let page = page(to, None, cells, &models, &recommended, &provenance).unwrap();
     if let Some(folder) = env::var_os("BALER_PAGES") {
         let path = Path::new(&folder).join(name).with_extension("html");
         fs::write(path, &page).unwrap();

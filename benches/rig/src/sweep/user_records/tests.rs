@@ -43,7 +43,7 @@ fn there_is_room_for_a_number_of_records_and_of_bytes() {
     let mut small = UserRecords::new("null:");
     let one = record("a", "1");
     while small.push(one.as_ref()) {}
-    assert_eq!(small.count(), MOST_RECORDS);
+    assert_eq!(small.count(), MAX_RECORDS);
     let mut large = UserRecords::new("null:");
     let one = record("a", &"1".repeat(1 << 20));
     while large.push(one.as_ref()) {}

@@ -20,3 +20,14 @@ fn it_is_kiekers_record_and_says_what_the_call_says() {
     let timestamps = batch.records().map(|record| record.timestamp().unwrap());
     assert!(timestamps.eq(calls.iter().map(|call| call.tout)));
 }
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn a_call_of_another_workload_gets_no_record() {
+    let names = Workload::new(1).names().clone();
+    let call = Call {
+        operation: names.operations.len(),
+        ..Call::default()
+    };
+    Executions::new(&names).of(&call);
+}
