@@ -107,20 +107,24 @@ fn mean_and_deviation(values: &[f64]) -> Option<(f64, f64)> {
     Some((mean, (squares / (count - 1.0).max(1.0)).sqrt()))
 }
 
-/// Finds the factors with the least sum of squared errors; none of them is negative. A row consists
-/// of its columns, their desired sum, and the value to which its error is relative.
+/// One equation of a fit: the columns, each multiplied by its factor, add up to the sum.
+pub(crate) struct Equation {
+    pub(crate) columns: Vec<f64>,
+    pub(crate) sum: f64,
+    /// The value to which its error is relative.
+    pub(crate) scale: f64,
+}
+
+/// Finds the factors with the least sum of squared errors; none of them is negative.
 ///
 /// There are at most four columns, so every set of columns that could be zero is tried.
-pub(crate) fn non_negative_least_squares(
-    rows: &[(Vec<f64>, f64, f64)],
-    columns: usize,
-) -> Vec<f64> {
+pub(crate) fn non_negative_least_squares(equations: &[Equation], columns: usize) -> Vec<f64> {
     let mut best = (f64::INFINITY, vec![0.0; columns]);
     for set in 0_u32..(1 << columns) {
         let used: Vec<usize> = (0..columns)
             .filter(|column| set & (1 << column) != 0)
             .collect();
-        let Some(solved) = least_squares(rows, &used) else {
+        let Some(solved) = least_squares(equations, &used) else {
             continue;
         };
         if solved.iter().any(|factor| *factor < 0.0) {
@@ -130,11 +134,15 @@ pub(crate) fn non_negative_least_squares(
         for (column, factor) in used.iter().zip(solved) {
             factors[*column] = factor;
         }
-        let error: f64 = rows
+        let error: f64 = equations
             .iter()
-            .map(|(row, value, scale)| {
-                let sum: f64 = row.iter().zip(&factors).map(|(x, factor)| x * factor).sum();
-                ((sum - value) / scale).powi(2)
+            .map(|it| {
+                let terms = it
+                    .columns
+                    .iter()
+                    .zip(&factors)
+                    .map(|(x, factor)| x * factor);
+                ((terms.sum::<f64>() - it.sum) / it.scale).powi(2)
             })
             .sum();
         // For equal errors, prefer the first columns.
@@ -147,15 +155,15 @@ pub(crate) fn non_negative_least_squares(
 
 /// Solves the normal equations of these columns by elimination; `None` if they depend on each
 /// other.
-fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f64>> {
+fn least_squares(equations: &[Equation], used: &[usize]) -> Option<Vec<f64>> {
     let size = used.len();
     // Columns differ by many orders of magnitude: each is scaled to 1.
     let scales: Vec<f64> = used
         .iter()
         .map(|column| {
-            let squares = rows
+            let squares = equations
                 .iter()
-                .map(|(row, _, scale)| (row[*column] / scale).powi(2));
+                .map(|it| (it.columns[*column] / it.scale).powi(2));
             squares.sum::<f64>().sqrt()
         })
         .collect();
@@ -166,14 +174,15 @@ fn least_squares(rows: &[(Vec<f64>, f64, f64)], used: &[usize]) -> Option<Vec<f6
         return None;
     }
     let mut matrix = vec![vec![0.0; size + 1]; size];
-    for (row, value, scale) in rows {
+    for it in equations {
+        let sum = it.sum / it.scale;
         let scaled: Vec<f64> = used
             .iter()
             .zip(&scales)
-            .map(|(column, column_scale)| row[*column] / scale / column_scale)
+            .map(|(column, scale)| it.columns[*column] / it.scale / scale)
             .collect();
         for (line, x) in matrix.iter_mut().zip(&scaled) {
-            for (cell, y) in line.iter_mut().zip(scaled.iter().chain([&(value / scale)])) {
+            for (cell, y) in line.iter_mut().zip(scaled.iter().chain([&sum])) {
                 *cell += x * y;
             }
         }

@@ -128,11 +128,13 @@ impl Workload {
         let session = self.random.below(SESSIONS);
         let tree = self.tree();
         let mut walk = Walk {
+            trace_id,
+            session,
             now: start,
             eoi: 0,
             calls: VecDeque::new(),
         };
-        self.call(&tree, 0, 0, (trace_id, session), &mut walk);
+        self.call(&tree, 0, 0, &mut walk);
         (walk.calls, walk.now)
     }
 
@@ -155,27 +157,19 @@ impl Workload {
         children
     }
 
-    fn call(
-        &mut self,
-        tree: &[Vec<usize>],
-        node: usize,
-        ess: i32,
-        trace: (i64, usize),
-        walk: &mut Walk,
-    ) {
+    fn call(&mut self, tree: &[Vec<usize>], node: usize, ess: i32, walk: &mut Walk) {
         let operation = self.operation();
         let (tin, eoi) = (walk.now, walk.eoi);
         walk.eoi += 1;
         walk.now += self.self_time(operation);
         for child in &tree[node] {
-            self.call(tree, *child, ess + 1, trace, walk);
+            self.call(tree, *child, ess + 1, walk);
             walk.now += self.self_time(operation);
         }
-        let (trace_id, session) = trace;
         let call = Call {
             operation,
-            session,
-            trace_id,
+            session: walk.session,
+            trace_id: walk.trace_id,
             tin,
             tout: walk.now,
             eoi,
@@ -199,7 +193,10 @@ impl Workload {
     }
 }
 
+/// A walk through the tree of a trace.
 struct Walk {
+    trace_id: i64,
+    session: usize,
     now: i64,
     eoi: i32,
     calls: VecDeque<Call>,
@@ -223,7 +220,7 @@ impl Iterator for Workload {
         let ends_first = self
             .threads
             .iter_mut()
-            .min_by_key(|thread| thread.calls.front().map_or(i64::MAX, |call| call.tout))?;
+            .min_by_key(|thread| thread.calls[0].tout)?;
         ends_first.calls.pop_front()
     }
 }

@@ -21,7 +21,7 @@ use super::case::{looks_of, records_of};
 use super::cell::{Cell, LATENCY_P99, WIRE_BYTES, WRITER_CPU, load_cpu};
 use super::load::{Material, payload_per_record};
 use crate::harness::Failure;
-use crate::statistics::non_negative_least_squares;
+use crate::statistics::{Equation, non_negative_least_squares};
 
 /// A fitted model of one compression and number of consumers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -201,12 +201,13 @@ impl CostModel {
         // Least squares of relative errors fit every factor, and none is negative.
         let fit =
             |columns: &[fn(&Point) -> f64], of: fn(&Point) -> f64, whole: fn(&Point) -> f64| {
-                let row = |it: &Point| {
-                    let row = columns.iter().map(|column| column(it)).collect();
-                    (row, of(it), whole(it))
-                };
-                let rows: Vec<_> = points.iter().map(row).collect();
-                non_negative_least_squares(&rows, columns.len())
+                let equations = points.iter().map(|it| Equation {
+                    columns: columns.iter().map(|column| column(it)).collect(),
+                    sum: of(it),
+                    scale: whole(it),
+                });
+                let equations: Vec<_> = equations.collect();
+                non_negative_least_squares(&equations, columns.len())
             };
         let wire = fit(
             &[|it| it.messages, |it| it.payload],

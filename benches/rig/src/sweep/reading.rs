@@ -298,8 +298,9 @@ struct Run {
     decoder: ChunkDecoder,
     records: u64,
     latency: Histogram<u64>,
-    /// The number of records in the last report of progress, and its time.
-    reported: (u64, Instant),
+    /// The number of records in the last report of progress.
+    reported: u64,
+    last_report: Instant,
 }
 
 impl Run {
@@ -312,7 +313,8 @@ impl Run {
             decoder: ChunkDecoder::default(),
             records: 0,
             latency: latency.map_err(Failure::cannot("make a histogram"))?,
-            reported: (0, Instant::now()),
+            reported: 0,
+            last_report: Instant::now(),
         })
     }
 
@@ -362,20 +364,20 @@ impl Run {
     }
 
     fn report_progress(&mut self) -> Result<(), Failure> {
-        let (records, at) = self.reported;
-        if self.records != records && at.elapsed() >= LOOK {
+        if self.records != self.reported && self.last_report.elapsed() >= LOOK {
             send_to_parent(&ReaderEvent::Records(self.records))?;
-            self.reported = (self.records, Instant::now());
+            self.reported = self.records;
+            self.last_report = Instant::now();
         }
         Ok(())
     }
 
     fn report(&self) -> ReaderReport {
-        let at = |share: f64| to_f64(self.latency.value_at_quantile(share)) / 1e6;
+        let quantile_ms = |share: f64| to_f64(self.latency.value_at_quantile(share)) / 1e6;
         ReaderReport {
             records: self.records,
             timed: self.latency.len(),
-            latency_ms: [0.5, 0.99, 0.999].map(at),
+            latency_ms: [0.5, 0.99, 0.999].map(quantile_ms),
         }
     }
 }
