@@ -66,11 +66,8 @@ impl Condition {
         })?;
         let mut names = Names::default();
         names.add(&expression);
-        let flag = (
-            "--where",
-            "has(name) in the expression says that records may lack a field",
-        );
-        let search = FieldSearch::new(flag, names.needed());
+        let hint = "has(name) in the expression says that records may lack a field";
+        let search = FieldSearch::new("--where", hint, names.needed());
         Ok(Self {
             search: Arc::new(Mutex::new(search)),
             expression: Arc::new(expression),

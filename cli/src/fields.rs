@@ -42,7 +42,8 @@ pub(crate) struct FieldSearch {
 impl FieldSearch {
     /// Creates a search for fields with these names.
     pub(crate) fn new<'n>(
-        (flag, hint): (&'static str, &'static str),
+        flag: &'static str,
+        hint: &'static str,
         names: impl Iterator<Item = &'n str>,
     ) -> Self {
         Self {
@@ -120,12 +121,13 @@ impl FieldSearch {
             rests.any(|rest| rest.starts_with('.'))
         });
         let pointed = pointed.filter(|_| self.flag == "--where");
-        let pointed = pointed.map(|it| format!("; a name with points is fields[\"{it}\"]"));
+        let pointed = pointed.map_or_else(String::new, |it| {
+            format!("; a name with points is fields[\"{it}\"]")
+        });
         let mut message = format!(
-            "no record type has {}{}{}; the types {of} have",
+            "no record type has {}{}{pointed}; the types {of} have",
             missing.join(", "),
             nearest.collect::<String>(),
-            pointed.unwrap_or_default(),
         );
         for (name, fields) in &self.types {
             let more = if fields.len() < MAX_LISTED {
@@ -154,11 +156,9 @@ impl Fields {
                 names.join(",")
             )));
         }
-        let flag = (
-            "--fields",
-            "Type.name stands for a field of a type that may come later",
-        );
-        let search = FieldSearch::new(flag, wanted.iter().map(|name| &**name));
+        let hint = "Type.name stands for a field of a type that may come later";
+        let names = wanted.iter().map(|name| &**name);
+        let search = FieldSearch::new("--fields", hint, names);
         Ok(Self {
             wanted: wanted.into(),
             search: Arc::new(Mutex::new(search)),

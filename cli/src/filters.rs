@@ -25,7 +25,8 @@ impl Filters {
     /// The span is empty.
     pub(crate) fn new(
         types: &[String],
-        (since, until): (Option<i64>, Option<i64>),
+        since: Option<i64>,
+        until: Option<i64>,
         condition: Option<Condition>,
     ) -> Result<Self, Failure> {
         let span = since.unwrap_or(i64::MIN)..until.unwrap_or(i64::MAX);

@@ -20,7 +20,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 const BEFORE_TELLING: Duration = Duration::from_secs(2);
 
 /// The shortest time between two messages. Repeated events share one message.
-pub(crate) const TELLING_INTERVAL: Duration = Duration::from_secs(30);
+pub(crate) const REPORT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How long a command that ends by itself waits for a medium, unless `--give-up` sets another time.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(30);
@@ -170,7 +170,7 @@ impl Patience {
             );
             return Err(Failure::new(Code::Unavailable, message));
         }
-        let is_due = |at: Instant| now.saturating_duration_since(at) >= TELLING_INTERVAL;
+        let is_due = |at: Instant| now.saturating_duration_since(at) >= REPORT_INTERVAL;
         if waited < BEFORE_TELLING || !self.told_at.is_none_or(is_due) {
             return Ok(None);
         }
@@ -196,7 +196,7 @@ impl Patience {
         };
         let otherwise = match self.give_up {
             _ if self.is_spooled => "chunks go to the spool".to_owned(),
-            Some(most) => format!("it is given up after {most:?} (--give-up)"),
+            Some(limit) => format!("it is given up after {limit:?} (--give-up)"),
             None => "the wait has no limit (--give-up sets one)".to_owned(),
         };
         format!("{advice}{otherwise}")

@@ -35,8 +35,8 @@ pub(crate) struct SharedQuarantine {
 }
 
 struct QuarantineState {
-    /// Without a place, the bytes are discarded.
-    place: Option<Box<dyn Quarantine>>,
+    /// The folder or the medium. Without one, the bytes are discarded.
+    inner: Option<Box<dyn Quarantine>>,
     /// Whether a full folder discards chunks that are not sound. Otherwise a full folder is an
     /// error.
     discards_when_full: bool,
@@ -55,7 +55,7 @@ pub(crate) fn shared(
     patience: Duration,
 ) -> Result<SharedQuarantine, Failure> {
     let state = QuarantineState {
-        place: place(args, patience)?,
+        inner: open(args, patience)?,
         discards_when_full: args.quarantine_bytes.is_none(),
         full_since: None,
         reasons: Reasons::default(),
@@ -86,8 +86,8 @@ impl PoisonPolicy {
         patience: Duration,
     ) -> Result<Self, Failure> {
         let quarantine = shared(args, patience)?;
-        let place = args.quarantine.as_deref();
-        let folder = place.filter(|place| !endpoint::is_uri(place));
+        let target = args.quarantine.as_deref();
+        let folder = target.filter(|target| !endpoint::is_uri(target));
         let open = |folder: &str| {
             Attempts::open(Path::new(folder)).map_err(|error| {
                 Failure::new(Code::Output, format!("--quarantine {folder}: {error}"))
@@ -107,7 +107,7 @@ impl PoisonPolicy {
             quarantine,
             attempts: attempts_on_disk,
             // Without a quarantine the chunk would be lost.
-            max_attempts: place.and_then(|_| NonZeroU32::new(attempts.max_attempts)),
+            max_attempts: target.and_then(|_| NonZeroU32::new(attempts.max_attempts)),
         })
     }
 
@@ -123,28 +123,25 @@ impl PoisonPolicy {
     }
 }
 
-fn place(
-    args: &QuarantineArgs,
-    patience: Duration,
-) -> Result<Option<Box<dyn Quarantine>>, Failure> {
-    let Some(place) = args.quarantine.as_deref() else {
+fn open(args: &QuarantineArgs, patience: Duration) -> Result<Option<Box<dyn Quarantine>>, Failure> {
+    let Some(target) = args.quarantine.as_deref() else {
         return Ok(None);
     };
-    if endpoint::is_uri(place) {
+    if endpoint::is_uri(target) {
         if let Some(bytes) = args.quarantine_bytes {
             return Err(Failure::configuration(format!(
                 "--quarantine-bytes {bytes} is the limit of a folder, --quarantine {} is a medium: \
                  limit it there",
-                endpoint::shown(place)
+                endpoint::shown(target)
             )));
         }
-        let writer = endpoint::writer(place)?.writer;
+        let writer = endpoint::writer(target)?.writer;
         let medium = MediumQuarantine::new(writer).with_patience(patience);
         return Ok(Some(Box::new(medium)));
     }
-    let folder = QuarantineFolder::new(place);
+    let folder = QuarantineFolder::new(target);
     Ok(Some(Box::new(match args.quarantine_bytes {
-        Some(bytes) => folder.limited_to(u64::try_from(bytes.get()).unwrap_or(u64::MAX)),
+        Some(bytes) => folder.limited_to(bytes.get() as u64),
         None => folder.limited_to(MAX_BYTES).with_most_chunks(MAX_CHUNKS),
     })))
 }
@@ -154,14 +151,16 @@ impl QuarantineState {
     fn put(&mut self, group: &[Poison<'_>]) -> Vec<io::Result<PutAside>> {
         group.iter().for_each(|poison| self.reasons.tell(poison));
         let has_sound = group.iter().any(|poison| poison.is_sound);
-        let is_full = self.full_since.is_some_and(|at| at.elapsed() < FULL_FOR);
+        let is_full = self
+            .full_since
+            .is_some_and(|since| since.elapsed() < FULL_FOR);
         let discard = |why| group.iter().map(|_| Ok(PutAside::Counted(why))).collect();
-        let place = match &mut self.place {
+        let inner = match &mut self.inner {
             None => return discard(NotKept::NoQuarantine),
             Some(_) if is_full && !has_sound => return discard(NotKept::Full),
-            Some(place) => place,
+            Some(inner) => inner,
         };
-        let results = place.put_group_aside(group).into_iter();
+        let results = inner.put_group_aside(group).into_iter();
         results
             .zip(group)
             .map(|(result, poison)| match result {
@@ -233,13 +232,13 @@ impl Reasons {
     fn tell(&mut self, poison: &Poison<'_>) {
         let key = (peer(&poison.origin.endpoint), poison.kind());
         if let Some((_, count)) = self.counts.get_mut(&key) {
-            *count = count.saturating_add(1);
+            *count += 1;
         } else if self.counts.len() < Self::MAX {
             let (origin, reason) = (poison.origin.to_string(), poison.reason);
             tracing::warn!(origin, reason, "bytes cannot be processed");
             self.counts.insert(key, (reason.to_owned(), 1));
         } else {
-            self.others = self.others.saturating_add(1);
+            self.others += 1;
         }
     }
 }

@@ -21,13 +21,13 @@ impl Random {
 
     /// Returns the next index below `count`.
     pub(crate) fn below(&mut self, count: usize) -> usize {
-        let most = u64::try_from(count).unwrap_or(u64::MAX).saturating_sub(1);
-        usize::try_from(self.between(0, most)).unwrap_or(0)
+        let index = self.between(0, count as u64 - 1);
+        usize::try_from(index).expect("it is below a `usize`")
     }
 
     /// Returns `count` random bytes.
     pub(crate) fn bytes(&mut self, count: u64) -> Vec<u8> {
-        let draw = |_| u8::try_from(self.between(0, 0xff)).unwrap_or(0);
+        let draw = |_| self.between(0, 0xff).to_le_bytes()[0];
         (0..count).map(draw).collect()
     }
 

@@ -75,7 +75,7 @@ impl Shutdown {
                     if shutdown.is_requested() {
                         // By the convention of shells, the code is 128 plus the signal's number.
                         // Destructors may hang, and the user does not wait.
-                        signal_hook::low_level::exit(128_i32.saturating_add(signal));
+                        signal_hook::low_level::exit(128 + signal);
                     }
                     shutdown.request();
                     shutdown.watch_draining(Some(signal));
@@ -197,7 +197,7 @@ impl Shutdown {
     }
 
     fn deadline_from_now(&self) -> Instant {
-        Instant::now() + self.timeout.saturating_sub(KEPT.min(self.timeout / 10))
+        Instant::now() + self.timeout - KEPT.min(self.timeout / 10)
     }
 
     /// Waits until `until` or the request. Returns whether the program was asked to end.

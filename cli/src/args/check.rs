@@ -36,9 +36,8 @@ pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failu
     let Some((name, matches)) = matches.subcommand() else {
         return Ok(());
     };
-    let Some(command) = command.find_subcommand(name) else {
-        return Ok(());
-    };
+    let command = command.find_subcommand(name);
+    let command = command.expect("clap has parsed its arguments");
     given_twice(command, matches)?;
     if name == "replay" {
         replay_makes_chunks(matches)?;
@@ -54,7 +53,8 @@ pub(super) fn flags(command: &Command, matches: &ArgMatches) -> Result<(), Failu
             let long = |id: &str| {
                 let mut arguments = command.get_arguments();
                 let argument = arguments.find(|argument| argument.get_id() == id);
-                argument.and_then(clap::Arg::get_long).unwrap_or_default()
+                let long = argument.and_then(clap::Arg::get_long);
+                long.expect("a command has both flags of a pair, or neither")
             };
             let (flag, needed) = (long(flag), long(needed));
             return Err(Failure::new(

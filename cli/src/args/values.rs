@@ -85,6 +85,7 @@ fn rfc3339(text: &str) -> Option<i64> {
     };
     let hours = calendar::day(date.year, date.month, date.day) * 24 + i64::from(time.hour);
     let minutes = hours * 60 + i64::from(time.minute) - offset_minutes;
+    // A time beyond the range of 64 bits is the end of this range.
     let nanos = (minutes * 60 + i64::from(time.second?)).saturating_mul(1_000_000_000);
     Some(nanos.saturating_add(time.nanosecond.map_or(0, i64::from)))
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::GenerateArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
@@ -21,7 +21,11 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
-    let context = (shutdown, &observation, quiet);
+    let context = CommandContext {
+        shutdown,
+        observation: &observation,
+        quiet,
+    };
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     let progress = Progress::bar(args.records, quiet);
     let behind = emit_all(args, &shipper, shutdown, &progress)?;
@@ -53,14 +57,14 @@ fn emit_all(
     shutdown: &Shutdown,
     progress: &Progress,
 ) -> Result<Duration, Failure> {
-    let threads = u64::try_from(args.threads.get()).unwrap_or(u64::MAX);
+    let threads = args.threads.get() as u64;
     let start = Instant::now();
     thread::scope(|scope| {
         let mut emitters = Vec::new();
         for number in 0..threads {
-            let seed = u32::try_from(number).unwrap_or(u32::MAX);
+            let index = u32::try_from(number).expect("a process has fewer threads");
             let emitter = Emitter {
-                workload: Workload::of_emitter(args.seed, seed),
+                workload: Workload::of_emitter(args.seed, index),
                 // The first threads share the remainder.
                 records: args.records / threads + u64::from(number < args.records % threads),
                 rate: args.rate,
@@ -106,9 +110,8 @@ impl Emitter {
     /// The times are absolute (open loop): after a pause of the medium, the load catches up, and
     /// the delay shows.
     fn due(&self, position: u64, rate: f64) -> Instant {
-        let ordinal = position
-            .saturating_mul(self.threads)
-            .saturating_add(self.number);
+        // It is below the number of the records of all threads.
+        let ordinal = position * self.threads + self.number;
         #[expect(
             clippy::cast_precision_loss,
             reason = "exact for the first 2^53 records"
@@ -138,9 +141,7 @@ impl Emitter {
             if shipper.should_stop() {
                 break;
             }
-            let Some(call) = self.workload.next() else {
-                break;
-            };
+            let call = self.workload.next().expect("a workload never ends");
             // The controller counts a record that it refuses, with the reason.
             shipper.controller.emit(executions.of(&call));
         }

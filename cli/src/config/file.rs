@@ -125,10 +125,7 @@ impl ConfigFile {
 
 fn line_of(text: &str, span: &Range<usize>) -> usize {
     let before = text.bytes().take(span.start);
-    before
-        .filter(|byte| *byte == b'\n')
-        .count()
-        .saturating_add(1)
+    before.filter(|byte| *byte == b'\n').count() + 1
 }
 
 /// Converts a value to its typed form. The error says why that is impossible.

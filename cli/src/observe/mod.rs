@@ -29,6 +29,15 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
+/// What the parts of a running command share.
+#[derive(Clone, Copy)]
+pub(crate) struct CommandContext<'a> {
+    pub(crate) shutdown: &'a Shutdown,
+    pub(crate) observation: &'a Observation,
+    /// Whether only errors are shown.
+    pub(crate) quiet: bool,
+}
+
 /// The figures of one run: served while it lasts, written to a file at its end.
 pub(crate) struct Observation {
     /// The registry in which the command's parts appear.

@@ -114,15 +114,14 @@ impl Observed {
     pub(crate) fn receives(&self, watch: SourceWatch) {
         let mut registry = self.lock();
         let name = registry.workers.to_string();
-        registry.workers = registry.workers.saturating_add(1);
+        registry.workers += 1;
         registry.parts.push(Box::new(Worker { name, watch }));
     }
 
     /// Returns the number of chunks that are neither delivered nor given back.
     pub(crate) fn chunks_left(&self) -> u64 {
         let registry = self.lock();
-        let left = registry.parts.iter().map(|part| part.chunks_left());
-        left.fold(0, u64::saturating_add)
+        registry.parts.iter().map(|part| part.chunks_left()).sum()
     }
 
     /// Adds an endpoint, without its secrets, and its role: `source` or `sink`.
@@ -155,11 +154,12 @@ impl Observed {
             part.expose(&mut exposition, now);
             for LaneLag { lane, chunks } in part.lag() {
                 // Competing readers of one queue all report its lag. The largest figure counts.
-                let most = lag.entry(lane).or_default();
-                *most = chunks.max(*most);
+                let max = lag.entry(lane).or_default();
+                *max = chunks.max(*max);
             }
         }
         if !lag.is_empty() {
+            // Brokers report these numbers.
             let total = lag.into_values().fold(0, u64::saturating_add);
             exposition.set(&metric::LAG, &[], total);
         }
@@ -193,8 +193,7 @@ fn process(exposition: &mut Exposition, started: SystemTime) {
     if let Ok(footprint) = Footprint::of(std::process::id()) {
         exposition.set(&metric::RESIDENT_BYTES, &[], footprint.resident_bytes);
         // One descriptor belongs to the listing itself.
-        let files = footprint.descriptors.saturating_sub(1);
-        exposition.set(&metric::OPEN_FDS, &[], files);
+        exposition.set(&metric::OPEN_FDS, &[], footprint.descriptors - 1);
     }
     if let Ok(since) = started.duration_since(SystemTime::UNIX_EPOCH) {
         exposition.set(&metric::START_TIME, &[], since);

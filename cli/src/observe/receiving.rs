@@ -31,7 +31,7 @@ impl Observable for Worker {
     }
 
     fn chunks_left(&self) -> u64 {
-        u64::try_from(self.watch.report().in_work).unwrap_or(u64::MAX)
+        self.watch.report().in_work as u64
     }
 
     fn checks(&self, _: Duration, _: Instant) -> Vec<Check> {
@@ -133,6 +133,7 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     exposition.set(&metric::CHUNKS_IN_WORK, one, report.in_work);
     for (explained, text) in [(false, "false"), (true, "true")] {
         let gaps = report.gaps.iter().filter(|gap| gap.explained == explained);
+        // The sequence numbers at both ends of a gap come from the producer.
         let missing = gaps.fold(0, |sum: u64, gap| sum.saturating_add(gap.chunks));
         exposition.set(&metric::CHUNKS_MISSING, &[worker, text], missing);
     }

@@ -21,7 +21,7 @@ impl Observable for Controller {
     }
 
     fn chunks_left(&self) -> u64 {
-        u64::try_from(self.stats().outbox.unconfirmed_chunks).unwrap_or(u64::MAX)
+        self.stats().outbox.unconfirmed_chunks as u64
     }
 
     fn checks(&self, ready_age: Duration, now: Instant) -> Vec<Check> {
@@ -136,10 +136,10 @@ impl Observable for RelayFigures {
         exposition.set(&metric::CHUNKS_RECEIVED, one, stats.received);
         exposition.set(&metric::RECEIVED_BYTES, one, stats.received_bytes);
         exposition.set(&metric::CHUNKS_GIVEN_BACK, one, stats.given_back);
-        let aside = stats.quarantined.saturating_add(stats.damaged);
+        let aside = stats.quarantined + stats.damaged;
         exposition.set(&metric::CHUNKS_QUARANTINED, one, aside);
         not_kept("0", &stats.not_kept(), exposition);
-        let settled = stats.forwarded.saturating_add(stats.spooled);
+        let settled = stats.forwarded + stats.spooled;
         exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, settled);
         exposition.set(&metric::CHUNKS_IN_WORK, one, stats.in_flight);
         exposition.set(&metric::CHUNKS_REDELIVERED, one, stats.redelivered);

@@ -80,9 +80,9 @@ impl TapHub {
         self.skipped.load(Ordering::Relaxed)
     }
 
-    /// Adds a tap, unless there are `most` taps already.
-    pub(super) fn tap(self: &Arc<Self>, most: usize) -> Option<Tap> {
-        let more = |taps: usize| (taps < most).then(|| taps.saturating_add(1));
+    /// Adds a tap, unless there are `max` taps already.
+    pub(super) fn tap(self: &Arc<Self>, max: usize) -> Option<Tap> {
+        let more = |taps: usize| (taps < max).then_some(taps + 1);
         let (taps, relaxed) = (&self.taps, Ordering::Relaxed);
         taps.fetch_update(relaxed, relaxed, more).ok()?;
         Some(Tap {
@@ -103,7 +103,7 @@ impl TapHub {
             bytes: bytes.clone(),
             hub: Arc::clone(self),
         };
-        if held > 0 && held.saturating_add(size) > RING_BYTES {
+        if held > 0 && held + size > RING_BYTES {
             self.skipped.fetch_add(1, Ordering::Relaxed);
             return;
         }
@@ -136,7 +136,7 @@ impl Tap {
                 Ok(passing) => {
                     self.report_skipped(&mut frame, 0);
                     frame.put_u8(CHUNK_FRAME);
-                    frame.put_u64(u64::try_from(passing.bytes.len()).unwrap_or(u64::MAX));
+                    frame.put_u64(passing.bytes.len() as u64);
                     frame.extend_from_slice(&passing.bytes);
                     return Some(frame.freeze());
                 }
@@ -149,9 +149,8 @@ impl Tap {
     /// Adds a frame with the number of skipped chunks, if there were any.
     fn report_skipped(&mut self, frame: &mut BytesMut, by_this_one: u64) {
         let by_all = self.hub.skipped();
-        let news = by_all.saturating_sub(self.skipped_before);
+        let skipped = by_all - self.skipped_before + by_this_one;
         self.skipped_before = by_all;
-        let skipped = news.saturating_add(by_this_one);
         if skipped > 0 {
             frame.put_u8(SKIPPED_FRAME);
             frame.put_u64(skipped);
@@ -216,7 +215,7 @@ impl ChunkWriter for TappedWriter {
         let (ticket, bytes) = (chunk.ticket, chunk.bytes.clone());
         self.writer.offer(chunk)?;
         if ticket >= self.next_ticket {
-            self.next_ticket = ticket.saturating_add(1);
+            self.next_ticket = ticket + 1;
             self.taps.pass(&bytes);
         }
         Ok(())

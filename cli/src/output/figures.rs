@@ -6,8 +6,8 @@ use baler_common::container::{LossReason, Losses};
 use baler_common::transport::NotKept;
 use serde_json::Value;
 
-use super::span;
 use super::tables::{number, table};
+use super::{count_of, number_of, span, text_of};
 
 /// Returns counts by the reason's name. Reasons that this version does not know are named by
 /// number.
@@ -45,11 +45,9 @@ pub(crate) fn short_operation(signature: &str) -> &str {
     let path = head.rsplit(' ').next().unwrap_or(head);
     let mut separators = path.rmatch_indices(['.', ':']).filter(|(at, _)| {
         // In `::`, the second colon is the separator.
-        !path
-            .get(at.saturating_add(1)..)
-            .is_some_and(|rest| rest.starts_with(':'))
+        !path.get(at + 1..).is_some_and(|rest| rest.starts_with(':'))
     });
-    let start = separators.nth(1).map_or(0, |(at, _)| at.saturating_add(1));
+    let start = separators.nth(1).map_or(0, |(at, _)| at + 1);
     path.get(start..)
         .filter(|short| !short.is_empty())
         .unwrap_or(signature)
@@ -59,24 +57,28 @@ pub(crate) fn short_operation(signature: &str) -> &str {
 /// any.
 pub(crate) fn operations_table<'a>(operations: impl IntoIterator<Item = &'a Value>) -> String {
     let operations: Vec<&Value> = operations.into_iter().collect();
-    let count = |value: &Value| value.as_u64().unwrap_or(0);
-    let time = |value: &Value| span(value.as_f64().unwrap_or(0.0));
-    let has_failed = operations.iter().any(|it| count(&it["failed"]) > 0);
+    let time = |operation: &Value, name: &str| span(number_of(operation, name));
+    // Only the analysis of traces counts failed calls.
+    let failed = |operation: &Value| operation["failed"].as_u64();
+    let has_failed = operations
+        .iter()
+        .filter_map(|it| failed(it))
+        .any(|it| it > 0);
     let mut header = vec!["operation", "count", "mean", "p50", "p99", "max"];
     if has_failed {
         header.insert(2, "failed");
     }
     let rows = operations.iter().map(|it| {
         let mut row = vec![
-            short_operation(it["operation"].as_str().unwrap_or_default()).to_owned(),
-            number(count(&it["count"])),
-            time(&it["mean_ns"]),
-            time(&it["p50_ns"]),
-            time(&it["p99_ns"]),
-            time(&it["max_ns"]),
+            short_operation(text_of(it, "operation")).to_owned(),
+            number(count_of(it, "count")),
+            time(it, "mean_ns"),
+            time(it, "p50_ns"),
+            time(it, "p99_ns"),
+            time(it, "max_ns"),
         ];
         if has_failed {
-            row.insert(2, number(count(&it["failed"])));
+            row.insert(2, number(count_of(it, "failed")));
         }
         row
     });

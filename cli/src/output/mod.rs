@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use progress::Progress;
@@ -21,7 +21,7 @@ pub(crate) use stderr::{start_logging, wait_at_most_for};
 pub(crate) use tables::{
     bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
 };
-pub(crate) use terminal::{RecordOutput, Screen, width};
+pub(crate) use terminal::{AlternateScreen, RecordOutput, width};
 
 use crate::args::DocumentFormat;
 use crate::exit::Failure;
@@ -56,6 +56,25 @@ pub(crate) fn items<'a>(document: &'a Value, name: &str) -> impl Iterator<Item =
     document[name].as_array().into_iter().flatten()
 }
 
+/// Returns a text of a document that this program made.
+pub(crate) fn text_of<'a>(document: &'a Value, name: &str) -> &'a str {
+    document[name].as_str().expect("the document has this text")
+}
+
+/// Returns a count of a document that this program made.
+pub(crate) fn count_of(document: &Value, name: &str) -> u64 {
+    document[name]
+        .as_u64()
+        .expect("the document has this count")
+}
+
+/// Returns a number of a document that this program made.
+pub(crate) fn number_of(document: &Value, name: &str) -> f64 {
+    document[name]
+        .as_f64()
+        .expect("the document has this number")
+}
+
 /// Takes a field out of a document; `Null` if it is not there.
 pub(crate) fn take(document: &mut Value, name: &str) -> Value {
     let fields = document.as_object_mut();
@@ -66,16 +85,17 @@ pub(crate) fn take(document: &mut Value, name: &str) -> Value {
 
 /// Adds a field to a document.
 pub(crate) fn insert(document: &mut Value, name: &str, value: impl Into<Value>) {
-    if let Some(fields) = document.as_object_mut() {
-        fields.insert(name.to_owned(), value.into());
-    }
+    fields_of(document).insert(name.to_owned(), value.into());
 }
 
 /// Adds the fields of one document to another one.
 pub(crate) fn extend(document: &mut Value, more: &Value) {
-    if let (Some(fields), Some(more)) = (document.as_object_mut(), more.as_object()) {
-        fields.extend(more.clone());
-    }
+    let more = more.as_object().expect("a document has fields");
+    fields_of(document).extend(more.clone());
+}
+
+fn fields_of(document: &mut Value) -> &mut Map<String, Value> {
+    document.as_object_mut().expect("a document has fields")
 }
 
 /// Prints text on standard output. Ends of lines and tabs are the only control characters that stay.

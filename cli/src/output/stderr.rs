@@ -98,7 +98,9 @@ pub(crate) fn start_logging(args: &GlobalArgs) -> Result<(), Failure> {
         None => level.to_owned(),
     };
     let filter: Targets = directives.parse().map_err(|error| {
-        let own = own.as_deref().unwrap_or_default();
+        let own = own
+            .as_deref()
+            .expect("the directives of this program are right");
         Failure::configuration(format!(
             "{VARIABLE}={own}: {error}; write a level (error, warn, info, debug, trace) or \
              directives such as baler_monitoring=debug"

@@ -52,10 +52,11 @@ fn table_within(
     for row in &rows {
         let cells = row.iter().zip(&widths);
         let cells: Vec<_> = cells.map(|(cell, width)| wrapped(cell, *width)).collect();
-        for at in 0..cells.iter().map(Vec::len).max().unwrap_or(0) {
+        let height = cells.iter().map(Vec::len).max();
+        for index in 0..height.expect("a row has cells") {
             let mut line = String::new();
             for (column, (cell, width)) in cells.iter().zip(&widths).enumerate() {
-                let part = cell.get(at).map_or("", |it| it);
+                let part = cell.get(index).map_or("", |it| it);
                 let part = shortened(part, *width);
                 match right.contains(&column) {
                     true => line.push_str(&format!("  {part:>width$}")),
@@ -158,7 +159,7 @@ fn name(key: &str, fields: &Map<String, Value>) -> String {
 /// Returns the fields of a document without those that repeat others. `quarantined` of a document
 /// includes what was only counted (`not_kept`); a text shows that as `discarded` instead.
 fn news(document: &Value) -> Map<String, Value> {
-    let mut fields = document.as_object().cloned().unwrap_or_default();
+    let mut fields = document.as_object().expect("a document has fields").clone();
     for (repeated, other) in REPEATS {
         if fields
             .get(repeated)
@@ -280,7 +281,7 @@ fn figure(key: &str, value: &Value) -> Option<String> {
 fn wrapped(text: &str, room: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for (index, word) in text.split(' ').enumerate() {
-        let Some(line) = lines.last_mut() else { break };
+        let line = lines.last_mut().expect("there is a first line");
         let length = line.chars().count() + 1 + word.chars().count();
         if index == 0 {
             line.push_str(word);

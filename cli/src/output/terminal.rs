@@ -38,12 +38,12 @@ const NOW: Timespec = Timespec {
 /// A terminal on which pages are drawn, each in the place of the one before. Afterwards the terminal
 /// is as it was.
 #[derive(Debug)]
-pub(crate) struct Screen {
+pub(crate) struct AlternateScreen {
     /// The mode of standard input; `None` if it is no terminal.
     before: Option<Termios>,
 }
 
-impl Screen {
+impl AlternateScreen {
     /// Takes the alternate screen (xterm: 1049). Keys arrive at once, and are not shown.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for AlternateScreen {
     fn drop(&mut self) {
         write("\x1b[?25h\x1b[?1049l").ok();
         if let Some(before) = &self.before {

@@ -12,9 +12,9 @@ fn a_full_folder_discards_what_comes_unless_it_has_a_limit_of_its_own() {
     };
     for (discards_when_full, results) in [(true, [true; 4]), (false, [true, true, false, false])] {
         let path = folder.path().join(discards_when_full.to_string());
-        let place = QuarantineFolder::new(&path).with_most_chunks(2);
+        let folder = QuarantineFolder::new(&path).with_most_chunks(2);
         let state = QuarantineState {
-            place: Some(Box::new(place)),
+            inner: Some(Box::new(folder)),
             discards_when_full,
             full_since: None,
             reasons: Reasons::default(),

@@ -7,7 +7,7 @@ use std::time::Instant;
 use baler_common::container::LossReason;
 use baler_monitoring::Event;
 
-use crate::patience::TELLING_INTERVAL;
+use crate::patience::REPORT_INTERVAL;
 
 /// The number of record types that have a line of their own in one report.
 const MAX_TYPES: usize = 10;
@@ -26,10 +26,10 @@ pub(super) struct MediumWatch {
 struct WatchState {
     /// Chunks that were lost and not logged yet, by reason.
     lost: BTreeMap<LossReason, Lost>,
-    lost_told: Option<Instant>,
+    lost_reported: Option<Instant>,
     /// Records that cannot be sent and were not logged yet, by reason and type.
     put_aside: BTreeMap<(LossReason, Box<str>), PutAside>,
-    put_aside_told: Option<Instant>,
+    put_aside_reported: Option<Instant>,
 }
 
 /// Chunks that were lost for the same reason.
@@ -61,7 +61,7 @@ impl MediumWatch {
     }
 
     /// Records an event of the collector, and logs it.
-    pub(super) fn told(&self, event: &Event) {
+    pub(super) fn note(&self, event: &Event) {
         match event {
             Event::Connected { medium } => tracing::info!(medium, "connected"),
             Event::Disconnected { error, retries } => {
@@ -78,8 +78,8 @@ impl MediumWatch {
             } => {
                 let mut state = self.lock();
                 let lost = state.lost.entry(*reason).or_default();
-                lost.chunks = lost.chunks.saturating_add(1);
-                lost.records = lost.records.saturating_add(u64::from(*records));
+                lost.chunks += 1;
+                lost.records += u64::from(*records);
                 lost.error = error.as_ref().map(ToString::to_string);
             }
             Event::Panicked { place, records } => {
@@ -92,7 +92,7 @@ impl MediumWatch {
                     key.1 = "other types".into();
                 }
                 let kind = kinds.entry(key).or_default();
-                kind.records = kind.records.saturating_add(put_aside.records);
+                kind.records += put_aside.records;
                 if put_aside.size_bytes >= kind.size {
                     kind.problem = put_aside.problem.clone();
                     kind.size = put_aside.size_bytes;
@@ -106,17 +106,17 @@ impl MediumWatch {
     /// Logs the chunks that were lost since the last time, one line for each reason, and the records
     /// that cannot be sent, one line for each reason and type, if it is time or the end.
     pub(super) fn report_lost(&self, is_end: bool) {
-        let is_due = |told: Option<Instant>| {
-            is_end || told.is_none_or(|at| at.elapsed() >= TELLING_INTERVAL)
+        let is_due = |reported: Option<Instant>| {
+            is_end || reported.is_none_or(|time| time.elapsed() >= REPORT_INTERVAL)
         };
         let mut state = self.lock();
         let (mut lost, mut put_aside) = (BTreeMap::new(), BTreeMap::new());
-        if !state.lost.is_empty() && is_due(state.lost_told) {
-            state.lost_told = Some(Instant::now());
+        if !state.lost.is_empty() && is_due(state.lost_reported) {
+            state.lost_reported = Some(Instant::now());
             lost = std::mem::take(&mut state.lost);
         }
-        if !state.put_aside.is_empty() && is_due(state.put_aside_told) {
-            state.put_aside_told = Some(Instant::now());
+        if !state.put_aside.is_empty() && is_due(state.put_aside_reported) {
+            state.put_aside_reported = Some(Instant::now());
             put_aside = std::mem::take(&mut state.put_aside);
         }
         drop(state);

@@ -27,7 +27,7 @@ use crate::args::{ChunkRecords, ContainerChoice, DocumentFormat, OverflowChoice,
 use crate::decoding;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::output;
 use crate::patience::TargetPatience;
 use crate::shutdown::Shutdown;
@@ -63,8 +63,13 @@ impl Shipper {
         args: &ShippingArgs,
         writer: Writer,
         metadata: bool,
-        (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
+        context: CommandContext<'_>,
     ) -> Result<Self, Failure> {
+        let CommandContext {
+            shutdown,
+            observation,
+            quiet,
+        } = context;
         let medium = Arc::new(MediumWatch::new(&writer.endpoint));
         let events = Arc::clone(&medium);
         let observed = &observation.observed;
@@ -74,7 +79,7 @@ impl Shipper {
             .metadata_record(metadata)
             .overflow(overflow(args))
             .retry(retry(args))
-            .on_event(move |event| events.told(event));
+            .on_event(move |event| events.note(event));
         let compression = args.compression.unwrap_or_default();
         builder = match args.container {
             ContainerChoice::Kieker if compression != Compression::None => {
@@ -155,8 +160,8 @@ impl Shipper {
         loop {
             match self.controller.flush(POLL_INTERVAL * 4) {
                 Ok(()) => return Ok(()),
-                Err(FlushError::Timeout) if self.medium.is_given_up() => {
-                    return Err(self.medium.why_given_up().unwrap_or_default());
+                Err(FlushError::Timeout) if let Some(why) = self.medium.why_given_up() => {
+                    return Err(why);
                 }
                 Err(FlushError::Timeout)
                     if self.shutdown.is_requested()

@@ -37,7 +37,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         traces = files::with_list(traces, folder)?;
     }
     let read = match args.merge.is_empty() {
-        true => read(args, condition, &traces, (quiet, shutdown))?,
+        true => read(args, condition, &traces, quiet, shutdown)?,
         false => {
             partial::merge(&mut traces, &args.merge)?;
             let names = args.merge.iter().map(|path| path.display().to_string());
@@ -80,7 +80,8 @@ fn read(
     args: &AnalyzeArgs,
     condition: Option<Condition>,
     traces: &TraceStage,
-    (quiet, shutdown): (bool, &Shutdown),
+    quiet: bool,
+    shutdown: &Shutdown,
 ) -> Result<ReadFigures, Failure> {
     let sink: Box<dyn Stage> = match &args.partial {
         Some(path) => {
@@ -89,14 +90,14 @@ fn read(
         }
         None => Box::new(traces.clone()),
     };
-    let filters = Filters::new(&args.types, (args.since, args.until), condition)?;
+    let filters = Filters::new(&args.types, args.since, args.until, condition)?;
     let stage = filters.before(sink);
-    // Only --merge needs no --from.
-    let from = args.from.as_deref().unwrap_or_default();
+    let from = args.from.as_deref();
+    let from = from.expect("clap demands --from, unless partial results are merged");
     let from = endpoint::with_schemas(from, &args.decoding.schemas);
     let open = open_medium(&from, args.follow)?;
     let progress = Progress::spinner(quiet);
-    let read = read_medium(args, open, stage, (&progress, shutdown, quiet))?;
+    let read = read_medium(args, open, stage, &progress, quiet, shutdown)?;
     progress.clear();
     if let (Some(condition), false) = (&filters.condition, quiet) {
         condition.report_undecided();
@@ -149,7 +150,9 @@ fn read_medium(
     args: &AnalyzeArgs,
     open: OpenReader,
     stage: Box<dyn Stage>,
-    (progress, shutdown, quiet): (&Progress, &Shutdown, bool),
+    progress: &Progress,
+    quiet: bool,
+    shutdown: &Shutdown,
 ) -> Result<ReadFigures, Failure> {
     output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
@@ -171,15 +174,15 @@ fn read_medium(
     Ok(ReadFigures {
         endpoint: open.endpoint,
         records: report.records,
-        refused: report.quarantined.saturating_add(report.reader.removals),
+        refused: report.quarantined + report.reader.removals,
         is_partial: is_partial(report.reached_end, shutdown),
     })
 }
 
 /// Formats the document as text: figures, and the slowest of the most frequent operations.
 fn text(document: &Value) -> String {
-    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let mut figures = vec![("from".to_owned(), word(&document["from"]))];
+    let from = output::text_of(document, "from").to_owned();
+    let mut figures = vec![("from".to_owned(), from)];
     let mut traces = document["traces"].clone();
     for (name, shown) in [
         ("first_unix_ns", "first began"),
@@ -198,14 +201,13 @@ fn text(document: &Value) -> String {
             format!("  and {more} more {what}: see --format json, --report or --output\n")
         }
     };
-    let count = |it: &Value| it["count"].as_u64().unwrap_or(0);
-    let mut most: Vec<_> = components().collect();
-    most.sort_by_key(|it| Reverse(count(it)));
-    let rows = most.into_iter().take(MAX_ROWS).map(|it| {
+    let mut dependencies: Vec<_> = components().collect();
+    dependencies.sort_by_key(|it| Reverse(output::count_of(it, "count")));
+    let rows = dependencies.into_iter().take(MAX_ROWS).map(|it| {
         vec![
-            word(&it["from"]),
-            word(&it["to"]),
-            output::number(count(it)),
+            output::text_of(it, "from").to_owned(),
+            output::text_of(it, "to").to_owned(),
+            output::number(output::count_of(it, "count")),
         ]
     });
     [

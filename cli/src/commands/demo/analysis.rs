@@ -47,8 +47,7 @@ impl Stage for Rows {
         let bytes = KiekerSerializer::default()
             .serialize(&parcel.chunk().batch, &header, &mut Vec::new())
             .map_err(|error| AnalysisError::stage("rows", error.to_string()))?;
-        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
-        self.0.fetch_add(bytes, Ordering::Relaxed);
+        self.0.fetch_add(bytes as u64, Ordering::Relaxed);
         Ok(())
     }
 }

@@ -22,7 +22,7 @@ use shop::Shop;
 use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::output::figures::{operations_table, short_operation};
 use crate::output::{self, Progress};
 use crate::random::Random;
@@ -51,16 +51,15 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let received = AtomicU64::new(0);
     let (stages, traces, kieker_bytes) = analysis::stages();
     let outcome = thread::scope(|scope| {
-        let consumer = consume(scope, (source, stages), &over, &received, shutdown)?;
+        let consumer = consume(scope, source, stages, &over, &received, shutdown)?;
         // An error must not return early here: `over` ends the consumer, and the scope waits for
         // it.
-        let report = load(
-            args,
-            address,
-            &shop,
-            &received,
-            (shutdown, &observation, quiet),
-        );
+        let context = CommandContext {
+            shutdown,
+            observation: &observation,
+            quiet,
+        };
+        let report = load(args, address, &shop, &received, context);
         over.store(true, Ordering::Release);
         let consumed = consumer.join().map_err(Failure::panicked)?;
         Ok::<_, Failure>((report?, consumed?))
@@ -129,10 +128,10 @@ fn text(mut document: Value) -> String {
     }
     text.push_str(&format!("\n  call tree of trace {}\n", tree["trace_id"]));
     let lines = output::items(tree, "executions").map(|call| {
-        let depth = call["ess"].as_u64().unwrap_or(0).min(20);
-        let indent = "  ".repeat(usize::try_from(depth).unwrap_or(0));
-        let name = call["operation"].as_str().map_or("", short_operation);
-        let time = |name: &str| output::span(call[name].as_f64().unwrap_or(0.0));
+        let depth = output::count_of(call, "ess").min(20);
+        let indent: String = (0..depth).map(|_| "  ").collect();
+        let name = short_operation(output::text_of(call, "operation"));
+        let time = |name: &str| output::span(output::number_of(call, name));
         vec![format!("{indent}{name}"), time("total_ns"), time("self_ns")]
     });
     text.push_str(&output::table(
@@ -149,22 +148,22 @@ fn load(
     address: SocketAddr,
     shop: &Shop,
     received: &AtomicU64,
-    context: (&Shutdown, &Observation, bool),
+    context: CommandContext<'_>,
 ) -> Result<Report, Failure> {
-    let (shutdown, _, quiet) = context;
+    let CommandContext {
+        shutdown, quiet, ..
+    } = context;
     let writer = endpoint::writer(&format!("tcp://{address}"))?;
     let shipper = Shipper::start(&args.shipping, writer, true, context)?;
     let before = shipper.controller.install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);
-    let milliseconds = args.seconds.saturating_mul(1_000);
-    let progress = Progress::bar(milliseconds, quiet);
+    let progress = Progress::bar(args.seconds * 1_000, quiet);
     let served = thread::scope(|scope| {
         for number in 0..args.threads.get() {
-            let seed = u64::try_from(number).unwrap_or(0).saturating_add(1);
             let shipper = &shipper;
             let serve = move || {
-                let mut dice = Random::new(seed);
+                let mut dice = Random::new(number as u64 + 1);
                 while Instant::now() < end && !shipper.should_stop() {
                     shop.serve(&mut dice);
                 }
@@ -175,8 +174,9 @@ fn load(
                 .spawn_scoped(scope, serve)?;
         }
         while Instant::now() < end && !shutdown.wait_until((Instant::now() + TICK).min(end)) {
-            let elapsed = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            progress.show(elapsed.min(milliseconds), || {
+            let elapsed = started.elapsed().min(Duration::from_secs(args.seconds));
+            let milliseconds = u64::try_from(elapsed.as_millis()).expect("a demo lasts an hour");
+            progress.show(milliseconds, || {
                 format!(
                     "{} visits, {} records emitted, {} received",
                     output::number(shop.visits().total()),
@@ -199,7 +199,8 @@ fn load(
 /// Starts the consumer. It analyses records until the load is over and no records are left.
 fn consume<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    (mut source, mut stages): (Source, Tee),
+    mut source: Source,
+    mut stages: Tee,
     over: &'scope AtomicBool,
     received: &'scope AtomicU64,
     shutdown: &'scope Shutdown,

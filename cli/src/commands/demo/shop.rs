@@ -85,18 +85,15 @@ impl Shop {
 impl Visits {
     /// Returns the number of all visits.
     pub(super) fn total(self) -> u64 {
-        self.sold
-            .saturating_add(self.left_without)
-            .saturating_add(self.failed)
+        self.sold + self.left_without + self.failed
     }
 }
 
 /// Spends time as a computation would, in proportion to `units`.
 fn compute(units: usize) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    for unit in 0..units.saturating_mul(64) {
-        let unit = u64::try_from(black_box(unit)).unwrap_or(0);
-        hash = (hash ^ unit).wrapping_mul(0x0100_0000_01b3);
+    for unit in 0..units as u64 * 64 {
+        hash = (hash ^ black_box(unit)).wrapping_mul(0x0100_0000_01b3);
     }
     black_box(hash)
 }
@@ -161,7 +158,7 @@ mod catalog {
     #[probe(record = events)]
     pub(super) fn price(product: usize) -> usize {
         compute(1);
-        product.saturating_mul(37) % 9_900 + 99
+        product * 37 % 9_900 + 99
     }
 }
 
@@ -200,7 +197,7 @@ mod inventory {
     pub(super) fn reserve(shop: &Shop, product: usize) -> Result<(), ShopError> {
         compute(3);
         let mut shelves = shop.shelves.lock().unwrap_or_else(PoisonError::into_inner);
-        let shelf = shelves.get_mut(product).ok_or(ShopError::SoldOut)?;
+        let shelf = &mut shelves[product];
         if *shelf == 0 {
             *shelf = DELIVERY;
             return Err(ShopError::SoldOut);

@@ -127,11 +127,6 @@ fn schema(table: &Table) -> Value {
     })
 }
 
-/// Returns the text of a field of a document.
-fn field<'a>(document: &'a Value, name: &str) -> &'a str {
-    document[name].as_str().unwrap_or_default()
-}
-
 /// Returns the first records of a chunk as `receive` shows them, indented.
 ///
 /// # Errors
@@ -176,14 +171,18 @@ pub(super) fn text(chunk: &Value, records: &str) -> String {
         let text = format!("{} chunks from sequence {}", lost[1], lost[0]);
         rows.push(("given up".to_owned(), text));
     }
-    let mut text = format!("chunk {}@{}\n", field(chunk, "lane"), chunk["position"]);
+    let mut text = format!(
+        "chunk {}@{}\n",
+        output::text_of(chunk, "lane"),
+        chunk["position"]
+    );
     text.push_str(&output::two_columns(&rows));
     for schema in items(chunk, "schemas") {
-        let name = output::escape(field(schema, "name"));
+        let name = output::escape(output::text_of(schema, "name"));
         text.push_str(&format!("\n  {name} ({} records)\n", schema["records"]));
-        for it in items(schema, "fields") {
-            let name = output::escape(field(it, "name"));
-            let kind = output::escape(field(it, "type"));
+        for field in items(schema, "fields") {
+            let name = output::escape(output::text_of(field, "name"));
+            let kind = output::escape(output::text_of(field, "type"));
             text.push_str(&format!("    {name}: {kind}\n"));
         }
     }
@@ -193,14 +192,14 @@ pub(super) fn text(chunk: &Value, records: &str) -> String {
         columns.sort_by_key(|column| std::cmp::Reverse(column["bytes"].as_u64()));
         let has_types = items(chunk, "schemas").count() > 1;
         let rows = columns.into_iter().take(MAX_COLUMNS).map(|column| {
-            let name = field(column, "field");
-            let record = field(column, "record").rsplit(['.', ':']).next();
+            let name = output::text_of(column, "field");
+            let record = output::text_of(column, "record").rsplit(['.', ':']).next();
             vec![
                 match record.filter(|_| has_types) {
                     Some(record) => format!("{record}.{name}"),
                     None => name.to_owned(),
                 },
-                field(column, "encoding").to_owned(),
+                output::text_of(column, "encoding").to_owned(),
                 column["bytes"].to_string(),
             ]
         });

@@ -51,8 +51,8 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         let patience = Patience::new(&open.endpoint, give_up, quiet);
         let mut reader = open.reader;
         let ends = reader.capability().ends;
-        let looking = (patience, shutdown);
-        let looked = look(args, reader.as_mut(), open.only_looks, &mut found, looking);
+        let (reading, only_looks) = (reader.as_mut(), open.only_looks);
+        let looked = look(args, reading, only_looks, &mut found, patience, shutdown);
         // Closing gives unsettled chunks back.
         let closed = reader.close(shutdown.deadline());
         found.is_partial = !looked? && ends;
@@ -88,14 +88,10 @@ fn text(from: &str, found: &Listing) -> String {
         text.push_str(&chunk::text(chunk, records));
     }
     let broken = found.broken.iter().map(|it| {
-        let at = format!(
-            "{}@{}",
-            it["lane"].as_str().unwrap_or_default(),
-            it["position"]
-        );
-        let size = output::bytes(it["bytes"].as_u64().unwrap_or(0));
-        let reason = it["reason"].as_str().unwrap_or_default();
-        ("broken", format!("{at}, {size}: {reason}"))
+        let (lane, position) = (output::text_of(it, "lane"), &it["position"]);
+        let size = output::bytes(output::count_of(it, "bytes"));
+        let reason = output::text_of(it, "reason");
+        ("broken", format!("{lane}@{position}, {size}: {reason}"))
     });
     let broken: Vec<_> = broken.collect();
     if !broken.is_empty() {
@@ -173,13 +169,14 @@ fn look(
     reader: &mut dyn ChunkReader,
     only_looks: bool,
     found: &mut Listing,
-    (mut patience, shutdown): (Patience, &Shutdown),
+    mut patience: Patience,
+    shutdown: &Shutdown,
 ) -> Result<bool, Failure> {
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let ends = reader.capability().ends;
-    let is_full =
-        |found: &Listing| found.chunks.len().saturating_add(found.broken.len()) >= args.count;
-    // One chunk more than is shown, to find out whether there are more.
+    let is_full = |found: &Listing| found.chunks.len() + found.broken.len() >= args.count;
+    // One chunk more than is shown, to find out whether there are more. A user may ask for
+    // `usize::MAX` chunks.
     reader.set_demand(args.count.saturating_add(1));
     patience.receive_all(reader, args.idle_timeout, shutdown, |reader, received| {
         let is_chunk = matches!(received, Received::Chunk(_) | Received::Damaged(_));

@@ -6,7 +6,7 @@ use std::path::Path;
 use baler_irl::{Change, Effect, Source, compare, line_and_column, read_files};
 use serde_json::{Value, json};
 
-use super::{is_sound, read_all, sources, unreadable};
+use super::{is_valid, read_all, sources, unreadable};
 use crate::args::{DocumentFormat, IrlReading};
 use crate::exit::{Code, Failure};
 use crate::output;
@@ -33,7 +33,8 @@ const EFFECTS: [(Effect, &str, &str); 4] = [
 
 /// Compares two versions, unless one has an error.
 pub(super) fn run(
-    (old, new): (&Path, &Path),
+    old: &Path,
+    new: &Path,
     reading: IrlReading,
     format: DocumentFormat,
     quiet: bool,
@@ -43,7 +44,7 @@ pub(super) fn run(
     let (old, new) = (sources(&old_files), sources(&new_files));
     let (before, after) = (read_all(reading, &old), read_all(reading, &new));
     // Both are shown, whatever the first one has.
-    if !is_sound(&before, &old, quiet) | !is_sound(&after, &new, quiet) {
+    if !is_valid(&before, &old, quiet) | !is_valid(&after, &new, quiet) {
         return Ok(Code::Data);
     }
     let changes = compare(&before.records, &after.records);

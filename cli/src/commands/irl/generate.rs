@@ -20,7 +20,7 @@ pub(super) fn run(
     let texts = read_files(&files.files).map_err(super::unreadable)?;
     let sources = super::sources(&texts);
     let workspace = super::read_all(files.reading, &sources);
-    if !super::is_sound(&workspace, &sources, quiet) {
+    if !super::is_valid(&workspace, &sources, quiet) {
         return Ok(Code::Data);
     }
     let generated = baler_irl::generate(&workspace.records, language)

@@ -40,7 +40,7 @@ pub(super) fn run(args: &IrlArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             new,
             reading,
             format,
-        } => compat::run((old, new), *reading, format.choice, quiet),
+        } => compat::run(old, new, *reading, format.choice, quiet),
         IrlCommand::FromRust(args) => from_rust::run(args, quiet, shutdown),
         IrlCommand::Generate {
             files,
@@ -114,7 +114,7 @@ fn dump(args: &IrlFiles, format: DocumentFormat, quiet: bool) -> Result<Code, Fa
     let files = read_files(&args.files).map_err(unreadable)?;
     let sources = sources(&files);
     let workspace = read_all(args.reading, &sources);
-    if !is_sound(&workspace, &sources, quiet) {
+    if !is_valid(&workspace, &sources, quiet) {
         return Ok(Code::Data);
     }
     // The names are part of the program's interface.
@@ -198,7 +198,7 @@ fn read_all(reading: IrlReading, sources: &[Source<'_>]) -> Workspace {
 }
 
 /// Shows the findings, and returns whether none is an error.
-fn is_sound(workspace: &Workspace, sources: &[Source<'_>], quiet: bool) -> bool {
+fn is_valid(workspace: &Workspace, sources: &[Source<'_>], quiet: bool) -> bool {
     for finding in &workspace.findings {
         if finding.severity == Severity::Error || !quiet {
             output::say(render(finding, sources));

@@ -10,7 +10,7 @@ mod summary;
 use std::sync::OnceLock;
 
 use baler_analysis::workers::{Worker, Workers};
-use baler_analysis::{AnalysisError, Source, SourceReport, Stop};
+use baler_analysis::{Source, SourceReport, Stop};
 use serde_json::Value;
 use settings::Settings;
 use stages::Stages;
@@ -77,12 +77,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let keep_going = || !shutdown.is_requested() && !taken.is_enough() && given_up.get().is_none();
     let ended = workers.run(
         |_| {
-            let reader = readers.next().ok_or_else(|| {
-                AnalysisError::stage(
-                    "receive",
-                    "fewer readers were opened than workers asked for",
-                )
-            })?;
+            let reader = readers.next().expect("a reader was opened for each worker");
             let source = Source::new(observation.observed.tapped_reader(reader));
             let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
@@ -139,13 +134,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let result = failure.map_or_else(|| shown.and(known), Err);
     let total = &ended.report.total;
     let missing = total.missing(readership);
-    let code = finish(
-        &settings,
-        (summary, &figures),
-        (total, missing),
-        result,
-        quiet,
-    )?;
+    let code = finish(&settings, summary, &figures, total, missing, result, quiet)?;
     Ok(match code {
         Code::Done if ended_by == "signal" && is_partial(total.reached_end, shutdown) => {
             Code::Incomplete
@@ -157,8 +146,10 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
 /// Writes the summary in any case, and decides on the exit code of a command that was not interrupted.
 fn finish(
     settings: &Settings,
-    (summary, figures): (Value, &Figures),
-    (report, missing): (&SourceReport, u64),
+    summary: Value,
+    figures: &Figures,
+    report: &SourceReport,
+    missing: u64,
     mut result: Result<(), Failure>,
     quiet: bool,
 ) -> Result<Code, Failure> {

@@ -79,9 +79,9 @@ impl Settings {
                 "flags that begin with --parquet go with --format parquet",
             ));
         }
-        let span = (args.since, args.until);
+        let condition = args.condition.expression()?;
         Ok(Self {
-            filters: Filters::new(&args.types, span, args.condition.expression()?)?,
+            filters: Filters::new(&args.types, args.since, args.until, condition)?,
             fields: args.fields.chosen()?,
             args,
         })

@@ -123,7 +123,7 @@ impl<'a> Stages<'a> {
     ///
     /// The operating system refuses a thread.
     pub(super) fn next(&mut self) -> Result<Box<dyn Stage>, AnalysisError> {
-        self.left = self.left.saturating_sub(1);
+        self.left -= 1;
         let mut tee = match self
             .sink
             .stage(self.settings, &self.figures.written, self.left == 0)

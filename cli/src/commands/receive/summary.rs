@@ -60,8 +60,8 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
     let mut summary = json!({
         "records": written,
         "records_received": report.records,
-        "records_filtered": report.records.saturating_sub(selected),
-        "records_given_back": selected.saturating_sub(written),
+        "records_filtered": report.records - selected,
+        "records_given_back": selected - written,
         "chunks": report.chunks,
         "bytes": report.bytes,
         "acknowledged": report.acknowledged,
@@ -109,7 +109,7 @@ fn starts_text(starts: &Value) -> Vec<String> {
     let starts = starts.as_array().map_or(&[][..], Vec::as_slice);
     let (shown, more) = starts.split_at(starts.len().min(MAX_STARTS));
     let start = |it: &Value| {
-        let producer = it["producer"].as_str().unwrap_or_default();
+        let producer = output::text_of(it, "producer");
         let (lane, first) = (&it["lane"], &it["first_sequence"]);
         format!("lane {lane} of {producer} at sequence {first}")
     };

@@ -67,7 +67,7 @@ impl Checked {
         let looked = Arc::clone(&self.looked);
         let mut looked = lock(&looked);
         if let Some(wrapped) = wrapped {
-            looked.unwrapped = looked.unwrapped.saturating_add(1);
+            looked.unwrapped += 1;
             let container = match wrapped.bytes.first_chunk() {
                 Some(&ChunkExtent::NATIVE_MAGIC) => ContainerKind::Native,
                 Some(b"KIKA") => ContainerKind::Kieker,
@@ -91,23 +91,23 @@ impl Checked {
         }
         match decoded {
             Ok(chunk) => {
-                let records = u64::try_from(chunk.batch.len()).unwrap_or(u64::MAX);
-                looked.decodable = looked.decodable.saturating_add(1);
-                looked.records = looked.records.saturating_add(records);
+                let records = chunk.batch.len() as u64;
+                looked.decodable += 1;
+                looked.records += records;
                 if let (Some(meta), Ok(records)) = (&mut delivery.meta, u32::try_from(records)) {
                     meta.records = records;
                 }
                 Some(delivery)
             }
             Err(error) => {
-                looked.undecodable = looked.undecodable.saturating_add(1);
-                looked.skipped = looked.skipped.saturating_add(1);
+                looked.undecodable += 1;
+                looked.skipped += 1;
                 if looked.problems.len() < MAX_PROBLEMS {
                     let problem = format!("{}: {error}", delivery.origin);
                     looked.problems.push(problem);
                 }
                 drop(looked);
-                self.held_back = self.held_back.saturating_add(1);
+                self.held_back += 1;
                 self.set_demand(self.demand);
                 None
             }
@@ -144,6 +144,7 @@ impl ChunkReader for Checked {
         self.demand = chunks;
         let demand = match chunks {
             0 => 0,
+            // `usize::MAX` is no limit.
             chunks => chunks.saturating_add(self.held_back),
         };
         self.inner.set_demand(demand);

@@ -25,7 +25,7 @@ use crate::decoding;
 use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
 use crate::fields::{Fields, memory_parts};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
@@ -56,8 +56,12 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
             let passed = if condition.is_some() || fields.is_some() {
                 let decoder = decoding::decoder(&args.decoding, memory_parts)?;
                 let source = Source::new(Box::new(reader)).with_decoder(decoder);
-                let (ends, passing) = ((source, &*from, target), (condition, fields));
-                send_filtered(args, ends, passing, (shutdown, &observation, quiet))?
+                let context = CommandContext {
+                    shutdown,
+                    observation: &observation,
+                    quiet,
+                };
+                send_filtered(args, source, &from, target, condition, fields, context)?
             } else {
                 let mut stop = Stop::default();
                 stop.idle_timeout = Some(args.idle_timeout);
@@ -102,11 +106,18 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
 /// The flags of chunks exclude each other.
 fn send_filtered(
     args: &ReplayArgs,
-    (source, from, target): (Source, &str, Writer),
-    (condition, fields): (Option<Condition>, Option<Fields>),
-    context: (&Shutdown, &Observation, bool),
+    source: Source,
+    from: &str,
+    target: Writer,
+    condition: Option<Condition>,
+    fields: Option<Fields>,
+    context: CommandContext<'_>,
 ) -> Result<(Value, Result<Code, Failure>), Failure> {
-    let (shutdown, observation, quiet) = context;
+    let CommandContext {
+        shutdown,
+        observation,
+        quiet,
+    } = context;
     if let Some(condition) = condition.clone() {
         observation.observed.add(Box::new(condition));
     }

@@ -10,12 +10,11 @@ use serde_json::{Value, json};
 use crate::condition::{Condition, Where};
 use crate::exit::Failure;
 use crate::fields::Fields;
-use crate::observe::Observation;
+use crate::observe::CommandContext;
 use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
-use crate::shutdown::Shutdown;
 
 /// The maximum number of source chunks that wait for the confirmation of their records. It is below
 /// the source's demand, so that further chunks are received meanwhile.
@@ -40,13 +39,14 @@ impl Forwarding<'_> {
     /// up. Returns the figures of the source, also after a failure.
     pub(in crate::commands) fn run(
         mut self,
-        (shutdown, observation, quiet): (&Shutdown, &Observation, bool),
+        context: CommandContext<'_>,
         progress: &Progress,
     ) -> (SourceReport, Result<(), Failure>) {
         let (endpoint, shipper) = (self.endpoint, self.shipper);
-        observation.observed.endpoint("source", endpoint);
-        observation.observed.receives(self.source.watch());
-        let mut patience = Patience::new(endpoint, self.give_up, quiet);
+        let observed = &context.observation.observed;
+        observed.endpoint("source", endpoint);
+        observed.receives(self.source.watch());
+        let mut patience = Patience::new(endpoint, self.give_up, context.quiet);
         let held = Held::default();
         let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
         if let Some(fields) = self.fields {
@@ -58,7 +58,7 @@ impl Forwarding<'_> {
         if let Some(fields) = self.fields {
             stage = Box::new(fields.note(stage));
         }
-        let idle_timeout = self.idle_timeout;
+        let (idle_timeout, shutdown) = (self.idle_timeout, context.shutdown);
         patience.run_source(self.source, stage, idle_timeout, shutdown, |report| {
             progress.show(report.records, || {
                 let records = output::number(report.records);

@@ -17,7 +17,7 @@ use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::fields::{Fields, memory_parts};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
@@ -37,7 +37,11 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let progress = Progress::spinner(quiet);
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
-    let context = (shutdown, &observation, quiet);
+    let context = CommandContext {
+        shutdown,
+        observation: &observation,
+        quiet,
+    };
     let shipping = args.shipping.of_source(&args.from);
     let shipper = Shipper::start(&shipping, writer, false, context)?;
     if let Some(condition) = condition.clone() {

@@ -36,7 +36,7 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
             "--identity adds to JSON records: use it with --format json",
         ));
     }
-    let filters = Filters::new(&args.types, (None, None), args.condition.expression()?)?;
+    let filters = Filters::new(&args.types, None, None, args.condition.expression()?)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut counts = Counts::new(args);
     let (reader, endpoint) = if is_process(&args.from) {

@@ -61,8 +61,8 @@ impl<S: Stage> Stage for Limit<S> {
         let now = Instant::now();
         let elapsed = now.saturating_duration_since(self.filled).as_secs_f64();
         self.filled = now;
-        let most = self.per_second.max(1.0);
-        self.budget = (self.budget + elapsed * self.per_second).min(most);
+        let max = self.per_second.max(1.0);
+        self.budget = (self.budget + elapsed * self.per_second).min(max);
         let selected = parcel.select(|_| {
             let passes = self.budget >= 1.0;
             if passes {

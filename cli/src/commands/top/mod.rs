@@ -34,7 +34,7 @@ pub(super) fn run(args: &TopArgs, shutdown: &Shutdown) -> Result<Code, Failure> 
             "top draws on a terminal and standard output is none: use --once",
         ));
     }
-    let terminal = output::Screen::open()?;
+    let terminal = output::AlternateScreen::open()?;
     let keys = match terminal.has_keys() {
         true => "q: end",
         false => "Ctrl+C: end",

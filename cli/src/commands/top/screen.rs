@@ -56,9 +56,9 @@ impl Screen {
 
 /// Returns a bar for each value, relative to the largest value.
 fn sparkline(values: &VecDeque<f64>) -> String {
-    let most = values.iter().copied().fold(0.0, f64::max);
+    let max = values.iter().copied().fold(0.0, f64::max);
     let bars = values.iter().map(|value| {
-        if most <= 0.0 || *value <= 0.0 {
+        if max <= 0.0 || *value <= 0.0 {
             return ' ';
         }
         #[expect(
@@ -66,8 +66,8 @@ fn sparkline(values: &VecDeque<f64>) -> String {
             clippy::cast_sign_loss,
             reason = "a share of the largest value, from 0 to 7"
         )]
-        let height = (value / most * 7.0).round() as usize;
-        BARS.get(height).copied().unwrap_or('█')
+        let height = (value / max * 7.0).round() as usize;
+        BARS[height]
     });
     bars.collect()
 }

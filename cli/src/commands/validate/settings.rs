@@ -20,7 +20,7 @@ const WAIT_TIME: Duration = Duration::from_millis(500);
 const SPOOL_BYTES: u64 = 1 << 30;
 
 fn bytes(value: usize) -> String {
-    output::bytes(u64::try_from(value).unwrap_or(u64::MAX))
+    output::bytes(value as u64)
 }
 
 /// Checks the order of the three sizes: a chunk closes at its threshold, is split at its cap, and
@@ -146,9 +146,8 @@ pub(super) fn check_spool(args: &SpoolArgs, findings: &mut Findings) {
         findings.failed("spool", message, fix);
         return;
     }
-    let wanted = args.spool_bytes.map_or(SPOOL_BYTES, |it| {
-        u64::try_from(it.get()).unwrap_or(u64::MAX)
-    });
+    let wanted = args.spool_bytes;
+    let wanted = wanted.map_or(SPOOL_BYTES, |bytes| bytes.get() as u64);
     let room = output::bytes(wanted);
     let space = rustix::fs::statvfs(nearest);
     match space.map(|space| space.f_bavail.saturating_mul(space.f_frsize)) {

@@ -12,7 +12,7 @@ use super::writer::{PoisonQueue, RecordingWriter};
 use crate::args::VerifyProducerArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::Observation;
+use crate::observe::{CommandContext, Observation};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
@@ -26,7 +26,10 @@ const TICK: Duration = Duration::from_millis(20);
 const LAST_WORDS: Duration = Duration::from_secs(30);
 
 /// The number of records that a thread is to make, and the time to spread them over.
-type Share = (u64, Duration);
+struct Share {
+    records: u64,
+    over: Duration,
+}
 
 /// Makes records until an order to finish or a signal comes.
 pub(in crate::commands) fn run(
@@ -42,13 +45,17 @@ pub(in crate::commands) fn run(
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
-    let context = (shutdown, &observation, true);
+    let context = CommandContext {
+        shutdown,
+        observation: &observation,
+        quiet: true,
+    };
     let shipper = Shipper::start(&args.shipping, writer, false, context)?;
     tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =
         (0..args.threads).map(|_| channel()).unzip();
-    obey(args.seed, shares, poison.clone())?;
+    apply_orders(args.seed, shares, poison.clone())?;
     let issued = emit_all(args, receivers, &shipper, shutdown)?;
 
     let by = Instant::now() + LAST_WORDS;
@@ -84,15 +91,17 @@ fn limit_files(bytes: u64) {
 }
 
 /// Follows orders, and passes shares of records to the threads.
-fn obey(seed: u64, shares: Vec<Sender<Share>>, poison: PoisonQueue) -> Result<(), Failure> {
+fn apply_orders(seed: u64, shares: Vec<Sender<Share>>, poison: PoisonQueue) -> Result<(), Failure> {
     let mut shares = Some(shares);
     follow_orders(move |order| match order {
         Order::Emit { records, over } => {
-            let threads = shares.as_deref().unwrap_or_default();
-            let count = u64::try_from(threads.len()).unwrap_or(u64::MAX);
-            for (thread, share) in (0..count).zip(threads) {
+            let threads = shares
+                .as_ref()
+                .expect("no order comes after the one to finish");
+            let count = threads.len() as u64;
+            for (thread, sender) in (0..count).zip(threads) {
                 let records = records / count + u64::from(thread < records % count);
-                share.send((records, over)).ok();
+                sender.send(Share { records, over }).ok();
             }
         }
         Order::Poison { first, count } => {
@@ -144,7 +153,7 @@ fn emit(
 ) -> u64 {
     let mut number = 0;
     while !shipper.should_stop() {
-        let (records, over) = match shares.recv_timeout(TICK) {
+        let Share { records, over } = match shares.recv_timeout(TICK) {
             Ok(share) => share,
             Err(RecvTimeoutError::Timeout) => continue,
             Err(RecvTimeoutError::Disconnected) => break,

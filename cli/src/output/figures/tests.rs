@@ -19,3 +19,10 @@ fn operations_are_shortened_to_what_tells_them_apart() {
         assert_eq!(short_operation(signature), short, "{signature}");
     }
 }
+
+#[test]
+#[should_panic(expected = "the document has this count")]
+fn a_table_does_not_show_a_missing_count_as_zero() {
+    let operation = serde_json::json!({ "operation": "a.b.C.d()", "calls": 3 });
+    operations_table([&operation]);
+}

@@ -12,7 +12,7 @@ fn lost(records: u32) -> Event {
 #[test]
 fn losses_of_one_reason_are_told_together() {
     let watch = MediumWatch::default();
-    (0..441).for_each(|_| watch.told(&lost(10)));
+    (0..441).for_each(|_| watch.note(&lost(10)));
     let state = watch.lock();
     let told = &state.lost[&LossReason::Undelivered];
     assert_eq!(
@@ -23,7 +23,7 @@ fn losses_of_one_reason_are_told_together() {
     watch.report_lost(false);
     assert!(watch.lock().lost.is_empty());
     // Further losses wait for their time, or for the end.
-    watch.told(&lost(10));
+    watch.note(&lost(10));
     watch.report_lost(false);
     assert_eq!(watch.lock().lost.len(), 1);
     watch.report_lost(true);
