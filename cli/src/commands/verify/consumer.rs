@@ -32,7 +32,7 @@ pub(in crate::commands) fn run(
     follow_orders(move |order| match order {
         Order::Hold => hold.store(true, Ordering::Release),
         Order::Slow { chunk } => {
-            let micros = u64::try_from(chunk.as_micros()).unwrap_or(u64::MAX);
+            let micros = u64::try_from(chunk.as_micros()).expect("a fault lasts milliseconds");
             slow_micros.store(micros, Ordering::Release);
         }
         Order::Finish => ending.request(),
@@ -102,13 +102,12 @@ impl Stage for Comparison {
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         let records = parcel.chunk().batch.read::<Numbered>();
-        let (runs, sound) = runs(self.seed, records.flatten());
-        let all = u64::try_from(parcel.len()).unwrap_or(u64::MAX);
+        let (runs, unaltered) = runs(self.seed, records.flatten());
         tell(&Event::Processed {
             chunk: parcel.identity().map(|identity| identity.to_string()),
             redelivered: parcel.is_redelivered(),
             runs,
-            altered: all - sound,
+            altered: parcel.len() as u64 - unaltered,
         });
         if self.hold.load(Ordering::Acquire) {
             tell(&Event::Holding);

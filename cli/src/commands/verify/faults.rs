@@ -239,7 +239,7 @@ impl Run<'_> {
             Role::Producer => self.args.producers,
         };
         let index = self.random.below(count.into());
-        u16::try_from(index).unwrap_or(0)
+        u16::try_from(index).expect("the index is below a 16-bit number")
     }
 }
 

@@ -22,6 +22,9 @@ use crate::shutdown::Shutdown;
 /// How often producers get records to make.
 const TICK: Duration = Duration::from_millis(20);
 
+/// Why a process is in the fleet: processes that have ended stay.
+const STARTED: &str = "a process was started before it is used";
+
 /// The role of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Role {
@@ -196,21 +199,22 @@ impl<'a> Fleet<'a> {
     fn note(&mut self, life: Life, event: Option<Event>) {
         if let Some(event) = event {
             let before = self.oracle.delivered();
-            for event in self.lie.told(life, event) {
+            for event in self.lie.falsified(life, event) {
                 self.oracle.note(life, event);
             }
             let arrived = self.oracle.delivered() - before;
+            // Records of unknown fate are not on their way, and may arrive.
             self.on_their_way = self.on_their_way.saturating_sub(arrived);
             return;
         }
         self.oracle.ended(life);
-        if let Some(process) = self.processes.get_mut(&(life.role, life.number)) {
-            if process.state == State::Running {
-                let message = format!("{} ended by itself", life.name());
-                self.violations.push(message);
-            }
-            process.state = State::Ended;
+        let process = self.processes.get_mut(&(life.role, life.number));
+        let process = process.expect(STARTED);
+        if process.state == State::Running {
+            let message = format!("{} ended by itself", life.name());
+            self.violations.push(message);
         }
+        process.state = State::Ended;
     }
 
     /// Starts the next life of a producer or consumer, with further flags.
@@ -273,8 +277,9 @@ impl<'a> Fleet<'a> {
             Role::Consumer => (&self.consumer_uris, "verify-consumer", "--from"),
             Role::Producer => (&self.producer_uris, "verify-producer", "--to"),
         };
-        let uri = uris.get(usize::from(number)).or_else(|| uris.first());
-        command.args([name, end, uri.map_or("", String::as_str)]);
+        // Consumers that join for a while share the endpoint of the others.
+        let uri = uris.get(usize::from(number)).unwrap_or(&uris[0]);
+        command.args([name, end, uri]);
         command.args(["--seed", &self.args.seed.to_string()]);
         if role == Role::Producer {
             command.args(["--producer", &number.to_string()]);
@@ -295,26 +300,22 @@ impl<'a> Fleet<'a> {
 
     /// Returns the last life of a producer or consumer.
     pub(super) fn life(&self, role: Role, number: u16) -> Life {
-        let first = Life {
-            role,
-            number,
-            life: 0,
-        };
-        let last = self.processes.get(&(role, number));
-        last.map_or(first, |process| process.life)
+        self.processes[&(role, number)].life
     }
 
     /// Returns the number of producers or consumers, including consumers that joined for a while.
     pub(super) fn count(&self, role: Role) -> u16 {
         let count = self.processes.keys().filter(|it| it.0 == role).count();
-        u16::try_from(count).unwrap_or(u16::MAX)
+        u16::try_from(count).expect("processes are numbered with 16 bits")
     }
 
     /// Sends an order to a process. Errors are ignored, because the process may have ended.
     pub(super) fn order(&mut self, role: Role, number: u16, order: Order) {
-        if let Some(process) = self.processes.get_mut(&(role, number)) {
-            process.order(order);
-        }
+        self.process((role, number)).order(order);
+    }
+
+    fn process(&mut self, key: (Role, u16)) -> &mut Process {
+        self.processes.get_mut(&key).expect(STARTED)
     }
 
     /// Sends an order to all producers or all consumers.
@@ -329,19 +330,14 @@ impl<'a> Fleet<'a> {
     /// Kills a process. Returns when all its events were received.
     pub(super) fn kill(&mut self, role: Role, number: u16) {
         let key = (role, number);
-        if let Some(process) = self.processes.get_mut(&key) {
-            if process.state == State::Running {
-                process.state = State::Asked;
-            }
-            process.child.kill().ok();
-            process.child.wait().ok();
+        let process = self.process(key);
+        if process.state == State::Running {
+            process.state = State::Asked;
         }
-        while self
-            .processes
-            .get(&key)
-            .is_some_and(|it| it.state != State::Ended)
-            && let Ok((life, event)) = self.events.recv()
-        {
+        process.child.kill().ok();
+        process.child.wait().ok();
+        while self.processes[&key].state != State::Ended {
+            let (life, event) = self.events.recv().expect("the fleet holds a sender");
             self.note(life, event);
         }
         self.close_account(key);
@@ -350,9 +346,7 @@ impl<'a> Fleet<'a> {
     /// Ends a process cleanly.
     pub(super) fn end(&mut self, role: Role, number: u16, how: Ending) {
         let key = (role, number);
-        if let Some(process) = self.processes.get_mut(&key) {
-            process.ask(how);
-        }
+        self.process(key).ask(how);
         self.await_end(key, how);
     }
 
@@ -369,12 +363,10 @@ impl<'a> Fleet<'a> {
     }
 
     /// Waits for a process that was asked to end, and kills it if it does not.
-    fn await_end(&mut self, (role, number): (Role, u16), how: Ending) {
+    fn await_end(&mut self, key: (Role, u16), how: Ending) {
         let by = Instant::now() + how.grace();
-        let has_ended = self.run_until(by, |fleet| {
-            let process = fleet.processes.get(&(role, number));
-            process.is_none_or(|process| process.state == State::Ended)
-        });
+        let has_ended = self.run_until(by, |fleet| fleet.process(key).state == State::Ended);
+        let (role, number) = key;
         let life = self.life(role, number);
         if !has_ended && !self.shutdown.is_requested() {
             self.violations.push(format!(
@@ -392,13 +384,14 @@ impl<'a> Fleet<'a> {
 
     /// Takes back the records that a producer did not make before its life ended.
     fn close_account(&mut self, key: (Role, u16)) {
-        let Some(process) = self.processes.get_mut(&key) else {
-            return;
-        };
+        let process = self.process(key);
         let given = std::mem::take(&mut process.given);
-        let (made, acknowledged) = self.oracle.made_by(process.life);
-        self.planned += given.saturating_sub(made);
-        let unknown = given.saturating_sub(acknowledged);
+        let life = process.life;
+        let (made, acknowledged) = self.oracle.made_by(life);
+        let unmade = given.checked_sub(made);
+        self.planned += unmade.expect("a producer makes no record that it was not given");
+        // Records of unknown fate may have arrived.
+        let unknown = given - acknowledged;
         self.on_their_way = self.on_their_way.saturating_sub(unknown);
     }
 
@@ -415,7 +408,7 @@ impl<'a> Fleet<'a> {
             .values_mut()
             .filter(|it| it.life.role == Role::Producer && it.state == State::Running);
         let producers: Vec<_> = producers.collect();
-        let count = u64::try_from(producers.len()).unwrap_or(u64::MAX);
+        let count = producers.len() as u64;
         if count == 0 {
             return;
         }
@@ -430,10 +423,9 @@ impl<'a> Fleet<'a> {
 
     /// Gives records to one producer at once, beyond what was planned.
     pub(super) fn give_to(&mut self, number: u16, records: u64) {
-        if let Some(process) = self.processes.get_mut(&(Role::Producer, number)) {
-            process.give(records, Duration::ZERO);
-            self.on_their_way += records;
-        }
+        let process = self.process((Role::Producer, number));
+        process.give(records, Duration::ZERO);
+        self.on_their_way += records;
     }
 }
 
@@ -492,7 +484,7 @@ struct Lie {
 
 impl Lie {
     /// Returns the events that the oracle gets in place of one event.
-    fn told(&mut self, life: Life, mut event: Event) -> Vec<Event> {
+    fn falsified(&mut self, life: Life, mut event: Event) -> Vec<Event> {
         // Only the first life of consumer 0 is falsified.
         let sabotage = self.sabotage.filter(|_| (life.number, life.life) == (0, 0));
         let (Some(sabotage), Event::Processed { runs, altered, .. }) = (sabotage, &mut event)
@@ -516,3 +508,6 @@ impl Lie {
         vec![event]
     }
 }
+
+#[cfg(test)]
+mod tests;

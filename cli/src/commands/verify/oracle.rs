@@ -264,7 +264,9 @@ impl Oracle {
             }
         }
         for (life, notes) in &self.lives {
-            findings.transport.duplicates += notes.duplicates.unwrap_or(0);
+            if let Some(duplicates) = notes.duplicates {
+                findings.transport.duplicates += duplicates;
+            }
             if life.role == Role::Producer {
                 judge_account(*life, notes, &mut findings);
             }
@@ -287,11 +289,11 @@ impl Oracle {
             };
             self.torn.iter().any(is_part)
         };
-        let sound = others.iter().filter(|bytes| !is_torn(bytes));
-        let wrong = lost.count() + sound.count();
-        findings.poisoned = length(confirmed().count());
-        findings.quarantined = length(foreign.len());
-        findings.quarantine_errors = length(wrong);
+        let unexpected = others.iter().filter(|bytes| !is_torn(bytes));
+        let wrong = lost.count() + unexpected.count();
+        findings.poisoned = confirmed().count() as u64;
+        findings.quarantined = foreign.len() as u64;
+        findings.quarantine_errors = wrong as u64;
         if wrong > 0 {
             findings.violations.push(format!(
                 "quarantine: {wrong} chunks of foreign bytes were not put aside as they were, or \
@@ -306,7 +308,7 @@ impl Oracle {
 fn judge_account(life: Life, notes: &Notes, findings: &mut Findings) {
     let Some((issued, account)) = &notes.account else {
         findings.offered += notes.offered;
-        findings.in_doubt += notes.offered.saturating_sub(notes.acknowledged);
+        findings.in_doubt += notes.offered - notes.acknowledged;
         return;
     };
     findings.offered += account.emitted;
@@ -336,10 +338,6 @@ impl Findings {
     }
 }
 
-fn length(count: usize) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
-}
-
 /// A set of dense numbers, one bit each.
 #[derive(Debug, Default)]
 struct NumberSet {
@@ -355,17 +353,14 @@ impl NumberSet {
         if number > Self::MAX {
             return false;
         }
-        let at = usize::try_from(number / 64).unwrap_or(usize::MAX);
-        if at >= self.words.len() {
-            self.words.resize(at + 1, 0);
+        let index = usize::try_from(number / 64).expect("a set has at most 2^30 words");
+        if index >= self.words.len() {
+            self.words.resize(index + 1, 0);
         }
-        let bit = 1 << (number % 64);
-        let word = self.words.get_mut(at);
-        word.is_some_and(|word| {
-            let before = *word;
-            *word |= bit;
-            before & bit == 0
-        })
+        let (word, bit) = (&mut self.words[index], 1 << (number % 64));
+        let is_new = *word & bit == 0;
+        *word |= bit;
+        is_new
     }
 
     /// Adds the numbers of a run; returns how many are new.
@@ -392,9 +387,9 @@ impl NumberSet {
         let count = self
             .difference(other)
             .map(|word| u64::from(word.count_ones()));
-        let numbers = (0..).zip(self.difference(other)).flat_map(|(at, word)| {
+        let numbers = (0..).zip(self.difference(other)).flat_map(|(index, word)| {
             let bits = (0..64).filter(move |bit| word >> bit & 1 == 1);
-            bits.map(move |bit| at * 64 + bit)
+            bits.map(move |bit| index * 64 + bit)
         });
         (count.sum(), numbers.take(3).collect())
     }

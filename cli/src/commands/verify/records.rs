@@ -51,11 +51,12 @@ impl Numbered {
             life,
             thread,
         } = stream;
-        let place = (u64::from(producer) << 32) | (u64::from(life) << 16) | u64::from(thread);
-        let draw = mix(mix(seed ^ mix(place)) ^ number);
-        let from = usize::try_from(draw % 64).unwrap_or(0);
-        let length = usize::try_from((draw >> 8) % 41).unwrap_or(0);
-        let text = LETTERS.get(from..from + length).unwrap_or_default();
+        let id = (u64::from(producer) << 32) | (u64::from(life) << 16) | u64::from(thread);
+        let draw = mix(mix(seed ^ mix(id)) ^ number);
+        let [start, length, ..] = draw.to_le_bytes();
+        let (start, length) = (usize::from(start % 64), usize::from(length % 41));
+        let text = LETTERS.get(start..start + length);
+        let text = text.expect("the text has more than 104 letters, all of ASCII");
         Self {
             producer: producer.into(),
             life: life.into(),
@@ -80,9 +81,9 @@ impl Numbered {
 
 /// Returns the unaltered records among `records` as runs, and their number.
 pub(super) fn runs(seed: u64, records: impl Iterator<Item = Numbered>) -> (Vec<Run>, u64) {
-    let (mut runs, mut sound) = (Vec::<Run>::new(), 0);
+    let (mut runs, mut unaltered) = (Vec::<Run>::new(), 0);
     for (stream, number) in records.filter_map(|record| record.identify(seed)) {
-        sound += 1;
+        unaltered += 1;
         match runs.last_mut() {
             Some(run) if run.stream == stream && run.first + run.count == number => run.count += 1,
             _ => runs.push(Run {
@@ -92,7 +93,7 @@ pub(super) fn runs(seed: u64, records: impl Iterator<Item = Numbered>) -> (Vec<R
             }),
         }
     }
-    (runs, sound)
+    (runs, unaltered)
 }
 
 /// Returns foreign bytes, which must be put aside as they are. Every second piece begins with the

@@ -69,7 +69,7 @@ pub(in crate::commands) fn run(
     let mut random = Random::new(args.seed);
     let faults = chosen(args, &stand)?;
     let schedule = schedule(&faults, args.rounds, &mut random);
-    let slices = u64::try_from(schedule.len()).unwrap_or(u64::MAX) + 1;
+    let slices = schedule.len() as u64 + 1;
     let spool = args.spool.then(Scratch::new).transpose()?;
     let folder = spool.as_ref().map(|it| it.path().to_path_buf());
     let run = Run {
@@ -104,12 +104,11 @@ fn text(document: &Value, verdict: &str) -> String {
     let schedule = output::take(&mut figures, "schedule");
     let mut rows = output::figures_of(&figures);
     let mut name = "faults";
-    for it in schedule.as_array().into_iter().flatten() {
-        let word = |name: &str| it[name].as_str().unwrap_or_default();
-        let (fault, detail) = (word("fault"), word("detail"));
+    for injected in schedule.as_array().into_iter().flatten() {
+        let [fault, detail] = ["fault", "detail"].map(|name| output::text_of(injected, name));
         let said = format!(
             "{fault} at {} s, for {} s: {detail}",
-            it["at_seconds"], it["seconds"]
+            injected["at_seconds"], injected["seconds"]
         );
         rows.push((std::mem::take(&mut name).to_owned(), said));
     }
@@ -157,8 +156,8 @@ fn schedule(faults: &BTreeSet<FaultChoice>, rounds: u16, random: &mut Random) ->
 impl Run<'_> {
     /// Returns the number of records that one overflow makes.
     pub(super) fn burst(&self) -> u64 {
-        let most = (self.stand.window / 4).min(200_000);
-        (self.slice / 2).clamp(1, most)
+        let max = (self.stand.window / 4).min(200_000);
+        (self.slice / 2).clamp(1, max)
     }
 
     /// Returns the folder with segments that a producer writes to.
@@ -192,9 +191,9 @@ impl Run<'_> {
             self.fleet.plan(self.slice - overflow, TICKS);
             let gap = Duration::from_millis(self.random.between(50, 400));
             self.fleet.pause(gap);
-            let at = self.started.elapsed();
+            let began = self.started.elapsed();
             let detail = self.inject(fault)?;
-            self.injected(fault, detail, at);
+            self.injected(fault, detail, began);
             self.interrupted()?;
         }
         self.fleet.plan(left, TICKS / 2);
@@ -207,8 +206,7 @@ impl Run<'_> {
 
     /// Whether the medium keeps the order of a lane.
     fn orders_records(&self) -> Result<bool, Failure> {
-        let uri = self.stand.producer_uris.first();
-        let writer = endpoint::writer(uri.map_or("", String::as_str))?.writer;
+        let writer = endpoint::writer(&self.stand.producer_uris[0])?.writer;
         Ok(writer.capability().order == Order::PerLane)
     }
 
@@ -220,7 +218,7 @@ impl Run<'_> {
         } else {
             self.start_broker()?;
         }
-        let at = self.started.elapsed();
+        let began = self.started.elapsed();
         for number in 0..self.stand.consumers() {
             self.fleet.start(Role::Consumer, number, &[])?;
         }
@@ -231,7 +229,7 @@ impl Run<'_> {
             self.fleet.pause(DOWN_AT_START);
             self.start_broker()?;
             let detail = "started after producers and consumers".to_owned();
-            self.injected(FaultChoice::BrokerDownAtStart, detail, at);
+            self.injected(FaultChoice::BrokerDownAtStart, detail, began);
         }
         let ready = self.fleet.run_until(Instant::now() + READY, |fleet| {
             [Role::Consumer, Role::Producer].into_iter().all(|role| {
@@ -315,12 +313,12 @@ impl Run<'_> {
     }
 
     /// Records a fault that has just ended.
-    fn injected(&mut self, fault: FaultChoice, detail: String, at: Duration) {
+    fn injected(&mut self, fault: FaultChoice, detail: String, began: Duration) {
         let injected = Injected {
             fault: fault.name(),
             detail,
-            at_seconds: output::seconds(at),
-            seconds: output::seconds(self.started.elapsed().saturating_sub(at)),
+            at_seconds: output::seconds(began),
+            seconds: output::seconds(self.started.elapsed() - began),
         };
         tracing::info!(fault = injected.fault, detail = injected.detail, "injected");
         self.injected.push(injected);

@@ -212,8 +212,8 @@ impl ChunkWriter for RecordingWriter {
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
         let mut delivery_reports = Vec::new();
         let result = self.inner.delivery_reports(&mut delivery_reports);
-        let told = delivery_reports.into_iter();
-        out.extend(told.filter_map(|it| self.records.confirmed(it)));
+        let delivery_reports = delivery_reports.into_iter();
+        out.extend(delivery_reports.filter_map(|it| self.records.confirmed(it)));
         result
     }
 

@@ -21,7 +21,7 @@ const FAULTS: &[FaultChoice] = &[
 ];
 
 /// The number of brokers: three. Two of them, or all, may be down at a time.
-const BROKERS: NonZeroU16 = NonZeroU16::MIN.saturating_add(2);
+const BROKERS: NonZeroU16 = NonZeroU16::new(3).expect("three is not zero");
 
 const PARTITIONS: u16 = 4;
 

@@ -72,7 +72,7 @@ pub(super) trait Medium: Send {
 impl Stand {
     /// Returns the number of consumers, without consumers that join for a while.
     pub(super) fn consumers(&self) -> u16 {
-        u16::try_from(self.consumer_uris.len()).unwrap_or(u16::MAX)
+        u16::try_from(self.consumer_uris.len()).expect("consumers are numbered with 16 bits")
     }
 
     /// Sets up folders in the temporary folder: consumer i follows the folder of producer i.
