@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use baler_common::non_zero;
 use baler_common::transport::{
     Capability, Chunk, ChunkMeta, DeliveryReport, Durability, Failure, Notify as _, NotifyCell,
     Order, Outcome, RetryClass, TransportError, Window,
@@ -51,7 +52,7 @@ impl Default for MemoryLimits {
             max_chunk_bytes: ample.max_chunk_bytes,
             window_chunks: ample.window_chunks,
             window_bytes: ample.window_bytes,
-            capacity_chunks: NonZeroUsize::new(1024).expect("it is not zero"),
+            capacity_chunks: non_zero!(1_024),
         }
     }
 }

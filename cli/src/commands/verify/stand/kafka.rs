@@ -21,7 +21,7 @@ const FAULTS: &[FaultChoice] = &[
 ];
 
 /// The number of brokers: three. Two of them, or all, may be down at a time.
-const BROKERS: NonZeroU16 = NonZeroU16::new(3).expect("three is not zero");
+const BROKERS: NonZeroU16 = baler_common::non_zero!(3);
 
 const PARTITIONS: u16 = 4;
 
