@@ -1,4 +1,4 @@
-//! The table of exit codes in README.md: what a signal does to each command, by its source.
+//! The table of `docs/commands/waiting.md`: what a signal does to each command, by its source.
 //!
 //! A source with an end was cut short: 75. A source without one is followed: 0 if everything that
 //! was taken is delivered.

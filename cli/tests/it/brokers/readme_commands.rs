@@ -1,6 +1,6 @@
-//! Every shell command in every README and in `docs` works as it stands there.
+//! Every shell command in every README, in `docs` and in `docs/commands` works as it stands there.
 //!
-//! README.md, docs/*.md -> their blocks of shell -> bash, each in a folder of its own that looks like a clone
+//! README.md, docs/*.md, docs/commands/*.md -> their blocks of shell -> bash, each in a folder of its own that looks like a clone
 //!
 //! The blocks run in a network of their own, so that `localhost` has only the private brokers of
 //! other tests: RabbitMQ at port 5672, Kafka's mock at 9092. Their PATH has the built `baler`, and
@@ -140,7 +140,10 @@ fn find_readmes(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let is_page = folder.ends_with("docs") && name.ends_with(".md");
+        let is_page = ["docs", "docs/commands"]
+            .iter()
+            .any(|it| folder.ends_with(it));
+        let is_page = is_page && name.ends_with(".md");
         if name == "README.md" || is_page {
             found.push(path);
         } else if path.is_dir() && !path.is_symlink() && name != "target" && !name.starts_with('.')
