@@ -1,6 +1,6 @@
 //! The allowed dependencies between crates. The tables below are the only list of allowed edges.
 //!
-//! A new row or name here is a new edge, and ARCHITECTURE.md has to explain it.
+//! A new row or name here is a new edge, and docs/decisions.md has to explain it.
 
 use std::path::Path;
 use std::process::Command;

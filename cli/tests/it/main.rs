@@ -32,6 +32,7 @@ mod killed;
 mod mutated;
 mod observability;
 mod outputs;
+mod pages;
 #[cfg(feature = "parquet")]
 mod parquet;
 #[cfg(all(feature = "amqp", feature = "kafka"))]
