@@ -65,8 +65,8 @@ impl<R> Column<R> {
 }
 
 /// Returns the rows as text, with the columns that are shown for them. Each column is as wide as
-/// its widest cell, and two spaces separate them. Columns beyond [`WIDTH`] follow in further parts,
-/// each with the columns that name the rows.
+/// its widest cell, and two spaces separate them. Columns beyond 80 characters follow in further
+/// parts, each with the columns that name the rows.
 pub fn table<R>(rows: &[R], columns: &[Column<R>]) -> String {
     let shown = columns.iter().filter(|column| (column.is_shown)(rows));
     let (keys, others): (Vec<_>, Vec<_>) = shown
@@ -129,7 +129,7 @@ pub fn legend<R>(rows: &[R], columns: &[Column<R>]) -> String {
     ["\n".to_owned()].into_iter().chain(lines).collect()
 }
 
-/// Returns a text in lines of at most [`WIDTH`]. All but the first are indented.
+/// Returns a text in lines of at most 80 characters. All but the first are indented.
 pub fn wrapped(text: &str) -> String {
     let (mut out, mut width) = (String::new(), 0);
     for word in text.split(' ') {
