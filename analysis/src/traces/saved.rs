@@ -264,7 +264,7 @@ impl Saved<'_> {
         let traces = examples.chain(waiting).chain(self.slowest.iter());
         let is_valid = |trace: &&Trace| trace.check_sorted().is_ok();
         if let Some(trace) = traces.clone().find(|trace| !is_valid(trace)) {
-            let message = format_args!("the trace {} is not valid", trace.id);
+            let message = format!("the trace {} is not valid", trace.id);
             return Err(serde_json::Error::custom(message).into());
         }
         let calls = traces.flat_map(|trace| &trace.calls);
