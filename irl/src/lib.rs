@@ -142,7 +142,7 @@ pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
     findings.retain(|it| {
         let count = counts.entry((it.file, it.severity)).or_insert(0_usize);
         *count += 1;
-        *count <= parser::MAX_FINDINGS
+        *count <= finding::MAX_FINDINGS
     });
     Workspace { records, findings }
 }
