@@ -2,8 +2,8 @@
 //! batches.
 
 use super::encode::{RecordEncoder, RecordOptions, check_size};
-use super::registry::STRING_OVERHEAD;
-use super::stream::{KiekerStream, REGISTRATION};
+use super::registry::{REGISTRATION, STRING_OVERHEAD};
+use super::stream::KiekerStream;
 use crate::container::error::EncodeError;
 use crate::number::to_u64;
 use crate::record::{NO_TIMESTAMP, RecordBatch};
