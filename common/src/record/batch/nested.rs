@@ -5,8 +5,8 @@ use super::builder::PushError;
 use super::column::{BytesColumn, Column, OptionalColumn, RecordColumn};
 use super::string_index::StringIndex;
 use super::strings::StringTable;
-use crate::record::intern::Interned;
-use crate::record::row::{INTERNED, RowReader};
+use crate::record::intern::{INTERNED, Interned};
+use crate::record::row::RowReader;
 use crate::record::schema::FieldType;
 
 /// Adds a row to a table; a refused row leaves nothing in it.
