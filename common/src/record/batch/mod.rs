@@ -4,6 +4,7 @@
 
 mod builder;
 mod column;
+mod error;
 mod nested;
 mod string_index;
 mod strings;
@@ -20,8 +21,9 @@ use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::{Field, Schema};
 
-pub use builder::{BatchBuilder, FieldColumn, PushError};
+pub use builder::{BatchBuilder, FieldColumn};
 pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
+pub use error::PushError;
 pub(crate) use string_index::StringKeys;
 pub use strings::StringTable;
 pub use word_rows::WordRun;

@@ -1,8 +1,8 @@
 //! Takes rows of any shape apart, value by value.
 
 use super::Table;
-use super::builder::PushError;
 use super::column::{BytesColumn, Column, OptionalColumn, RecordColumn};
+use super::error::PushError;
 use super::string_index::StringIndex;
 use super::strings::StringTable;
 use crate::record::intern::{INTERNED, Interned};

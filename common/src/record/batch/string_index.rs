@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
-use super::builder::PushError;
+use super::error::PushError;
 use super::strings::StringTable;
 use crate::number::to_u64;
 use crate::record::intern::{INTERNED, Interned};
