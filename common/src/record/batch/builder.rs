@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::column::Column;
 use super::error::PushError;
 use super::string_index::StringIndex;
 use super::word_rows::{TIME_BYTES, WordRun, WordsOfType};
 use super::{RecordBatch, Table, nested};
+use crate::record::column::Column;
 use crate::record::dynamic::DynamicRecord;
 use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
 use super::error::PushError;
-use super::strings::StringTable;
 use crate::number::to_u64;
 use crate::record::intern::{INTERNED, Interned};
+use crate::record::strings::StringTable;
 use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.

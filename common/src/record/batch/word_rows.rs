@@ -1,12 +1,12 @@
 //! Converts rows of words to columns, many rows of one type at a time and column by column.
 
 use super::Table;
-use super::column::Column;
 use super::error::PushError;
 use super::string_index::StringIndex;
-use super::strings::StringTable;
 use crate::number::to_usize;
+use crate::record::column::Column;
 use crate::record::schema::{FieldType, Schema};
+use crate::record::strings::StringTable;
 use crate::record::words::{Place, WordLayout, WordRows, Words, low_half};
 
 /// The size of a record's timestamp in the estimate, in bytes.
