@@ -251,10 +251,13 @@ fn end(ends: &[u32]) -> usize {
     ends.last().map_or(0, |end| to_usize(*end))
 }
 
+/// Returns the start and the end of a value, from the ends of all values.
+#[inline]
 pub(super) fn span(ends: &[u32], row: usize) -> Option<(usize, usize)> {
+    let to = to_usize(*ends.get(row)?);
     let from = match row.checked_sub(1) {
-        Some(before) => usize::try_from(*ends.get(before)?).ok()?,
+        Some(before) => to_usize(*ends.get(before)?),
         None => 0,
     };
-    Some((from, usize::try_from(*ends.get(row)?).ok()?))
+    Some((from, to))
 }

@@ -7,6 +7,7 @@ use super::row::RowWriter;
 use super::schema::{EnumType, FieldType, Schema};
 use super::strings::StringTable;
 use super::value::Value;
+use crate::number::to_usize;
 
 /// A borrowed value of one field.
 #[derive(Debug, Clone, Copy)]
@@ -168,13 +169,7 @@ impl Column {
             (Self::Optional(column), FieldType::Optional(inner)) => {
                 match *column.positions.get(row)? {
                     OptionalColumn::ABSENT => ValueRef::Null,
-                    position => {
-                        return column.present.value(
-                            usize::try_from(position).ok()?,
-                            inner,
-                            strings,
-                        );
-                    }
+                    at => return column.present.value(to_usize(at), inner, strings),
                 }
             }
             (Self::Record(column), FieldType::Record(schema)) if row < column.len => {
