@@ -98,8 +98,7 @@ fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part>
             _ => None,
         };
         run.special.extend(special.map(|it| (run.bytes, it)));
-        let bytes = least_bytes(field.field_type()).unwrap_or(0);
-        run.bytes += bytes;
+        run.bytes += least_bytes(field.field_type()).unwrap_or(0);
     }
     parts.push(Part::Run(run));
     parts

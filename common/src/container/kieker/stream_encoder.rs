@@ -104,8 +104,7 @@ impl KiekerStreamEncoder {
             }
         };
         for (id, text) in (first..).zip(self.records.new_strings(batch)) {
-            self.string_memory += text.len();
-            self.string_memory += STRING_OVERHEAD;
+            self.string_memory += text.len() + STRING_OVERHEAD;
             register(id, text);
         }
         Ok(())
