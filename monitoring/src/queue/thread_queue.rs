@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::LossReason;
 
-use super::block::{Block, HEAD_WORDS, QueueRow};
-use super::block_reader::BlockPart;
+use super::block::{Block, BlockPart, HEAD_WORDS, QueueRow};
 use super::budget::{LEAST_WORDS, Overflow, WORD_BYTES};
 use super::set::{QueueCounts, QueueSet};
 use super::sync::{Mutex, MutexGuard};
