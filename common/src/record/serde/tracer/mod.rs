@@ -13,7 +13,7 @@ use std::fmt::Display;
 use ::serde::de::value::MapDeserializer;
 use ::serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-use super::SerdeError;
+use super::error::SerdeError;
 use super::node::{ATTEMPTS, Member, Node};
 use crate::record::{FieldType, MAX_DEPTH, MAX_FIELDS};
 use members::{AllMembers, Items, StructContext, Variant, probe};
