@@ -99,7 +99,7 @@ pub(super) struct OpenTrace {
     /// The round of its newest record.
     round: u64,
     /// Its share of the records that may wait.
-    cost: usize,
+    pub(super) cost: usize,
 }
 
 #[derive(Debug, Clone, Copy)]

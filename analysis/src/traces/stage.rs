@@ -100,3 +100,6 @@ impl fmt::Debug for StageState {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;
