@@ -7,6 +7,7 @@
 
 mod error;
 pub mod filters;
+mod group;
 // Texts come from outside.
 #[deny(clippy::indexing_slicing)]
 pub mod json_text;

@@ -12,9 +12,9 @@ use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
 use serde_json::json;
 
-use self::evaluate::{EvaluationError, FieldValue, Scope};
+use self::evaluate::Scope;
 use self::parse::{Expression, Names};
-use self::value::Value;
+use self::value::{EvaluationError, FieldValue, Value};
 use crate::exit::{Code, Failure};
 use crate::fields::FieldSearch;
 use crate::output;

@@ -60,7 +60,8 @@ fn start() -> Result<(Cli, Shutdown), Failure> {
     let cli = Cli::read()?;
     output::start_logging(&cli.global)?;
     let shutdown = Shutdown::new(cli.global.shutdown_timeout);
-    output::wait_at_most_for(&shutdown);
+    let deadline = shutdown.clone();
+    output::stop_waiting_when(move || deadline.is_over());
     shutdown.request_on_panic();
     shutdown
         .listen()

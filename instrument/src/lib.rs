@@ -11,6 +11,7 @@ mod modules;
 mod names;
 mod packages;
 mod parsed;
+mod problem;
 mod reasons;
 mod source;
 
@@ -18,54 +19,20 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::{fs, io, panic, thread};
+use std::{fs, panic, thread};
 
 use baler_common::pattern::Pattern;
 use syn::Meta;
 
 pub use edit::Change;
-use modules::CrateReader;
+use modules::{CrateReader, Texts};
 use packages::Files;
 use parsed::{ParsedFunction, Probe};
+pub use problem::Problem;
 use source::Source;
 
 /// The stack of the thread that parses: parsing is recursive.
 const STACK: usize = 256 << 20;
-
-/// Texts of files.
-type Texts = BTreeMap<PathBuf, String>;
-
-/// A problem at a line of a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{line}: {message}", file.display())]
-pub struct Problem {
-    /// The file or folder.
-    pub file: PathBuf,
-    /// The line, from 1.
-    pub line: usize,
-    /// The problem.
-    pub message: String,
-    /// Whether the file or folder could not be read at all.
-    pub is_unreadable: bool,
-}
-
-impl Problem {
-    fn at(file: &Path, line: usize, message: impl Into<String>) -> Self {
-        Self {
-            file: file.to_owned(),
-            line,
-            message: message.into(),
-            is_unreadable: false,
-        }
-    }
-
-    fn io(file: &Path, error: &io::Error) -> Self {
-        Self {
-            is_unreadable: true,
-            ..Self::at(file, 1, error.to_string())
-        }
-    }
-}
 
 /// A function, and what is known about its probe.
 #[derive(Debug, Clone, PartialEq, Eq)]

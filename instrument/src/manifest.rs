@@ -5,7 +5,7 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use crate::Problem;
+use crate::problem::Problem;
 
 /// The first line of the inserted table.
 const HEADER: &str = "[dependencies.baler] # baler instrument";

@@ -1,6 +1,6 @@
 //! Reads the modules of a crate, and collects their functions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::{fs, mem};
 
@@ -21,9 +21,12 @@ use syn::{
 use crate::names::{Definition, Name, Scopes, SelfType, alias};
 use crate::packages::Root;
 use crate::parsed::{Base, Owner, ParsedFunction, Probe};
+use crate::problem::Problem;
 use crate::reasons;
 use crate::source::Source;
-use crate::{Problem, Texts};
+
+/// Texts of files.
+pub(crate) type Texts = BTreeMap<PathBuf, String>;
 
 /// What the blocks around a function say about it.
 #[derive(Debug, Clone)]

@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+/// The most findings of a file.
+pub(crate) const MAX_FINDINGS: usize = 200;
+
 /// A range of bytes in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {

@@ -31,6 +31,7 @@ mod render;
 #[allow(clippy::indexing_slicing, reason = "as for the names")]
 mod resolve;
 mod syntax;
+mod workspace;
 
 pub use compare::{Change, Effect, compare};
 pub use files::{FileError, TextFile, find_files, read_file, read_files};
@@ -44,6 +45,7 @@ pub use model::{
 };
 #[cfg(feature = "diagnostics")]
 pub use render::render;
+pub use workspace::{Workspace, read};
 
 /// The most bytes of all files together.
 pub const MAX_BYTES: usize = 1 << 20;
@@ -101,50 +103,6 @@ impl Settings<'_> {
     fn known(&self, name: &str) -> Option<KnownType> {
         self.known.and_then(|known| known(name))
     }
-}
-
-/// The result of [`read`].
-#[derive(Debug, Clone, Default)]
-pub struct Workspace {
-    /// The events, sorted by name. They are complete if there is no error.
-    pub records: Vec<Record>,
-    /// Errors and warnings, in order of the files.
-    pub findings: Vec<Finding>,
-}
-
-impl Workspace {
-    /// Returns the first error.
-    pub fn error(&self) -> Option<&Finding> {
-        let mut findings = self.findings.iter();
-        findings.find(|it| it.severity == Severity::Error)
-    }
-}
-
-/// Reads files, which may refer to each other's definitions.
-pub fn read(sources: &[Source<'_>], settings: &Settings<'_>) -> Workspace {
-    if let Some(error) = too_large(sources.iter().map(|it| it.text.len()).sum()) {
-        return Workspace {
-            records: Vec::new(),
-            findings: vec![error],
-        };
-    }
-    let mut files = Vec::new();
-    let mut findings = Vec::new();
-    for (number, source) in sources.iter().enumerate() {
-        let (file, found) = parser::parse(source.text, number, settings.edition);
-        files.push(file);
-        findings.extend(found);
-    }
-    let (records, found) = resolve::resolve(&files, settings);
-    findings.extend(found);
-    findings.sort_by_key(|it| (it.file, it.span));
-    let mut counts = std::collections::HashMap::new();
-    findings.retain(|it| {
-        let count = counts.entry((it.file, it.severity)).or_insert(0_usize);
-        *count += 1;
-        *count <= parser::MAX_FINDINGS
-    });
-    Workspace { records, findings }
 }
 
 fn too_large(bytes: usize) -> Option<Finding> {

@@ -195,7 +195,7 @@ impl<'s, 'a> Names<'s, 'a> {
                 }
             }
         }
-        for (span, message) in unknown.into_iter().take(crate::parser::MAX_FINDINGS) {
+        for (span, message) in unknown.into_iter().take(crate::finding::MAX_FINDINGS) {
             let warning = Finding::warning("unknown-import", number, span, message);
             let hint = "name the file that defines it, too, or remove the import";
             self.findings.push(warning.hint(hint));

@@ -15,14 +15,13 @@ use baler_common::transport::{
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::error::AnalysisError;
+use super::group::{Group, Member};
 use super::lanes::LaneTracker;
 use super::parcel::{Parcel, Processed};
 use super::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
 use super::quarantine_thread::QuarantineThread;
 use super::report::{SourceReport, SourceWatch};
 use super::stage::Stage;
-use super::workers::{Group, Member};
-use settling::Failures;
 
 /// The most chunks in work: received and not settled.
 const DEFAULT_DEMAND: usize = 64;
@@ -83,6 +82,13 @@ pub struct Source {
     report: SourceReport,
     /// The other readers of this process, if there are any.
     member: Option<Member>,
+}
+
+/// How often a chunk was given back, and the last reason.
+#[derive(Debug, Default)]
+struct Failures {
+    count: u32,
+    last: Box<str>,
 }
 
 /// The result of one step of a source.

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, TransportError, Verdict};
 
-use super::Source;
+use super::{Failures, Source};
 use crate::error::AnalysisError;
 use crate::parcel::Processed;
 use crate::quarantine::PutAside;
@@ -111,13 +111,6 @@ impl Source {
 /// The number of remembered failed chunks. A chunk that is given back comes again soon, so there
 /// are hardly more than the demand.
 const MAX_FAILED: usize = 1_024;
-
-/// How often a chunk was given back, and the last reason.
-#[derive(Debug, Default)]
-pub(super) struct Failures {
-    count: u32,
-    last: Box<str>,
-}
 
 impl Source {
     /// Records that a chunk is about to be processed, or returns why it goes to quarantine instead.

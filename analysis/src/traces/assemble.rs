@@ -11,7 +11,7 @@ use std::time::Duration;
 use baler_common::record::{Column, RecordBatch, Table};
 use foldhash::HashMap;
 
-use super::TraceCounts;
+use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
 use super::operations::{KindId, Operations, TextId, Texts};
 use super::tree::{Call, Outcome, Reason, Trace, nanos_between};
@@ -99,7 +99,7 @@ pub(super) struct OpenTrace {
     /// The round of its newest record.
     round: u64,
     /// Its share of the records that may wait.
-    cost: usize,
+    pub(super) cost: usize,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use foldhash::HashMap;
 
-use super::add_count;
+use super::counts::add_count;
 use super::operations::{KindId, OperationId, Operations};
 use super::tree::{Call, Trace};
 

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::counts::add_count;
 use super::graph::{ENTRY, Graph, Level};
 use super::layout::{self, Placement};
 use super::operations::{KindId, Operation, Operations};
 use super::profile::Timed;
 use super::tree::{Trace, nanos_between};
-use super::{ClosedTrace, Outcome, TraceAnalysis, add_count};
+use super::{ClosedTrace, Outcome, TraceAnalysis};
 use crate::text::PAGE_STYLE;
 
 /// The page without its data.

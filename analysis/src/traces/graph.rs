@@ -5,9 +5,8 @@ use std::fmt::Write as _;
 
 use foldhash::HashMap;
 
-use super::add_count;
 use super::call_tree::CallTree;
-use super::layout;
+use super::counts::add_count;
 use super::operations::{Operation, OperationId, Operations};
 use super::tree::Trace;
 
@@ -232,11 +231,6 @@ impl Graph {
         }
         xml.push_str("</graph>\n</graphml>\n");
         xml
-    }
-
-    /// The graph as a picture.
-    pub fn svg(&self) -> String {
-        layout::svg(self)
     }
 }
 

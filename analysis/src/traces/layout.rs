@@ -277,52 +277,54 @@ fn layers(graph: &Graph) -> Vec<usize> {
     layers
 }
 
-/// Returns the graph as a picture of its own.
-pub(super) fn svg(graph: &Graph) -> String {
-    let layout = place(graph);
-    let (width, height) = (layout.width, layout.height);
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
-         width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
-         <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
-         markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
-         </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
-    );
-    let edges = graph.edges.iter().zip(&layout.curves);
-    for ((edge, curve), (x, y)) in edges.zip(&layout.labels) {
-        let path = curve.path();
-        writeln!(
-            svg,
-            "<path d=\"{path}\" fill=\"none\" stroke=\"#567\" marker-end=\"url(#arrow)\"/>\
-             <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" \
-             stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
-            y - 4.0,
-            edge.calls
-        )
-        .ok();
+impl Graph {
+    /// The graph as a picture.
+    pub fn svg(&self) -> String {
+        let layout = place(self);
+        let (width, height) = (layout.width, layout.height);
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+             width=\"{width:.0}\" height=\"{height:.0}\" font-family=\"sans-serif\" font-size=\"12\">\n\
+             <defs><marker id=\"arrow\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" \
+             markerHeight=\"8\" orient=\"auto-start-reverse\"><path d=\"M0 0L8 4L0 8z\" fill=\"#567\"/>\
+             </marker></defs>\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        );
+        let edges = self.edges.iter().zip(&layout.curves);
+        for ((edge, curve), (x, y)) in edges.zip(&layout.labels) {
+            let path = curve.path();
+            writeln!(
+                svg,
+                "<path d=\"{path}\" fill=\"none\" stroke=\"#567\" marker-end=\"url(#arrow)\"/>\
+                 <text x=\"{x:.0}\" y=\"{:.0}\" text-anchor=\"middle\" fill=\"#345\" stroke=\"white\" \
+                 stroke-width=\"3\" paint-order=\"stroke\">{}</text>",
+                y - 4.0,
+                edge.calls
+            )
+            .ok();
+        }
+        for (node, placement) in self.nodes.iter().zip(&layout.nodes) {
+            let Placement { x, y, width } = *placement;
+            let middle = x + width / 2.0;
+            let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
+            let lines = match group.is_empty() {
+                true => format!("<tspan x=\"{middle:.0}\" dy=\"24\">{label}</tspan>"),
+                false => format!(
+                    "<tspan x=\"{middle:.0}\" dy=\"16\" fill=\"#678\">{group}</tspan>\
+                     <tspan x=\"{middle:.0}\" dy=\"16\">{label}</tspan>"
+                ),
+            };
+            writeln!(
+                svg,
+                "<g><title>{}</title><rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{width:.0}\" \
+                 height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{y:.0}\" \
+                 text-anchor=\"middle\">{lines}</text></g>",
+                escaped(&node.full_name()),
+            )
+            .ok();
+        }
+        svg.push_str("</svg>\n");
+        svg
     }
-    for (node, placement) in graph.nodes.iter().zip(&layout.nodes) {
-        let Placement { x, y, width } = *placement;
-        let middle = x + width / 2.0;
-        let (group, label) = (shortened(&node.groups.join(" · ")), shortened(&node.label));
-        let lines = match group.is_empty() {
-            true => format!("<tspan x=\"{middle:.0}\" dy=\"24\">{label}</tspan>"),
-            false => format!(
-                "<tspan x=\"{middle:.0}\" dy=\"16\" fill=\"#678\">{group}</tspan>\
-                 <tspan x=\"{middle:.0}\" dy=\"16\">{label}</tspan>"
-            ),
-        };
-        writeln!(
-            svg,
-            "<g><title>{}</title><rect x=\"{x:.0}\" y=\"{y:.0}\" width=\"{width:.0}\" \
-             height=\"{NODE_HEIGHT:.0}\" rx=\"6\" fill=\"#eef3f8\" stroke=\"#789\"/><text y=\"{y:.0}\" \
-             text-anchor=\"middle\">{lines}</text></g>",
-            escaped(&node.full_name()),
-        )
-        .ok();
-    }
-    svg.push_str("</svg>\n");
-    svg
 }
 
 /// The end of a long name has more information than its beginning.

@@ -5,14 +5,14 @@
 
 use std::borrow::Cow;
 
+use super::TraceAnalysis;
 use super::assemble::Metadata;
 use super::call_tree::{AddedCalls, ENTRY, NO_NODE};
+use super::counts::add_count;
 use super::events::Event;
 use super::operations::{KindId, OperationId, Operations};
-use super::profile::widen;
 use super::saved::{Saved, SavedOpen, SavedTraces};
-use super::tree::{Call, Trace};
-use super::{TraceAnalysis, add_count};
+use super::tree::{Call, Trace, widen};
 
 impl TraceAnalysis {
     /// Adds saved results to this analysis: of an earlier life, or of several consumers.

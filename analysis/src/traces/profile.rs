@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use super::assemble::ClosedTrace;
 use super::call_tree::{CallTree, ENTRY, NO_NODE};
+use super::counts::{TraceCounts, add_count};
 use super::operations::{KindId, OperationId, Operations};
-use super::tree::{Outcome, Trace};
-use super::{TraceCounts, add_count};
+use super::tree::{Outcome, Trace, widen};
 use crate::filters::Durations;
 
 /// The most operations with response times of their own; further ones are measured together.
@@ -189,23 +189,12 @@ impl Profile {
 
     /// Ends: traces that still wait for their callers get none.
     pub(super) fn finish(&mut self, operations: &Operations, counts: &TraceCounts) {
-        let waiting: HashSet<i64> = self
-            .links
-            .waiting
-            .values()
-            .flatten()
-            .map(|it| it.id)
-            .collect();
+        let waiting = self.links.waiting.values().flatten();
+        let waiting: HashSet<i64> = waiting.map(|it| it.id).collect();
         // Others wait for traces that wait themselves. Traces that wait for each other come last.
         let is_outermost = |id: &i64| !waiting.contains(id);
-        let outermost: Vec<i64> = self
-            .links
-            .waiting
-            .keys()
-            .copied()
-            .filter(is_outermost)
-            .collect();
-        let mut next = outermost.into_iter();
+        let outermost = self.links.waiting.keys().copied().filter(is_outermost);
+        let mut next = outermost.collect::<Vec<_>>().into_iter();
         let first_waiting = |links: &Links| links.waiting.keys().next().copied();
         while let Some(parent) = next.next().or_else(|| first_waiting(&self.links)) {
             for trace in self.links.take_waiting(parent) {
@@ -386,9 +375,4 @@ impl Placed {
             .copied()
             .filter(|node| *node != NO_NODE)
     }
-}
-
-/// Returns the span from the first beginning to the last end.
-pub(super) fn widen(span: Option<(i64, i64)>, other: (i64, i64)) -> (i64, i64) {
-    span.map_or(other, |span| (span.0.min(other.0), span.1.max(other.1)))
 }

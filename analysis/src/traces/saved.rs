@@ -8,16 +8,16 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 
-use baler_common::transport::ChunkIdentity;
 use serde::de::Error as _;
 use serde::{Deserialize, Serialize};
 
+use super::TraceAnalysis;
+use super::counts::TraceCounts;
 use super::events::Event;
 use super::operations::{KindId, OperationId};
 use super::profile::{Placed, Session, TraceClass};
+use super::seen_chunks::{ChunkRange, SeenChunks};
 use super::tree::{Call, Trace};
-use super::{TraceAnalysis, TraceCounts};
-use crate::lanes::{LaneKey, Sequences};
 
 /// The value of `format`. Another one cannot be read.
 const FORMAT: &str = "baler-traces/1";
@@ -75,35 +75,6 @@ pub(super) struct Saved<'a> {
     pub(super) chunks: Vec<ChunkRange>,
 }
 
-/// Chunks of one lane that follow each other. In the file: the first one, and the last sequence
-/// number.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
-#[serde(try_from = "(String, u64)", into = "(String, u64)")]
-pub(super) struct ChunkRange {
-    pub(super) first: ChunkIdentity,
-    pub(super) last_sequence: u64,
-}
-
-impl TryFrom<(String, u64)> for ChunkRange {
-    type Error = String;
-
-    fn try_from((first, last_sequence): (String, u64)) -> Result<Self, String> {
-        match first.parse::<ChunkIdentity>() {
-            Ok(first) if first.sequence <= last_sequence => Ok(Self {
-                first,
-                last_sequence,
-            }),
-            _ => Err(format!("no range of chunks: {first} to {last_sequence}")),
-        }
-    }
-}
-
-impl From<ChunkRange> for (String, u64) {
-    fn from(range: ChunkRange) -> Self {
-        (range.first.to_string(), range.last_sequence)
-    }
-}
-
 /// Operation, position of the caller's node (0 is the entry, 1 the first of the list), calls, their
 /// time and their own time in nanoseconds.
 type Node = (OperationId, usize, u64, u64, u64);
@@ -149,7 +120,7 @@ impl TraceAnalysis {
         let (assembler, profile) = (&self.assembler, &self.profile);
         let operations = &assembler.operations;
         let text = |text| Cow::Owned(String::from(&*operations.text_of(text)));
-        let kinds = operations.kinds().iter();
+        let (kinds, all) = (operations.kinds().iter(), operations.all().iter());
         let nodes = profile.tree.nodes().iter().filter_map(|node| {
             Some((
                 node.operation?,
@@ -166,6 +137,7 @@ impl TraceAnalysis {
             counts: timed.durations.counts().collect(),
         });
         let placed = profile.links.placed();
+        let waiting = profile.links.waiting.values().flatten();
         let open = assembler.open.iter().map(|(id, trace)| SavedOpen {
             id: *id,
             session: trace
@@ -183,11 +155,7 @@ impl TraceAnalysis {
             kinds: kinds
                 .map(|it| ((*it.component).into(), (*it.signature).into()))
                 .collect(),
-            operations: operations
-                .all()
-                .iter()
-                .map(|it| ((*it.host).into(), it.kind))
-                .collect(),
+            operations: all.map(|it| ((*it.host).into(), it.kind)).collect(),
             counts: profile.counts.clone().with_records(&assembler.counts),
             span: profile.span,
             newest: assembler.newest,
@@ -198,13 +166,7 @@ impl TraceAnalysis {
             sessions: Cow::Borrowed(&profile.sessions),
             slowest: Cow::Borrowed(&profile.slowest),
             placed: placed.map(|(id, it)| (id, Cow::Borrowed(it))).collect(),
-            waiting: profile
-                .links
-                .waiting
-                .values()
-                .flatten()
-                .map(Cow::Borrowed)
-                .collect(),
+            waiting: waiting.map(Cow::Borrowed).collect(),
             closed: assembler.closed.iter().collect(),
             open: open.collect(),
             chunks: self.chunks.iter().flat_map(SeenChunks::ranges).collect(),
@@ -281,59 +243,5 @@ impl Saved<'_> {
             nodes.try_for_each(|it| it)?;
         }
         Ok(())
-    }
-}
-
-/// The most remembered lanes of producers, and the most ranges of chunks in all of them. Lanes of
-/// the lowest producers are forgotten first.
-const MAX_LANES: usize = 65_536;
-const MAX_RANGES: usize = 1 << 18;
-
-/// The chunks in the results.
-#[derive(Debug, Default)]
-pub(super) struct SeenChunks {
-    lanes: BTreeMap<LaneKey, Sequences>,
-    ranges: usize,
-}
-
-impl SeenChunks {
-    /// Adds the chunks from `first` to the sequence number `last`. Returns how many of them it
-    /// already had.
-    pub(super) fn insert(&mut self, first: ChunkIdentity, last: u64) -> u64 {
-        let key = LaneKey::from(first);
-        if self.lanes.len() >= MAX_LANES && !self.lanes.contains_key(&key) {
-            if let Some((_, forgotten)) = self.lanes.pop_first() {
-                self.ranges -= forgotten.ranges();
-            }
-        }
-        let lane = self.lanes.entry(key).or_default();
-        // Only all numbers together are more than 64 bits can count.
-        let known = lane.within(first.sequence, last);
-        let known = known.fold(0_u64, |sum, (from, to)| {
-            (sum + (to - from)).saturating_add(1)
-        });
-        self.ranges -= lane.ranges();
-        lane.insert(first.sequence, last);
-        if self.ranges + lane.ranges() > MAX_RANGES {
-            lane.forget_lowest();
-        }
-        self.ranges += lane.ranges();
-        known
-    }
-
-    pub(super) fn ranges(&self) -> impl Iterator<Item = ChunkRange> {
-        self.lanes.iter().flat_map(|(key, sequences)| {
-            sequences
-                .iter()
-                .map(|(sequence, last_sequence)| ChunkRange {
-                    first: ChunkIdentity {
-                        producer: key.producer,
-                        epoch: key.epoch,
-                        lane: key.lane,
-                        sequence,
-                    },
-                    last_sequence,
-                })
-        })
     }
 }

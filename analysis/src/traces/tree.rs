@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::operations::OperationId;
-use super::profile::widen;
 
 /// One call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -71,6 +70,11 @@ pub(super) fn nanos_between(first: i64, last: i64) -> u64 {
         true => last.abs_diff(first),
         false => 0,
     }
+}
+
+/// Returns the span from the first beginning to the last end.
+pub(super) fn widen(span: Option<(i64, i64)>, other: (i64, i64)) -> (i64, i64) {
+    span.map_or(other, |span| (span.0.min(other.0), span.1.max(other.1)))
 }
 
 /// The calls of one trace, in order of entry.

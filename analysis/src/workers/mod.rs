@@ -9,7 +9,6 @@
 //! ```
 
 mod fan_out;
-mod group;
 
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -18,9 +17,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+pub use crate::group::{Group, GroupReport};
 pub use fan_out::fan_out;
-pub(crate) use group::Member;
-pub use group::{Group, GroupReport};
 
 use crate::error::AnalysisError;
 use crate::pipe::panicked;

@@ -4,7 +4,7 @@ use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
 
 use crate::harness::Failure;
-use crate::report::short;
+use crate::numbers::short;
 
 /// Width and height of a chart with lines, in pixels: its text can be read on a telephone.
 const LINES: (u32, u32) = (480, 320);

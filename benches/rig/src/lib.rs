@@ -26,6 +26,7 @@ pub mod clock;
 pub mod harness;
 pub mod instructions;
 pub mod machine;
+mod numbers;
 pub mod overhead;
 pub mod process;
 pub mod report;

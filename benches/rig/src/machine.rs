@@ -5,6 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use baler_common::transport::uri::Uri;
 use serde::Serialize;
 
 /// The machine on which a result was measured.
@@ -84,6 +85,11 @@ impl Provenance {
             unix_seconds: now.map_or(0, |since| since.as_secs()),
         }
     }
+}
+
+/// Returns a URI that may be shown.
+pub(crate) fn without_secrets(uri: &str) -> String {
+    Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
 }
 
 /// Returns the value after the first `name:` of a file of `/proc`.

@@ -5,6 +5,8 @@ use baler_analysis::text::PAGE_STYLE;
 use crate::chart::{Chart, MARK};
 use crate::machine::Provenance;
 
+pub use crate::numbers::{short, short_or_dash};
+
 /// The number of characters in a line of a terminal.
 const WIDTH: usize = 80;
 
@@ -148,42 +150,9 @@ pub fn wrapped(text: &str) -> String {
     out
 }
 
-/// [`short`], or a dash where there is no value.
-pub fn short_or_dash(value: Option<f64>) -> String {
-    value.map_or_else(|| "-".to_owned(), short)
-}
-
 /// Returns `yes`, or `NO` in capitals to be noticed.
 pub fn yes_or_no(is: bool) -> String {
     if is { "yes" } else { "NO" }.to_owned()
-}
-
-/// Returns a number with three significant digits, or three decimals below 1, in a form that fits a
-/// column: `3.10k`, `25.0M`, `0.017`.
-pub fn short(value: f64) -> String {
-    let magnitude = value.abs();
-    for (unit, factor) in [("G", 1e9), ("M", 1e6), ("k", 1e3)] {
-        // A number that would be shown as 1000 of one unit is shown as 1 of the next.
-        if magnitude >= factor * 0.9995 {
-            return format!("{}{unit}", three_digits(value / factor));
-        }
-    }
-    three_digits(value)
-}
-
-fn three_digits(value: f64) -> String {
-    let decimals = significant(value);
-    format!("{value:.decimals$}")
-}
-
-/// Returns the number of decimals, at most three, with which a number has three significant digits.
-pub(crate) fn significant(value: f64) -> usize {
-    match value.abs() {
-        large if large >= 99.95 => 0,
-        medium if medium >= 9.995 => 1,
-        small if small >= 0.9995 => 2,
-        _ => 3,
-    }
 }
 
 /// Whether the rows differ in this value.

@@ -3,30 +3,7 @@
 use baler_common::container::Compression;
 use clap::ValueEnum;
 
-use super::Args;
-
-/// A format of self-contained chunks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
-pub enum Codec {
-    /// Baler's own container.
-    Columnar,
-    /// Kieker's container: rows and a string table.
-    Kieker,
-    /// An object container file of Avro.
-    Avro,
-    /// Spans of OpenTelemetry's protocol.
-    Otlp,
-    /// Rows of postcard after a string table; its integers have variable length.
-    Postcard,
-}
-
-impl Codec {
-    /// Its name in tables, JSON and flags.
-    pub fn name(self) -> String {
-        let value = self.to_possible_value();
-        value.map_or_else(String::new, |value| value.get_name().to_owned())
-    }
-}
+use super::args::{Args, Codec};
 
 /// The case of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

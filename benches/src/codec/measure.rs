@@ -7,7 +7,8 @@ use baler_common::container::Compression;
 use baler_rig::clock::thread_cpu_time;
 use baler_rig::statistics::to_f64;
 
-use super::case::{Case, Codec};
+use super::args::Codec;
+use super::case::Case;
 use super::formats::{Avro, Baler, Format, Otlp, Postcard};
 use super::packing::Packing;
 use super::piece::Piece;

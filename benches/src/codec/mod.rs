@@ -6,6 +6,7 @@
 //!
 //! [`Args`] -> cases -> each in every round of the schedule -> [`Row`] -> table or JSON.
 
+mod args;
 mod case;
 mod formats;
 mod measure;
@@ -16,80 +17,23 @@ mod row;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::container::Compression;
-use baler_rig::harness::{Format, Results, Rounds, in_rounds};
+use baler_rig::harness::{Results, Rounds, in_rounds};
 use baler_rig::machine::Provenance;
 use baler_rig::workload::{Call, Workload};
-use clap::Parser;
 
 use crate::{Failure, Outcome};
-pub use case::{Case, Codec};
+pub use args::{Args, Codec};
+pub use case::Case;
 use measure::Work;
 use piece::Piece;
 pub use row::Row;
 use row::table;
 
-/// The largest chunk to measure.
-const MAX_CHUNK_RECORDS: i64 = 65_536;
-
 /// The least time of each part of a repetition: thousands of chunks of a few records, a dozen of
 /// many.
 const AT_LEAST: Duration = Duration::from_millis(5);
-
-/// Bytes and nanoseconds a record, beside other formats.
-#[derive(Debug, Clone, Parser)]
-#[command(name = "codec", version, max_term_width = 100)]
-pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
-
-    /// How many records [default: 65536, with --quick 2100]
-    #[arg(long, value_name = "N")]
-    pub records: Option<NonZeroUsize>,
-
-    /// How often to measure each row [default: 7, with --quick 1]
-    #[arg(long, value_name = "R")]
-    pub repetitions: Option<NonZeroUsize>,
-
-    /// Measure these formats only; may be given several times
-    #[arg(long, value_enum, value_name = "NAME")]
-    pub only: Vec<Codec>,
-
-    /// Records in a chunk, several separated by commas
-    #[arg(
-        long,
-        value_name = "N",
-        value_delimiter = ',',
-        default_value = "1,16,32,128,1024,8192",
-        value_parser = clap::value_parser!(u32).range(1..=MAX_CHUNK_RECORDS)
-    )]
-    pub chunk_records: Vec<u32>,
-
-    /// How to compress chunks, several separated by commas
-    #[arg(
-        long,
-        value_name = "NAME",
-        value_delimiter = ',',
-        default_value = "none,lz4,zstd:1,zstd:3"
-    )]
-    pub compression: Vec<Compression>,
-
-    /// Which load, and in which order to measure
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Also write rows and table, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-
-    /// Measure too few records for meaningful figures, only to see that everything works
-    #[arg(long)]
-    pub quick: bool,
-}
 
 /// Measures and writes the results. They are right if every row was verified.
 ///

@@ -1,4 +1,5 @@
-use clap::CommandFactory as _;
+use baler_common::container::Compression;
+use clap::{CommandFactory as _, Parser as _};
 
 use super::*;
 

@@ -14,7 +14,6 @@ use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_rig::statistics::Distribution;
 use serde::{Deserialize, Serialize};
 
-use super::Case;
 use crate::Failure;
 
 /// The number of single answers, and of changes of each kind. The median counts.
@@ -23,6 +22,15 @@ const CHANGES: u32 = 20;
 
 /// The time limit of each answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The case of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Case {
+    /// Patterns of the bridge.
+    pub patterns: u32,
+    /// Probes of the program.
+    pub probes: u32,
+}
 
 /// One repetition, in microseconds; [`super::Row`] explains the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

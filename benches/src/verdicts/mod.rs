@@ -16,9 +16,10 @@ use baler_rig::process::{self, CHILD, Child};
 use baler_rig::report::{self, Column, short_or_dash};
 use baler_rig::statistics::Interval;
 use clap::Parser;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Failure, Outcome};
+pub use measure::Case;
 use measure::{Sample, measure};
 
 /// The time limit of a process.
@@ -61,15 +62,6 @@ pub struct Args {
     /// Also write rows and table, with machine, command and commit, into this folder
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
-}
-
-/// The case of one row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Case {
-    /// Patterns of the bridge.
-    pub patterns: u32,
-    /// Probes of the program.
-    pub probes: u32,
 }
 
 /// The figures of a case, over the repetitions. JSON uses the same names.

@@ -8,51 +8,7 @@ use baler_common::transport::ChunkIdentity;
 
 use super::functions;
 use super::parse::{Access, Expression, Item, Step};
-use super::value::{Map, Value};
-
-/// The reason why an expression has no value.
-#[derive(Debug)]
-pub(super) enum EvaluationError {
-    Failed {
-        reason: String,
-        /// The first field in the place that failed.
-        field: Option<FieldValue>,
-    },
-    /// The record lacks a field, or a map lacks a key.
-    Missing,
-}
-
-/// A field and its value, for a message.
-#[derive(Debug)]
-pub(super) struct FieldValue {
-    pub(super) name: String,
-    pub(super) type_name: &'static str,
-    pub(super) example: String,
-}
-
-impl EvaluationError {
-    pub(super) fn failed(reason: impl Into<String>) -> Self {
-        Self::Failed {
-            reason: reason.into(),
-            field: None,
-        }
-    }
-
-    /// An operator or function that does not take values of these types.
-    pub(super) fn no_overload<'a, 'v: 'a>(
-        name: &str,
-        values: impl IntoIterator<Item = &'a Value<'v>>,
-    ) -> Self {
-        let types: Vec<_> = values.into_iter().map(Value::type_name).collect();
-        Self::failed(format!("`{name}` does not take ({})", types.join(", ")))
-    }
-
-    fn overflow(operator: &str) -> Self {
-        Self::failed(format!(
-            "the result of `{operator}` does not fit into 64 bits"
-        ))
-    }
-}
+use super::value::{EvaluationError, FieldValue, Map, Value};
 
 /// The values that an expression can name.
 #[derive(Debug)]

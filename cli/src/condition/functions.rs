@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::evaluate::EvaluationError;
-use super::value::Value;
+use super::value::{EvaluationError, Value};
 
 /// Functions, and the numbers of their arguments.
 const GLOBAL: [(&str, usize); 12] = [

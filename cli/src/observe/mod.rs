@@ -5,6 +5,7 @@
 
 mod exposition;
 pub(crate) mod metric;
+mod observable;
 mod observed;
 mod receiving;
 mod sending;

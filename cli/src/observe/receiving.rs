@@ -8,7 +8,7 @@ use baler_common::transport::{LaneLag, NotKept, ReaderStats};
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;
-use super::observed::{Check, Observable};
+use super::observable::{Check, Observable};
 use crate::condition::Condition;
 
 /// An output that takes nothing for this long is stalled.

@@ -10,7 +10,7 @@ use baler_spool::{SpoolRoute, SpoolWatch};
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;
-use super::observed::{Check, Observable};
+use super::observable::{Check, Observable};
 use super::receiving::{not_kept, reader, reader_check};
 
 impl Observable for Controller {

@@ -23,7 +23,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{AbortHandle, JoinSet};
 
 use super::exposition;
-use super::observed::{self, Check, Observed};
+use super::observable::{Check, answer};
+use super::observed::Observed;
 use crate::http_client;
 
 /// The maximum number of connections served at once. A further one closes another one, an idle one
@@ -504,7 +505,7 @@ impl hyper::body::Body for Body {
 const TAP_TYPE: &str = "application/vnd.baler.chunks";
 
 fn health(checks: Vec<Check>) -> Response<Body> {
-    let (is_ready, document) = observed::answer(checks);
+    let (is_ready, document) = answer(checks);
     let status = match is_ready {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

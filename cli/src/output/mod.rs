@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 pub(crate) use baler_analysis::text::{escape, span, time};
 pub(crate) use progress::Progress;
 use stderr::Stderr;
-pub(crate) use stderr::{start_logging, wait_at_most_for};
+pub(crate) use stderr::{start_logging, stop_waiting_when};
 pub(crate) use tables::{
     bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
 };

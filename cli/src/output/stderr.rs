@@ -17,7 +17,6 @@ use tracing_subscriber::registry::LookupSpan;
 use super::progress;
 use crate::args::GlobalArgs;
 use crate::exit::Failure;
-use crate::shutdown::Shutdown;
 
 /// The variable with tracing's directives.
 const VARIABLE: &str = "BALER_LOG";
@@ -28,15 +27,16 @@ const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// The number of bytes that a pipe takes without waiting when it is ready: `PIPE_BUF` of Linux.
 const PIPE_BYTES: usize = 4_096;
 
-static SHUTDOWN: OnceLock<Shutdown> = OnceLock::new();
+/// Whether the deadline is over.
+static IS_OVER: OnceLock<Box<dyn Fn() -> bool + Send + Sync>> = OnceLock::new();
 
 /// Held by the writing thread, so that no other thread takes the room that `poll` reported.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// Ends all waiting for standard error at the deadline of this shutdown.
-pub(crate) fn wait_at_most_for(shutdown: &Shutdown) {
+/// Ends all waiting for standard error once the deadline is over.
+pub(crate) fn stop_waiting_when(is_over: impl Fn() -> bool + Send + Sync + 'static) {
     // The program has only one shutdown.
-    SHUTDOWN.set(shutdown.clone()).ok();
+    IS_OVER.set(Box::new(is_over)).ok();
 }
 
 /// Standard error. Writing waits for the reader, but not beyond the deadline.
@@ -55,7 +55,7 @@ impl Write for Stderr {
                 let slice = bytes.get(..PIPE_BYTES).unwrap_or(bytes);
                 return (&stderr).write_all(slice).map(|()| slice.len());
             }
-            if SHUTDOWN.get().is_some_and(Shutdown::is_over) {
+            if IS_OVER.get().is_some_and(|is_over| is_over()) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
         }

@@ -7,6 +7,7 @@ mod analyze;
 mod autoscale;
 #[cfg(all(feature = "amqp", feature = "faults", feature = "kafka"))]
 mod brokers;
+mod circles;
 mod clients;
 mod config;
 mod dictionaries;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::decoder::{ChunkSummary, DecodedChunk, Layout};
+use super::decoded::{ChunkSummary, DecodedChunk, Layout};
 use super::error::{DecodeError, EncodeError};
 use super::header::ChunkHeader;
 use super::limits::Limits;

@@ -13,6 +13,7 @@
 mod codec;
 mod compression;
 mod cursor;
+mod decoded;
 mod decoder;
 #[cfg(feature = "zstd")]
 mod dictionary;
@@ -25,7 +26,8 @@ mod native;
 mod varint;
 
 pub use compression::{BlockCompression, Compression};
-pub use decoder::{ChunkDecoder, ChunkExtent, ChunkSummary, ColumnLayout, DecodedChunk, Layout};
+pub use decoded::{ChunkSummary, ColumnLayout, DecodedChunk, Layout};
+pub use decoder::{ChunkDecoder, ChunkExtent};
 #[cfg(feature = "zstd")]
 pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};

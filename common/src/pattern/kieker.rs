@@ -13,7 +13,8 @@
 //! expressions. [`Dialect::Kieker`] makes the same expressions. [`Dialect::Strict`] makes the
 //! expressions that a user expects.
 
-use super::{Dialect, Misfit};
+use super::dialect::Dialect;
+use super::error::Misfit;
 
 /// The allowed characters of an identifier, as a part of a class of characters.
 macro_rules! identifier {

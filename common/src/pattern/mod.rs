@@ -18,6 +18,8 @@
 //! A pattern becomes a regular expression. `regex-lite` matches it in time linear in the signature,
 //! for any pattern.
 
+mod dialect;
+mod error;
 mod kieker;
 mod list;
 mod rust;
@@ -28,69 +30,14 @@ use std::fmt;
 
 use regex_lite::{Regex, RegexBuilder};
 
-pub use list::{Action, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
+use error::Misfit;
 
-/// The most bytes of a pattern.
-pub const MAX_PATTERN_BYTES: usize = 2_048;
+pub use dialect::Dialect;
+pub use error::{MAX_PATTERN_BYTES, PatternError};
+pub use list::{Action, LineError, LineProblem, ListFull, MAX_RULES, PatternList, Rule};
 
 /// The limit of a compiled expression. Only counted repetitions in sensors' patterns come near it.
 const MAX_EXPRESSION_BYTES: usize = 1 << 20;
-
-/// The syntax and the meaning of patterns for operations.
-///
-/// In all dialects `*` alone matches everything, and a pattern that begins with `%` is for sensors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub enum Dialect {
-    /// Kieker's dialect with all its bugs. It refuses and matches exactly the same texts as
-    /// Kieker's parser and regular expressions.
-    ///
-    /// Checked against Kieker's own parser for the patterns and signatures of
-    /// `tests/golden/kieker/pattern-golden.json`. Every character beyond ASCII counts as a letter.
-    /// Three things that Kieker accepts are refused: two modifiers of a kind, `throwsA` without a
-    /// blank, and brackets other than `[]`.
-    Kieker,
-    /// Kieker's syntax without its oddities. The differences:
-    ///
-    /// | | Kieker | strict |
-    /// |---|---|---|
-    /// | the comma between parameters | optional: `(int, ..)` matches `(integer)` | must be there |
-    /// | a modifier that is not named | may be there, but not `default` if none is named | may be there |
-    /// | modifiers | in one order | in any order |
-    /// | `*` at the start of a name | spans dots, and nothing | spans no dot; alone it is one name |
-    /// | `*` or `..*` as the result or a parameter | no array, a parameter `*` no package | any type |
-    /// | the result | must be there | may be left out, then there may be any or none |
-    /// | the parameters | must be there | may be left out, then there may be any: `com.shop..*` |
-    /// | blanks in the signature | one at most around each parameter | any |
-    /// | `throws A, B` | an error for the blank | two exceptions |
-    /// | `(int,)` | taken for `(int)` | an error |
-    /// | `$` at the start of a name | never matches | a character |
-    #[default]
-    Strict,
-    /// Rust's paths: `[pub] [fn] shop::till::*::order(str, ..) -> Result`. `**` is any number of
-    /// segments. Parameters and result may be left out. It matches signatures in Kieker's form,
-    /// signatures in Rust's form, and plain names.
-    Rust,
-}
-
-impl Dialect {
-    /// All dialects.
-    pub const ALL: [Self; 3] = [Self::Kieker, Self::Strict, Self::Rust];
-
-    /// The name in settings.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Kieker => "kieker",
-            Self::Strict => "strict",
-            Self::Rust => "rust",
-        }
-    }
-}
-
-impl fmt::Display for Dialect {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// Selects signatures.
 #[derive(Debug, Clone)]
@@ -240,68 +187,4 @@ fn check_sensor(text: &str) -> Result<(), Misfit<'_>> {
         }
     }
     Ok(())
-}
-
-/// An error in a pattern, and its position.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct PatternError {
-    message: Box<str>,
-    position: usize,
-}
-
-/// A wrong part of a pattern.
-#[derive(Debug)]
-struct Misfit<'t> {
-    /// A part of the pattern's text. Its address gives its position.
-    found: &'t str,
-    expected: &'static str,
-}
-
-impl<'t> Misfit<'t> {
-    const fn new(found: &'t str, expected: &'static str) -> Self {
-        Self { found, expected }
-    }
-}
-
-impl PatternError {
-    /// The position is that of the misfit within `pattern`.
-    fn unexpected(pattern: &str, misfit: &Misfit<'_>) -> Self {
-        let start = pattern.as_ptr().addr();
-        let position = misfit.found.as_ptr().addr().saturating_sub(start);
-        let rest = pattern.get(position..).unwrap_or_default();
-        let found = match rest {
-            "" => "the end".to_owned(),
-            _ => format!("`{}`", rest.chars().take(20).collect::<String>()),
-        };
-        let expected = misfit.expected;
-        Self {
-            message: format!(
-                "pattern `{pattern}`: expected {expected} at byte {position}, found {found}"
-            )
-            .into(),
-            position,
-        }
-    }
-
-    /// The whole expression is wrong.
-    fn expression(pattern: &str, error: &regex_lite::Error) -> Self {
-        Self {
-            message: format!("pattern `{pattern}`: {error}").into(),
-            position: 0,
-        }
-    }
-
-    fn too_long(pattern: &str) -> Self {
-        let start: String = pattern.chars().take(200).collect();
-        Self {
-            message: format!("pattern `{start}…` is longer than {MAX_PATTERN_BYTES} bytes").into(),
-            position: 0,
-        }
-    }
-
-    /// Returns the position of the problem, in bytes from the start of the pattern.
-    pub const fn position(&self) -> usize {
-        self.position
-    }
 }

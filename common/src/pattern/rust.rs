@@ -12,8 +12,9 @@
 //! shop.till.Till.order(str, u32)`), signatures in Rust's form
 //! (`pub fn shop::order(str) -> Result`), and names with neither result nor parameters.
 
+use super::dialect::Dialect;
+use super::error::Misfit;
 use super::kieker::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
-use super::{Dialect, Misfit};
 
 /// Returns the required modifiers, and the expression for the rest of a signature.
 pub(super) fn parse(text: &str) -> Result<(Vec<&str>, String), Misfit<'_>> {

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::intern::Interned;
+use super::intern::{INTERNED, Interned};
 use super::read::{Projection, ReadError};
 use super::reference::ValueRef;
-use super::row::{INTERNED, RowWriter};
+use super::row::RowWriter;
 use super::schema::FieldType;
 use super::words::Width;
 

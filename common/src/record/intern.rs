@@ -7,6 +7,9 @@
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock, RwLockWriteGuard};
 
+/// In a row, marks a string's length as the number of an interned string.
+pub(super) const INTERNED: u32 = 0x8000_0000;
+
 /// A handle to an interned string; equal strings have equal handles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Interned(u32);

@@ -5,6 +5,7 @@
 
 mod batch;
 mod catalog;
+mod column;
 #[doc(hidden)]
 pub mod derived;
 mod dynamic;
@@ -20,6 +21,7 @@ pub mod sampling;
 mod schema;
 #[cfg(feature = "serde")]
 pub mod serde;
+mod strings;
 pub mod timing;
 mod value;
 mod words;
@@ -30,10 +32,10 @@ pub use baler_derive::{Record, Records};
 
 pub(crate) use batch::StringKeys;
 pub use batch::{
-    BatchBuilder, BytesColumn, Column, FieldColumn, ListColumn, OptionalColumn, PushError,
-    RecordBatch, RecordColumn, RecordRefs, StringTable, Table, TypedRecords, WordRun,
+    BatchBuilder, FieldColumn, PushError, RecordBatch, RecordRefs, Table, TypedRecords, WordRun,
 };
 pub use catalog::Catalog;
+pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
 pub use dynamic::{DynamicRecord, ValueError};
 pub use field_value::{FieldValue, Shape};
 pub use intern::{Interned, InternerHold};
@@ -44,6 +46,7 @@ pub use schema::{
     EnumType, Field, FieldType, Fingerprint, MAX_DEPTH, MAX_FIELDS, MAX_NAME_BYTES, MAX_VARIANTS,
     Role, Schema, SchemaError,
 };
+pub use strings::StringTable;
 pub use value::Value;
 pub use words::{
     Width, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::batch::{Column, StringTable};
+use super::column::{Column, OptionalColumn, span};
 use super::row::RowWriter;
 use super::schema::{EnumType, FieldType, Schema};
+use super::strings::StringTable;
 use super::value::Value;
+use crate::number::to_usize;
 
 /// A borrowed value of one field.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +133,56 @@ impl<'a> ValueRef<'a> {
     }
 }
 
+impl Column {
+    /// Returns the value in this row; `None` beyond the end.
+    ///
+    /// `field_type` must be the type of the column; for another type the result is also `None`.
+    pub fn value<'a>(
+        &'a self,
+        row: usize,
+        field_type: &'a FieldType,
+        strings: &'a StringTable,
+    ) -> Option<ValueRef<'a>> {
+        Some(match (self, field_type) {
+            (Self::Bool(values), _) => ValueRef::Bool(*values.get(row)?),
+            (Self::Bytes(column), _) => {
+                let (from, to) = span(&column.ends, row)?;
+                ValueRef::Bytes(column.data.get(from..to)?)
+            }
+            (Self::Char(values), _) => ValueRef::Char(*values.get(row)?),
+            (Self::Enum(values), FieldType::Enum(enum_type)) => ValueRef::Enum(EnumRef {
+                number: *values.get(row)?,
+                enum_type,
+            }),
+            (Self::F32(values), _) => ValueRef::F32(f32::from_bits(*values.get(row)?)),
+            (Self::F64(values), _) => ValueRef::F64(f64::from_bits(*values.get(row)?)),
+            (Self::List(column), FieldType::List(item_type)) => {
+                let (from, to) = span(&column.ends, row)?;
+                let items = Items::Columnar {
+                    column: &column.items,
+                    strings,
+                    from,
+                    to,
+                };
+                ValueRef::List(ListRef { item_type, items })
+            }
+            (Self::Optional(column), FieldType::Optional(inner)) => {
+                match *column.positions.get(row)? {
+                    OptionalColumn::ABSENT => ValueRef::Null,
+                    at => return column.present.value(to_usize(at), inner, strings),
+                }
+            }
+            (Self::Record(column), FieldType::Record(schema)) if row < column.len => {
+                ValueRef::Record(RecordFields::columnar(schema, &column.fields, strings, row))
+            }
+            (Self::Signed(values), _) => ValueRef::Signed(*values.get(row)?),
+            (Self::String(values), _) => ValueRef::String(strings.get(*values.get(row)?)?),
+            (Self::Unsigned(values), _) => ValueRef::Unsigned(*values.get(row)?),
+            _ => return None,
+        })
+    }
+}
+
 /// A variant of an enum, with its type.
 #[derive(Debug, Clone, Copy)]
 pub struct EnumRef<'a> {
@@ -166,24 +218,6 @@ enum Items<'a> {
 }
 
 impl<'a> ListRef<'a> {
-    pub(super) fn columnar(
-        column: &'a Column,
-        item_type: &'a FieldType,
-        strings: &'a StringTable,
-        from: usize,
-        to: usize,
-    ) -> Self {
-        Self {
-            item_type,
-            items: Items::Columnar {
-                column,
-                strings,
-                from,
-                to,
-            },
-        }
-    }
-
     /// The type of its items.
     pub fn item_type(&self) -> &'a FieldType {
         self.item_type

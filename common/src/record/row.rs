@@ -13,12 +13,9 @@
 //! | list | 4: count; then the values |
 //! | record | its fields |
 
-use super::intern::Interned;
+use super::intern::{INTERNED, Interned};
 use super::schema::{FieldType, Schema};
 use super::words::Width;
-
-/// Marks a string's length as the number of an interned string.
-pub(super) const INTERNED: u32 = 0x8000_0000;
 
 /// Appends the fields of one record to a buffer.
 ///

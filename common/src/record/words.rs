@@ -14,7 +14,7 @@
 //! ([`RowWriter`](super::RowWriter)), these rows never leave the process.
 
 use super::FieldValue;
-use super::row::INTERNED;
+use super::intern::INTERNED;
 use super::schema::{FieldType, Schema};
 use crate::number::to_usize;
 

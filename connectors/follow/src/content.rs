@@ -15,12 +15,6 @@ use crate::position::Mark;
 pub(crate) const HEAD_BYTES: usize = 1_024;
 pub(crate) const TAIL_BYTES: usize = 256;
 
-/// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).
-pub fn checksum(bytes: &[u8]) -> u64 {
-    let add = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
-}
-
 /// The number of a file on its device. Another file may get it later, so it is only a hint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {

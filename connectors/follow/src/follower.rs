@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::content::{Content, FileId, TAIL_BYTES, checksum};
+use crate::content::{Content, FileId, TAIL_BYTES};
 use crate::event::Event;
 use crate::known::{FileKey, Known};
 use crate::pattern::{Pattern, resolved};
-use crate::position::{self, Mark};
+use crate::position::{self, Mark, checksum};
 
 /// The number of bytes that are read at a time.
 const PART_BYTES: usize = 256 << 10;

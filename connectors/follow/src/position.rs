@@ -7,7 +7,11 @@ use std::path::{Path, PathBuf};
 use baler_blocking::files::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
-use crate::content::checksum;
+/// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).
+pub fn checksum(bytes: &[u8]) -> u64 {
+    let add = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, add)
+}
 
 /// An offset in a file, with checksums of the bytes at the beginning of the file and of those
 /// before the offset. Another file does not have it, whatever its name and number.

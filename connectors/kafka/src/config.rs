@@ -16,9 +16,9 @@ use rdkafka::ClientConfig;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaConfRes;
 
-use super::client::{self, BOTH, CLASSIC, CONSUMER, FILES, PRODUCER, TOKEN_FILE};
 use super::embedded::EmbeddedCluster;
 use super::error::KafkaConfigError;
+use super::settings::{BOTH, CLASSIC, CONSUMER, FILES, PRODUCER, TOKEN_FILE, is_own};
 use super::{EMBEDDED_SCHEME, SCHEME};
 
 /// The settings of both ends.
@@ -452,7 +452,7 @@ impl ClientSettings {
     /// The settings that librdkafka knows.
     pub(crate) fn of_the_client(&self) -> impl Iterator<Item = (&str, &str)> {
         let all = self.0.iter().map(|(name, value)| (&**name, &**value));
-        all.filter(|(name, _)| !client::is_own(name))
+        all.filter(|(name, _)| !is_own(name))
     }
 
     /// Whether readers use the group protocol of KIP-848.

@@ -7,6 +7,7 @@ mod error;
 mod headers;
 mod plain;
 mod reader;
+mod settings;
 mod writer;
 
 use baler_common::transport::{Medium, OpenReader, ReaderFactory, Readership};

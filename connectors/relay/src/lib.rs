@@ -5,7 +5,9 @@
     reason = "what cannot happen ends the command, and acknowledges nothing"
 )]
 
+mod error;
 mod identity;
 mod relay;
 
-pub use relay::{Ended, Relay, RelayError, RelayReport, RelayStats, Step, Stop, settings};
+pub use error::RelayError;
+pub use relay::{Ended, Relay, RelayReport, RelayStats, Step, Stop, settings};

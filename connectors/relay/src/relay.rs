@@ -3,22 +3,22 @@
 mod intake;
 mod ledger;
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::fmt;
 use std::hash::BuildHasher as _;
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader, ChunkWriter, Connection, Fate, NotKept, Notify, Outbox, OutboxSettings,
-    OutboxStats, Quarantine, ReaderStats, TransportError, Waiting,
+    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, Quarantine,
+    TransportError,
 };
 
+use super::error::RelayError;
 use super::identity::Identities;
 use ledger::Ledger;
+pub use ledger::RelayStats;
 
 /// Returns the default settings of a relay. At most 1,024 chunks and 64 MiB are received and not
 /// settled, and the sink is tried again without limit. Each process has its own seed for the
@@ -357,91 +357,4 @@ impl Relay {
             sink_error,
         }
     }
-}
-
-/// The counts of a relay, in chunks unless the name says otherwise.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct RelayStats {
-    /// Deliveries of the source, repeated ones included.
-    pub received: u64,
-    /// The bytes of these deliveries.
-    pub received_bytes: u64,
-    /// Chunks that the sink confirmed; they are acknowledged at the source.
-    pub forwarded: u64,
-    /// The bytes of these chunks.
-    pub forwarded_bytes: u64,
-    /// Chunks that the sink's spool put on local disk; they are acknowledged at the source.
-    pub spooled: u64,
-    /// Chunks that were put aside and rejected at the source.
-    pub quarantined: u64,
-    /// Chunks that were given back to the source, which delivers them again.
-    pub given_back: u64,
-    /// Chunks that were received and not settled.
-    pub in_flight: u64,
-    /// Quarantined chunks that the sink refused, for their size or for another reason.
-    pub refused: u64,
-    /// Pieces that the source recognized as no chunk; they are no deliveries.
-    pub damaged: u64,
-    /// Quarantined chunks and damaged pieces of which only a count is left, by reason. The source's
-    /// own count ([`ReaderStats::unreported`]) is not among them.
-    pub not_kept: BTreeMap<NotKept, u64>,
-    /// Deliveries that the source marked as repeated.
-    pub redelivered: u64,
-    /// Chunks of Kieker's container that came without an identity and got one.
-    pub identities_made: u64,
-    /// Settlements that came too late: the delivery had gone to another reader.
-    pub stale: u64,
-    /// Failures of the source from which it recovers by itself.
-    pub source_errors: u64,
-    /// Whether the source is at its end; `None` if it has no end.
-    pub reached_end: Option<bool>,
-    /// The figures of the outbox before the sink.
-    pub outbox: OutboxStats,
-    /// The figures of the source.
-    pub source: ReaderStats,
-    /// The wait for a source that is not at its end. While the relay has no room, it waits for the
-    /// sink and not for the source.
-    pub source_waiting: Waiting,
-}
-
-impl RelayStats {
-    /// Returns, by reason, how many poison messages left only a count.
-    pub fn not_kept(&self) -> BTreeMap<NotKept, u64> {
-        let mut counts = self.not_kept.clone();
-        if self.source.unreported > 0 {
-            counts.insert(NotKept::Unreported, self.source.unreported);
-        }
-        counts
-    }
-
-    /// Whether every delivery is accounted for: received = forwarded + spooled + quarantined +
-    /// given back + in flight.
-    pub fn adds_up(&self) -> bool {
-        let settled = self.forwarded + self.spooled + self.quarantined + self.given_back;
-        self.received == settled + self.in_flight
-    }
-}
-
-/// The reason why a relay cannot go on. [`Relay::close`](super::Relay::close) drains the chunks in
-/// flight, or gives them back.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RelayError {
-    /// The source failed, and trying again cannot help.
-    #[error("{0}")]
-    Source(#[source] TransportError),
-    /// The sink cannot be opened, and trying again cannot help.
-    #[error("{0}")]
-    Sink(#[source] Arc<TransportError>),
-    /// A chunk could not be put aside; it was given back to the source.
-    #[error("cannot put aside {origin} ({reason}): {source}")]
-    Quarantine {
-        /// The place of the chunk: endpoint, lane, position.
-        origin: Box<str>,
-        /// The reason why the chunk cannot be passed on.
-        reason: Box<str>,
-        /// The reason why the chunk could not be kept.
-        source: io::Error,
-    },
 }

@@ -13,8 +13,9 @@ use baler_common::transport::{Failure, WindowLimits};
 #[cfg(feature = "tls")]
 use baler_tls::TlsFiles;
 
-use crate::headers::{ConnectionLimits, Hello, Role, VERSIONS};
+use crate::headers::{ConnectionLimits, Hello, Role};
 use crate::security::Token;
+use crate::versions::VERSIONS;
 use crate::{SCHEME, SCHEME_TLS};
 
 /// The settings of both ends.

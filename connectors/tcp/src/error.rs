@@ -2,7 +2,7 @@
 
 use baler_common::transport::{Failure, ProducerId, RetryClass};
 
-use crate::headers::VersionRange;
+use crate::versions::VersionRange;
 
 /// A peer broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,43 +1,12 @@
 //! The bytes of hellos and frame headers. PROTOCOL.md describes all of them.
 
-use std::fmt;
-
 use baler_common::transport::ContainerKind;
 
 use crate::error::ProtocolErrorKind;
+use crate::versions::{VERSIONS, VersionRange};
 
 /// The first bytes of both sides.
 pub(crate) const MAGIC: [u8; 8] = *b"BALERTCP";
-
-/// The versions of the protocol that this crate speaks.
-pub(crate) const VERSIONS: VersionRange = VersionRange { low: 1, high: 1 };
-
-/// The versions of the protocol that a side speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VersionRange {
-    /// The lowest version.
-    pub low: u16,
-    /// The highest version.
-    pub high: u16,
-}
-
-impl VersionRange {
-    /// Returns the highest version that both sides speak.
-    pub(crate) fn common(self, other: Self) -> Option<u16> {
-        let high = self.high.min(other.high);
-        (high >= self.low.max(other.low)).then_some(high)
-    }
-}
-
-impl fmt::Display for VersionRange {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.low == self.high {
-            write!(f, "version {}", self.low)
-        } else {
-            write!(f, "versions {} to {}", self.low, self.high)
-        }
-    }
-}
 
 /// The role of one end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -267,11 +236,7 @@ impl FrameHeader {
             (FrameKind::Chunk, ContainerKind::Added) => 0x03,
             _ => 0,
         };
-        let flags = if self.has_identity {
-            Self::HAS_IDENTITY
-        } else {
-            0
-        };
+        let flags = u8::from(self.has_identity) * Self::HAS_IDENTITY;
         let start = out.len();
         out.extend_from_slice(&[self.kind.code(), flags, container, 0]);
         out.extend_from_slice(&self.length.to_le_bytes());

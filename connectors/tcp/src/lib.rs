@@ -11,6 +11,7 @@ mod reader;
 mod security;
 #[cfg(feature = "tls")]
 mod tls;
+mod versions;
 mod writer;
 
 use std::env::{self, VarError};
@@ -19,8 +20,8 @@ use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{Medium, OpenReader, ReaderFactory, Readership};
 pub use config::TcpConfig;
 pub use error::{ProtocolError, ProtocolErrorKind};
-pub use headers::VersionRange;
 pub use reader::{ReaderStats, TcpReader};
+pub use versions::VersionRange;
 pub use writer::TcpWriter;
 
 /// The scheme of this medium's URIs.

@@ -1,11 +1,76 @@
 //! The tokens of a file as the parser takes them, skipping after an error, and findings.
 
-use super::{Failed, MAX_FINDINGS, MAX_PARTS, Parsed, Parser};
-use crate::lexer::{Token, TokenKind};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::finding::MAX_FINDINGS;
+use crate::lexer::{Token, TokenKind, doc_text, tokens};
 use crate::syntax::{LineKind, LineStart};
 use crate::{Edition, Finding, MAX_DEPTH, Severity, Span};
 
+/// The most declarations, members and items of lists in a file.
+const MAX_PARTS: usize = 100_000;
+
+/// A finding tells why.
+#[derive(Debug)]
+pub(super) struct Failed;
+
+pub(super) type Parsed<T> = Result<T, Failed>;
+
+pub(super) struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    /// The texts of `/** … */` by the start of the token behind them.
+    docs: HashMap<usize, Arc<str>>,
+    end: Token<'a>,
+    pub(super) next: usize,
+    /// The end of the last token that was taken.
+    pub(super) before: usize,
+    pub(super) number: usize,
+    edition: Edition,
+    parts: usize,
+    pub(super) lines: Vec<LineStart>,
+    pub(super) findings: Vec<Finding>,
+}
+
 impl<'a> Parser<'a> {
+    /// Takes the tokens of a file, with comments apart.
+    pub(super) fn new(text: &'a str, number: usize, edition: Edition) -> Self {
+        let mut docs = HashMap::new();
+        let mut without_comments = Vec::new();
+        let mut doc = None;
+        // Whether a comment here stands behind a token in its line, and so belongs to that line.
+        let mut is_behind = false;
+        for token in tokens(text) {
+            if token.lines > 0 && std::mem::replace(&mut is_behind, false) {
+                doc = None;
+            }
+            if token.kind == TokenKind::Comment {
+                doc = doc_text(token.text).or(doc);
+                continue;
+            }
+            docs.extend(doc.take().map(|doc| (token.start, doc)));
+            is_behind = token.text != "{";
+            without_comments.push(token);
+        }
+        Self {
+            end: Token {
+                kind: TokenKind::End,
+                text: "",
+                start: text.len(),
+                lines: 1,
+            },
+            tokens: without_comments,
+            docs,
+            next: 0,
+            before: 0,
+            number,
+            edition,
+            parts: 0,
+            lines: Vec::new(),
+            findings: Vec::new(),
+        }
+    }
+
     pub(super) fn word(&mut self, word: &str) -> Parsed<Token<'a>> {
         match self.peek().text == word {
             true => Ok(self.advance()),
@@ -52,6 +117,11 @@ impl<'a> Parser<'a> {
             self.before = token.span().end;
         }
         token
+    }
+
+    /// Returns the documentation of the declaration or member that begins here.
+    pub(super) fn doc(&mut self) -> Option<Arc<str>> {
+        self.docs.remove(&self.peek().start)
     }
 
     /// Notes where the formatter begins a line.

@@ -4,87 +4,20 @@
 
 mod cursor;
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use self::cursor::is_start;
-use crate::lexer::{Token, TokenKind, doc_text, tokens, unescaped};
+use self::cursor::{Failed, Parsed, Parser, is_start};
+use crate::lexer::{Token, TokenKind, unescaped};
 use crate::syntax::{
-    Constant, Declaration, File, Import, Kind, LineKind, LineStart, Member, Modifiers, Name,
-    Property, QualifiedName, TypeName, TypeOf,
+    Constant, Declaration, File, Import, Kind, LineKind, Member, Modifiers, Name, Property,
+    QualifiedName, TypeName, TypeOf,
 };
 use crate::{About, Base, Edition, Finding, Literal, Reference, Span, Value};
 
-/// The most findings of a file.
-pub(crate) const MAX_FINDINGS: usize = 200;
-
-/// The most declarations, members and items of lists in a file.
-const MAX_PARTS: usize = 100_000;
-
-/// A finding tells why.
-#[derive(Debug)]
-struct Failed;
-
-type Parsed<T> = Result<T, Failed>;
-
 /// Reads a file.
-pub(crate) fn parse<'a>(
-    text: &'a str,
-    number: usize,
-    edition: Edition,
-) -> (File<'a>, Vec<Finding>) {
-    let mut docs = HashMap::new();
-    let mut without_comments = Vec::new();
-    let mut doc = None;
-    // Whether a comment here stands behind a token in its line, and so belongs to that line.
-    let mut is_behind = false;
-    for token in tokens(text) {
-        if token.lines > 0 && std::mem::replace(&mut is_behind, false) {
-            doc = None;
-        }
-        if token.kind == TokenKind::Comment {
-            doc = doc_text(token.text).or(doc);
-            continue;
-        }
-        docs.extend(doc.take().map(|doc| (token.start, doc)));
-        is_behind = token.text != "{";
-        without_comments.push(token);
-    }
-    let mut parser = Parser {
-        end: Token {
-            kind: TokenKind::End,
-            text: "",
-            start: text.len(),
-            lines: 1,
-        },
-        tokens: without_comments,
-        docs,
-        next: 0,
-        before: 0,
-        number,
-        edition,
-        parts: 0,
-        lines: Vec::new(),
-        findings: Vec::new(),
-    };
+pub(crate) fn parse(text: &str, number: usize, edition: Edition) -> (File<'_>, Vec<Finding>) {
+    let mut parser = Parser::new(text, number, edition);
     let mut file = parser.file();
     file.lines = parser.lines;
     (file, parser.findings)
-}
-
-struct Parser<'a> {
-    tokens: Vec<Token<'a>>,
-    /// The texts of `/** … */` by the start of the token behind them.
-    docs: HashMap<usize, Arc<str>>,
-    end: Token<'a>,
-    next: usize,
-    /// The end of the last token that was taken.
-    before: usize,
-    number: usize,
-    edition: Edition,
-    parts: usize,
-    lines: Vec<LineStart>,
-    findings: Vec<Finding>,
 }
 
 impl<'a> Parser<'a> {
@@ -204,11 +137,6 @@ impl<'a> Parser<'a> {
             declaration.members.push(property);
         }
         Ok(declaration)
-    }
-
-    /// Returns the documentation of the declaration or member that begins here.
-    fn doc(&mut self) -> Option<Arc<str>> {
-        self.docs.remove(&self.peek().start)
     }
 
     fn annotations(&mut self, about: &mut About) -> Parsed<()> {

@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkDecoder, LossReason, Losses};
+use baler_common::number::to_u64;
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, Connection, ContainerKind, End, Fate, Outbox};
+use bytes::Bytes;
 
 use super::closing::ClosedBy;
 use super::controller_state::ControllerState;
 use super::encoder::{EncodeProblem, Encoder};
 use super::event::{Event, Hooks, Quarantined};
-use super::splitting::ChunkTypes;
+use super::splitting::{ChunkTypes, apart, halves, versions};
 use crate::clock::monotonic;
 
 /// Makes chunks of batches, and drives the outbox that holds them.
@@ -258,6 +260,117 @@ impl Dispatch {
                 chunk: chunk.bytes.clone(),
             }),
         }
+    }
+
+    /// Makes as many chunks as possible of a batch that cannot be one chunk.
+    pub(super) fn take_apart(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: EncodeProblem,
+        closed_by: ClosedBy,
+        last: bool,
+    ) {
+        let mut todo = Vec::new();
+        self.reduce(lane, batch, problem, &mut todo);
+        while let Some(batch) = todo.pop() {
+            let last = last && todo.is_empty();
+            if let Err(problem) = self.ship(lane, &batch, closed_by, last) {
+                self.reduce(lane, batch, problem, &mut todo);
+            }
+        }
+    }
+
+    /// Pushes the parts to try next, the first one on top; puts the rest into quarantine.
+    fn reduce(
+        &mut self,
+        lane: usize,
+        batch: RecordBatch,
+        problem: EncodeProblem,
+        todo: &mut Vec<RecordBatch>,
+    ) {
+        match problem {
+            EncodeProblem::TooLarge {
+                bytes,
+                limit,
+                chunk,
+            } => {
+                let halves = (batch.len() > 1).then(|| halves(&batch));
+                if let Some(Ok((first, second))) = halves {
+                    self.shared.ledger.split();
+                    todo.push(second);
+                    todo.push(first);
+                } else {
+                    let why = (LossReason::TooLarge, "".into());
+                    self.put_aside(&batch, why, bytes, limit, chunk);
+                }
+            }
+            EncodeProblem::Unsupported { record, message } => match apart(&batch, &record) {
+                Ok((others, of_type)) if !of_type.is_empty() => {
+                    let chunk = self.encoder.for_inspection(lane, &of_type);
+                    let (size, limit) = (chunk.len(), self.limit());
+                    let why = (LossReason::NotEncodable, message);
+                    self.put_aside(&of_type, why, size, limit, chunk);
+                    if !others.is_empty() {
+                        todo.push(others);
+                    }
+                }
+                _ => self.put_all_aside(&batch, message),
+            },
+            EncodeProblem::Ambiguous { record } => match versions(&batch, &record) {
+                Ok((first, others)) if !others.is_empty() => {
+                    todo.push(others);
+                    todo.push(first);
+                }
+                _ => {
+                    let message = format!("one chunk cannot hold two versions of {record}");
+                    self.put_all_aside(&batch, message.into());
+                }
+            },
+            EncodeProblem::Failed(message) => self.put_all_aside(&batch, message),
+            EncodeProblem::Panicked => {
+                self.put_all_aside(&batch, "the serializer panicked".into());
+                self.shared.ledger.panicked();
+                let (place, records) = ("the serializer", to_u64(batch.len()));
+                self.hooks.report(&Event::Panicked { place, records });
+            }
+        }
+    }
+
+    fn put_all_aside(&mut self, batch: &RecordBatch, problem: Box<str>) {
+        let (limit, why) = (self.limit(), (LossReason::NotEncodable, problem));
+        self.put_aside(batch, why, 0, limit, Bytes::new());
+    }
+
+    fn put_aside(
+        &mut self,
+        batch: &RecordBatch,
+        (reason, problem): (LossReason, Box<str>),
+        size_bytes: usize,
+        limit_bytes: usize,
+        chunk: Bytes,
+    ) {
+        let name = batch.records().next();
+        let name = name.map_or("", |record| record.schema().name());
+        self.quarantine(Quarantined {
+            record: name.into(),
+            records: to_u64(batch.len()),
+            reason,
+            problem,
+            size_bytes,
+            limit_bytes,
+            chunk,
+        });
+    }
+
+    /// Counts records that cannot be sent, and passes them to the application's hook.
+    pub(super) fn quarantine(&mut self, quarantined: Quarantined) {
+        let Quarantined {
+            records, reason, ..
+        } = quarantined;
+        self.shared.ledger.lost(reason, records);
+        self.shared.ledger.quarantined(records);
+        self.hooks.report(&Event::Quarantined(quarantined));
     }
 }
 

@@ -48,6 +48,27 @@ impl Collector {
         if found { Round::Found } else { Round::Empty }
     }
 
+    /// Chooses anew after a poll of the queues.
+    pub(super) fn tune(&mut self) {
+        let taken = self.taken();
+        let Some(tuner) = &mut self.tuner else {
+            return;
+        };
+        let has_changed = tuner.polled(taken, monotonic());
+        let choice = tuner.choice();
+        self.rule.records = choice.records;
+        self.rule.wait = choice.wait;
+        // A chunk that the medium finds too large must be made twice, so stay below its limit.
+        self.rule.bytes = tuner
+            .tuning
+            .chunk_bytes
+            .min(self.dispatch.limit() / 8 * 7)
+            .max(1);
+        if has_changed {
+            self.shared.ledger.chosen(choice.expected, choice.wait);
+        }
+    }
+
     /// Takes the next rows of one type and lane, at most as many as fit into the batch. Returns the
     /// lane.
     fn take_rows(&mut self) -> usize {

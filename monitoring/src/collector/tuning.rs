@@ -24,9 +24,6 @@ mod tests;
 
 use std::time::{Duration, Instant};
 
-use super::thread::Collector;
-use crate::clock::monotonic;
-
 /// The limits of a tuner.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Tuning {
@@ -88,7 +85,7 @@ const BYTES_OF_ROW: f64 = 64.0;
 /// Chooses from the observations passed to it. It has no thread and no clock.
 #[derive(Debug)]
 pub(crate) struct Tuner {
-    tuning: Tuning,
+    pub(super) tuning: Tuning,
     rate: Rate,
     /// Bytes of a record in a chunk.
     bytes_of_record: f64,
@@ -196,29 +193,6 @@ pub(super) fn as_f64(number: usize) -> f64 {
 )]
 fn whole(number: f64) -> usize {
     number.round().max(1.0) as usize
-}
-
-impl Collector {
-    /// Chooses anew after a poll of the queues.
-    pub(super) fn tune(&mut self) {
-        let taken = self.taken();
-        let Some(tuner) = &mut self.tuner else {
-            return;
-        };
-        let has_changed = tuner.polled(taken, monotonic());
-        let choice = tuner.choice;
-        self.rule.records = choice.records;
-        self.rule.wait = choice.wait;
-        // A chunk that the medium finds too large must be made twice, so stay below its limit.
-        self.rule.bytes = tuner
-            .tuning
-            .chunk_bytes
-            .min(self.dispatch.limit() / 8 * 7)
-            .max(1);
-        if has_changed {
-            self.shared.ledger.chosen(choice.expected, choice.wait);
-        }
-    }
 }
 
 /// A moving average of a rate. Each observation moves it at least half of the way, and further

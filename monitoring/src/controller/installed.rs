@@ -22,17 +22,21 @@ static INSTALLED: RwLock<Option<Controller>> = RwLock::new(None);
 /// has replaced. Patterns are matched under this lock, without [`INSTALLED`].
 static PUBLISHING: Mutex<()> = Mutex::new(());
 
-pub(super) fn install(controller: Controller) -> Option<Controller> {
-    // A signal handler that emits would wait for the locks, here and below.
-    let _inside = Inside::enter();
-    let InstalledHold {
-        _publishing,
-        mut installed,
-    } = hold_installed();
-    let before = installed.replace(controller.clone());
-    drop(installed);
-    publish(&controller);
-    before
+impl Controller {
+    /// Makes it the process-wide controller, which probes and [`emit`](crate::emit) use. Returns
+    /// the previous one.
+    pub fn install(&self) -> Option<Self> {
+        // A signal handler that emits would wait for the locks, here and below.
+        let _inside = Inside::enter();
+        let InstalledHold {
+            _publishing,
+            mut installed,
+        } = hold_installed();
+        let before = installed.replace(self.clone());
+        drop(installed);
+        publish(self);
+        before
+    }
 }
 
 /// While it lives, no other thread can install or look up a controller.

@@ -317,12 +317,6 @@ impl Controller {
         self.handle.identity
     }
 
-    /// Makes it the process-wide controller, which probes and [`emit`](crate::emit) use. Returns
-    /// the previous one.
-    pub fn install(&self) -> Option<Self> {
-        installed::install(self.clone())
-    }
-
     /// Returns a guard that shuts down when it is dropped.
     pub fn guard(&self, timeout: Duration) -> ShutdownGuard {
         ShutdownGuard {

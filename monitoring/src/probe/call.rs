@@ -4,11 +4,14 @@ use std::future::Future;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::thread::LocalKey;
 
 #[cfg(feature = "sampling")]
 use super::published::Published;
 use super::record::{self, Begun, OperationCall};
-use super::site::{OFF, Site};
+#[cfg(feature = "sampling")]
+use super::site::SAMPLED;
+use super::site::{OFF, Site, Turns};
 use crate::clock::ticks;
 use crate::controller;
 use crate::queue::{self, CALL_WORDS, KIND_CALL, KIND_DURATION};
@@ -31,15 +34,39 @@ pub struct Guard {
     not_send: PhantomData<*const ()>,
 }
 
-impl Guard {
-    /// Begins a call, if calls are recorded at this site.
+impl Site {
+    /// Begins a call; it ends when the guard is dropped.
+    ///
+    /// While nothing is recorded here this is one relaxed load, except for the first call.
     #[inline(always)]
-    pub(super) fn new(site: &'static Site) -> Self {
-        Self {
-            site,
-            begun: record::begin(site),
+    pub fn enter(&'static self) -> Guard {
+        Guard {
+            site: self,
+            begun: record::begin(self),
             not_send: PhantomData,
         }
+    }
+
+    /// Begins a call of an asynchronous function; it ends when the value is dropped.
+    #[inline]
+    pub fn enter_async(&'static self) -> AsyncCall<OperationCall> {
+        AsyncCall::begin(self, record::begin_async)
+    }
+
+    /// Begins a call that makes a duration record; it ends when the guard is dropped.
+    #[inline(always)]
+    pub fn enter_duration(&'static self) -> DurationGuard {
+        DurationGuard {
+            site: self,
+            tin: record::begin_timed(self),
+        }
+    }
+
+    /// Whether this call is recorded when one call in `of` is. Counts the call if the site is
+    /// active.
+    #[inline]
+    pub fn is_turn(&'static self, turns: &'static LocalKey<Turns>, of: u32) -> bool {
+        self.active().is_some() && turns.with(|turns| turns.next(of))
     }
 }
 
@@ -50,6 +77,15 @@ impl Drop for Guard {
             record::end(self.site, self.begun);
         }
     }
+}
+
+/// Makes a call that is published and counted, to measure its cost.
+#[cfg(feature = "sampling")]
+pub(crate) fn call_for_calibration() {
+    // It is never registered.
+    static SITE: Site = Site::named("baler.calibration()");
+    SITE.set_state(SAMPLED);
+    drop(SITE.enter());
 }
 
 /// Runs a body as a call, with the guard that `enter` makes. While nothing is recorded at the site,
@@ -80,17 +116,6 @@ pub struct DurationGuard {
     site: &'static Site,
     /// The start of the call in the form of a row; 0 if the call is not recorded.
     tin: u64,
-}
-
-impl DurationGuard {
-    /// Begins a call, if calls are recorded at this site.
-    #[inline(always)]
-    pub(super) fn new(site: &'static Site) -> Self {
-        Self {
-            site,
-            tin: record::begin_timed(site),
-        }
-    }
 }
 
 impl Drop for DurationGuard {

@@ -17,10 +17,12 @@ pub use aggregate::{AggregatedGuard, CellSlot};
 pub(crate) use aggregate::{CallTotals, take_all};
 #[cfg(unix)]
 pub(crate) use aggregate::{CellsHold, hold_cells};
+#[cfg(feature = "sampling")]
+pub(crate) use call::call_for_calibration;
 pub use call::{AsyncCall, DurationGuard, Guard, never_called, run};
 pub use events::{EventGuard, run_events};
 #[cfg(feature = "sampling")]
-pub(crate) use published::{call_for_calibration, count_calls};
+pub(crate) use published::count_calls;
 #[cfg(feature = "sampling")]
 pub(crate) use record::read_marked;
 pub(crate) use record::{no_session, record_parent, signature};

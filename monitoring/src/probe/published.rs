@@ -3,8 +3,6 @@
 #[cfg(feature = "sampling")]
 use std::sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(feature = "sampling")]
-use super::site::SAMPLED;
 use super::site::Site;
 #[cfg(feature = "sampling")]
 pub(super) use crate::sampling::choose_anew;
@@ -36,15 +34,6 @@ static COUNTS: AtomicBool = AtomicBool::new(false);
 #[cfg(feature = "sampling")]
 pub(crate) fn count_calls(counts: bool) {
     COUNTS.store(counts, Ordering::Relaxed);
-}
-
-/// Makes a call that is published and counted, to measure its cost.
-#[cfg(feature = "sampling")]
-pub(crate) fn call_for_calibration() {
-    // It is never registered.
-    static SITE: Site = Site::named("baler.calibration()");
-    SITE.set_state(SAMPLED);
-    drop(SITE.enter());
 }
 
 #[cfg(feature = "sampling")]

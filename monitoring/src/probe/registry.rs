@@ -18,7 +18,7 @@ use crate::controller;
 use crate::queue::{self, Inside};
 
 use super::published;
-use super::site::{OFF, RECORDED_AND_SAMPLED, RECORDED_SLOWLY, SAMPLED, Site, SiteNumber};
+use super::site::{OFF, RECORDED_AND_SAMPLED, RECORDED_SLOWLY, SAMPLED, Site, SiteNumber, UNKNOWN};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry {
     entries: Vec::new(),
@@ -135,11 +135,26 @@ impl Entry {
     }
 }
 
+impl Site {
+    /// Returns the site's number if calls are recorded; one relaxed load, except for the first
+    /// call.
+    #[inline]
+    pub(super) fn active(&'static self) -> Option<SiteNumber> {
+        match self.state() {
+            OFF => None,
+            #[cfg(feature = "sampling")]
+            SAMPLED => None,
+            UNKNOWN => register(self),
+            _ => self.number(),
+        }
+    }
+}
+
 /// Registers a site and sets its state. Returns its number if it is active.
 ///
 /// A call made while the same thread is at work here is lost, and its site stays unregistered.
 #[cold]
-pub(super) fn register(site: &'static Site) -> Option<SiteNumber> {
+fn register(site: &'static Site) -> Option<SiteNumber> {
     let registered = with_registry(|registry| {
         let number = match site.number() {
             // Another thread's first call came earlier.

@@ -3,15 +3,10 @@
 use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread::LocalKey;
 
 use baler_common::record::Interned;
 
-use super::aggregate::{AggregatedGuard, CellSlot};
-use super::call::{AsyncCall, DurationGuard, Guard};
 use super::path::{class_of, declaring_class};
-use super::record::{OperationCall, begin_async};
-use super::registry;
 use crate::clock::NOT_IN_TICKS;
 use crate::controller::random;
 use crate::queue::KIND_CALL;
@@ -26,7 +21,7 @@ const HEADER_KIND: u32 = KIND_CALL as u32;
 /// Calls are not recorded.
 pub(super) const OFF: u32 = 0;
 /// It is not yet known whether calls are recorded. Negative, like every state that is not in ticks.
-const UNKNOWN: u32 = NOT_IN_TICKS;
+pub(super) const UNKNOWN: u32 = NOT_IN_TICKS;
 /// Calls are published for the sampler of threads, but not recorded. Like the next two, it is
 /// negative and no tag. So begin and end of a call leave the fast path without a check of its own.
 pub(super) const SAMPLED: u32 = NOT_IN_TICKS | PUBLISHED;
@@ -139,55 +134,6 @@ impl Site {
         Self {
             can_be_sampled: false,
             ..self
-        }
-    }
-
-    /// Begins a call; it ends when the guard is dropped.
-    ///
-    /// While nothing is recorded here this is one relaxed load, except for the first call.
-    #[inline(always)]
-    pub fn enter(&'static self) -> Guard {
-        Guard::new(self)
-    }
-
-    /// Begins a call of an asynchronous function; it ends when the value is dropped.
-    #[inline]
-    pub fn enter_async(&'static self) -> AsyncCall<OperationCall> {
-        AsyncCall::begin(self, begin_async)
-    }
-
-    /// Begins a call that makes a duration record; it ends when the guard is dropped.
-    #[inline(always)]
-    pub fn enter_duration(&'static self) -> DurationGuard {
-        DurationGuard::new(self)
-    }
-
-    /// Begins a call that is added to a cell; it ends when the guard is dropped.
-    #[inline(always)]
-    pub fn enter_aggregated<const HISTOGRAM: bool>(
-        &'static self,
-        slot: &'static LocalKey<CellSlot>,
-    ) -> AggregatedGuard<HISTOGRAM> {
-        AggregatedGuard::new(self, slot)
-    }
-
-    /// Whether this call is recorded when one call in `of` is. Counts the call if the site is
-    /// active.
-    #[inline]
-    pub fn is_turn(&'static self, turns: &'static LocalKey<Turns>, of: u32) -> bool {
-        self.active().is_some() && turns.with(|turns| turns.next(of))
-    }
-
-    /// Returns the site's number if calls are recorded; one relaxed load, except for the first
-    /// call.
-    #[inline]
-    pub(super) fn active(&'static self) -> Option<SiteNumber> {
-        match self.state.load(Ordering::Relaxed) {
-            OFF => None,
-            #[cfg(feature = "sampling")]
-            SAMPLED => None,
-            UNKNOWN => registry::register(self),
-            _ => self.number(),
         }
     }
 

@@ -113,6 +113,14 @@ pub(crate) struct Block {
     types: Mutex<Vec<Arc<Schema>>>,
 }
 
+/// A part of a block whose rows are committed.
+#[derive(Debug)]
+pub(crate) struct BlockPart {
+    pub(super) block: Arc<Block>,
+    pub(super) from: usize,
+    pub(super) until: usize,
+}
+
 /// A fill position or a read position in a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Extent {

@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
-use baler_common::record::Schema;
+use baler_common::record::{Schema, WordRows};
 
-use super::block::{Block, CALL_WORDS, QueueRow, RECORD_HEADER_WORDS, record_words};
-use super::flat_rows::{self, FlatReader};
+use super::block::{BlockPart, CALL_WORDS, QueueRow, RECORD_HEADER_WORDS, record_words};
+use super::flat_rows::{self, BlockWords, FlatReader};
 use super::sync::{AtomicU64, Ordering};
-
-/// A part of a block whose rows are committed.
-#[derive(Debug)]
-pub(crate) struct BlockPart {
-    pub(super) block: Arc<Block>,
-    pub(super) from: usize,
-    pub(super) until: usize,
-}
 
 /// Reads one part of a block after the other.
 #[derive(Debug, Default)]
 pub(crate) struct BlockReader {
-    pub(super) part: Option<BlockPart>,
+    part: Option<BlockPart>,
     /// The types of the block that were needed so far.
-    pub(super) types: Vec<Arc<Schema>>,
+    types: Vec<Arc<Schema>>,
     /// The bytes of the last record.
     fields: Vec<u8>,
-    pub(super) flat: FlatReader,
+    flat: FlatReader,
 }
 
 impl BlockReader {
@@ -125,12 +117,28 @@ impl BlockReader {
         })
     }
 
-    /// The header of the next row.
+    /// Whether the next row is a flat record.
     #[inline]
-    pub(super) fn next_header(&self) -> Option<u64> {
-        let BlockPart { block, from, until } = self.part.as_ref()?;
-        let words = block.words().get(*from..*until)?;
-        Some(words.first()?.load(Ordering::Relaxed))
+    pub(crate) fn is_flat_next(&self) -> bool {
+        let header = self.part.as_ref().and_then(|part| {
+            let words = part.block.words().get(part.from..part.until)?;
+            Some(words.first()?.load(Ordering::Relaxed))
+        });
+        header.is_some_and(flat_rows::is_flat)
+    }
+
+    /// Passes the next run of flat records of one type to `take`, at most `max.0` records and about
+    /// `max.1` bytes. `take` returns how many it consumed; the rest stay queued.
+    ///
+    /// All of them count as consumed if `take` panics.
+    pub(crate) fn flat_rows(
+        &mut self,
+        max: (usize, usize),
+        take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
+    ) {
+        if let Some(part) = &mut self.part {
+            self.flat.rows(part, &mut self.types, max, take);
+        }
     }
 }
 

@@ -12,8 +12,9 @@ use baler_common::record::{
     Record, Schema, WordLayout, WordRows, WordSink, WordText, Words, text_words, words_of_text,
 };
 
-use super::block::{Block, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use};
-use super::block_reader::BlockReader;
+use super::block::{
+    Block, BlockPart, KIND_WORDS, RECORD_HEADER_WORDS, ROW, commit_exactly, words_in_use,
+};
 use super::sync::{AtomicU64, Ordering};
 use super::thread_block;
 
@@ -150,7 +151,7 @@ impl Words for BlockWords<'_> {
     }
 }
 
-/// The buffers of a [`BlockReader`] for flat records.
+/// The buffers of a [`BlockReader`](super::BlockReader) for flat records.
 #[derive(Debug, Default)]
 pub(super) struct FlatReader {
     /// The positions at which the passed rows begin.
@@ -159,45 +160,31 @@ pub(super) struct FlatReader {
     layout: Option<(Arc<Schema>, Option<WordLayout>)>,
 }
 
-impl BlockReader {
-    /// Whether the next row is a flat record.
-    #[inline]
-    pub(crate) fn is_flat_next(&self) -> bool {
-        self.next_header().is_some_and(is_flat)
-    }
-
-    /// Passes the next run of flat records of one type to `take`, at most `max_rows` records and
-    /// about `max_bytes` bytes. `take` returns how many it consumed; the rest stay queued.
+impl FlatReader {
+    /// Passes the next run of flat records of one type to `take`; see [`BlockReader::flat_rows`].
     ///
-    /// All of them count as consumed if `take` panics.
-    pub(crate) fn flat_rows(
+    /// [`BlockReader::flat_rows`]: super::BlockReader::flat_rows
+    pub(super) fn rows(
         &mut self,
+        part: &mut BlockPart,
+        types: &mut Vec<Arc<Schema>>,
         (max_rows, max_bytes): (usize, usize),
         take: impl FnOnce(&Arc<Schema>, BlockWords<'_>, &WordRows<'_>) -> usize,
     ) {
-        let Some(first) = self.next_header().filter(|header| is_flat(*header)) else {
-            return;
-        };
-        let Self {
-            part: Some(part),
-            types,
-            flat,
-            ..
-        } = self
-        else {
-            return;
-        };
         let words = BlockWords(part.block.words().get(..part.until).unwrap_or_default());
+        let Some(first) = words.word(part.from).filter(|header| is_flat(*header)) else {
+            return;
+        };
         let limit = part.from + max_bytes.div_ceil(8);
         let mut at = part.from;
-        flat.starts.clear();
+        self.starts.clear();
         let max_rows = max_rows.min(MAX_ROWS);
-        while flat.starts.len() < max_rows && at < limit {
+        while self.starts.len() < max_rows && at < limit {
             let Some(header) = words.word(at).filter(|header| is_alike(*header, first)) else {
                 break;
             };
             // Cannot fail: a block with several rows has fewer words.
-            flat.starts.extend(u32::try_from(at));
+            self.starts.extend(u32::try_from(at));
             at += length(header);
         }
         part.from = at;
@@ -205,19 +192,17 @@ impl BlockReader {
             return;
         };
         let rows = WordRows {
-            starts: &flat.starts,
+            starts: &self.starts,
             end: at,
             head: RECORD_HEADER_WORDS,
             time: 1,
         };
         let taken = take(schema, words, &rows);
-        if let Some(next) = flat.starts.get(taken) {
+        if let Some(next) = self.starts.get(taken) {
             part.from = to_usize(*next);
         }
     }
-}
 
-impl FlatReader {
     /// Writes the fields of a flat record as the bytes of a row.
     pub(super) fn write_fields(
         &mut self,

@@ -3,15 +3,15 @@
 use std::fmt;
 use std::sync::{Arc, PoisonError};
 
-use baler_common::container::{LossReason, Losses};
+use baler_common::container::LossReason;
 use baler_common::transport::Notify;
 
 use super::barrier;
-use super::block::QueueRow;
+use super::block::Block;
 use super::budget::{Budget, Overflow};
 use super::reentrance::{self, Inside};
 use super::sync::{AtomicBool, AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
-use super::thread_queue::{Outcome, ThreadQueue};
+use super::thread_queue::{Outcome, QueueCounts, ThreadQueue};
 use crate::fork::Process;
 
 /// The queues of all threads of one controller, and a shared queue for records that no thread's
@@ -24,7 +24,7 @@ pub(crate) struct QueueSet {
     /// Counts changes of the registry.
     changes: AtomicU64,
     /// Takes records that a thread emits after its thread-local storage is gone.
-    aside: Arc<ThreadQueue>,
+    pub(super) aside: Arc<ThreadQueue>,
     ages: AtomicU64,
     /// The number of threads with a queue.
     threads: AtomicUsize,
@@ -47,17 +47,6 @@ struct Registry {
     /// The counts of removed queues.
     gone: QueueCounts,
     closed: bool,
-}
-
-/// Counts of the queues.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct QueueCounts {
-    /// Records that were emitted, accepted or not.
-    pub(crate) emitted: u64,
-    /// Records that are still queued.
-    pub(crate) queued: u64,
-    /// Records lost before they reached the collector.
-    pub(crate) lost: Losses,
 }
 
 impl QueueSet {
@@ -166,18 +155,6 @@ impl QueueSet {
         self.budget.wake_waiters();
     }
 
-    /// Appends a record to the shared queue. Takes a lock that all threads share.
-    pub(crate) fn push_aside(&self, row: &QueueRow<'_>) -> Outcome {
-        let _inside = Inside::enter();
-        self.aside.push_shared(self, row)
-    }
-
-    /// Appends one of the collector's own records. They are few, and must not wait for room that
-    /// only the collector can make.
-    pub(crate) fn push_own(&self, row: &QueueRow<'_>) {
-        self.aside.push_own(self, row);
-    }
-
     /// Counts a record that was refused.
     pub(super) fn refuse(&self, reason: LossReason) -> Outcome {
         self.aside.refuse(reason)
@@ -266,7 +243,21 @@ impl QueueSet {
             .iter()
             .filter_map(|queue| Some((queue.oldest()?, queue)))
             .min_by_key(|(age, _)| *age);
-        oldest.is_some_and(|(_, queue)| queue.evict(self))
+        let evicted = oldest.and_then(|(_, queue)| queue.evict());
+        evicted
+            .map(|(block, charged)| self.release(block, charged))
+            .is_some()
+    }
+
+    /// Gives back a block and the bytes that were charged for it.
+    pub(super) fn release(&self, block: Arc<Block>, charged: usize) {
+        // A thread may not have noticed that its queue was closed while it appended. No other
+        // thread may get its block.
+        if self.is_stopping() {
+            self.budget.release(charged);
+        } else {
+            self.budget.release_block(block, charged);
+        }
     }
 
     /// Returns the counts of all queues. Takes every queue's lock for a moment.

@@ -6,7 +6,7 @@ use std::io;
 use baler_common::record::kieker::{CPUUtilizationRecord, ResourceUtilizationRecord};
 
 use super::proc::{float, malformed, numbers};
-use super::sampler::{Context, Sample, Sensor};
+use super::sensor::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/stat";
 

@@ -6,7 +6,7 @@ use std::io;
 use baler_common::record::kieker::DiskUsageRecord;
 
 use super::proc::{Meters, float, malformed, numbers, per_second};
-use super::sampler::{Context, Sample, Sensor};
+use super::sensor::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/diskstats";
 

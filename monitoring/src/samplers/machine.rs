@@ -6,7 +6,7 @@ use std::io;
 use baler_common::record::kieker::{LoadAverageRecord, MemSwapUsageRecord};
 
 use super::proc::{malformed, signed};
-use super::sampler::{Context, Sample, Sensor};
+use super::sensor::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/meminfo";
 const LOAD_FILE: &str = "proc/loadavg";

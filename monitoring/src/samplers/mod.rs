@@ -17,11 +17,14 @@ mod network;
 mod proc;
 mod process;
 mod sampler;
+mod sensor;
 mod thread;
 
-pub use process::ProcessRecord;
 pub use sampler::Sampler;
 #[cfg(feature = "sampling")]
-pub(crate) use sampler::{Context, Sample, Sensor, THREADS};
+pub(crate) use sampler::THREADS;
+pub use sensor::ProcessRecord;
+#[cfg(feature = "sampling")]
+pub(crate) use sensor::{Context, Sample, Sensor};
 pub use thread::SamplerStats;
 pub(crate) use thread::{Samplers, Task};

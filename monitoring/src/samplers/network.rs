@@ -6,7 +6,7 @@ use std::io;
 use baler_common::record::kieker::NetworkUtilizationRecord;
 
 use super::proc::{Meters, malformed, numbers, per_second};
-use super::sampler::{Context, Sample, Sensor};
+use super::sensor::{Context, Sample, Sensor};
 
 const FILE: &str = "proc/net/dev";
 

@@ -2,11 +2,10 @@
 
 use std::io;
 
-use baler_common::record::Record;
 use baler_common::record::kieker::UptimeRecord;
 
 use super::proc::{Reading, malformed, numbers, per_second, signed};
-use super::sampler::{Context, Sample, Sensor};
+use super::sensor::{Context, ProcessRecord, Sample, Sensor};
 
 const STAT: &str = "proc/self/stat";
 const STATUS: &str = "proc/self/status";
@@ -15,38 +14,6 @@ const UPTIME: &str = "proc/uptime";
 /// Clock ticks of `/proc` in a second (`USER_HZ`): 100 on every architecture that Rust's standard
 /// library has for Linux.
 const TICKS_PER_SECOND: u64 = 100;
-
-/// The resources that this process uses.
-///
-/// Baler's own type: Kieker's `ThreadsStatusRecord` and `MemoryRecord` describe a Java virtual
-/// machine's daemon threads, peaks and heaps, which a native process does not have.
-#[derive(Debug, Clone, PartialEq, Record)]
-#[record(name = "baler.monitoring.ProcessRecord", rename_all = "camelCase")]
-pub struct ProcessRecord {
-    /// The time of the sample, in nanoseconds since the Unix epoch.
-    #[record(unix_nanos)]
-    pub timestamp: i64,
-    /// The host.
-    pub hostname: String,
-    /// The process's number.
-    pub process_id: u32,
-    /// Processor time in its own code, in seconds per second: 1 is one busy processor.
-    pub user_utilization: f64,
-    /// Processor time in the kernel on its behalf, in the same unit.
-    pub system_utilization: f64,
-    /// Resident memory, in bytes.
-    pub resident_bytes: u64,
-    /// The highest resident memory so far, in bytes.
-    pub peak_resident_bytes: u64,
-    /// Address space in use, in bytes.
-    pub virtual_bytes: u64,
-    /// Its threads, including the threads of monitoring.
-    pub threads: u64,
-    /// Pages made available without a disk, per second.
-    pub minor_faults_per_second: f64,
-    /// Pages read from a disk, per second.
-    pub major_faults_per_second: f64,
-}
 
 /// The process that monitors itself.
 #[derive(Debug, Default)]

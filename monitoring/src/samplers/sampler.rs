@@ -1,28 +1,15 @@
-//! The samplers, and the input of each.
+//! The samplers, and the sensor of each.
 
 use std::fmt;
-use std::io;
-#[cfg(feature = "sampling")]
-use std::sync::atomic::AtomicU64;
-use std::time::{Duration, Instant};
-
-use baler_common::pattern::PatternList;
-use baler_common::record::kieker::{
-    CPUUtilizationRecord, DiskUsageRecord, LoadAverageRecord, MemSwapUsageRecord,
-    NetworkUtilizationRecord, ResourceUtilizationRecord, UptimeRecord,
-};
-#[cfg(feature = "sampling")]
-use baler_common::record::sampling::PartTimeRecord;
 
 use super::cpu::{Cpu, Detail};
 use super::disk::Disk;
 use super::machine::{Load, Memory};
 use super::network::Network;
-use super::proc::Root;
-use super::process::{Process, ProcessRecord};
-use crate::Controller;
+use super::process::Process;
+use super::sensor::Sensor;
 #[cfg(feature = "sampling")]
-use crate::sampling::{Hybrid, HybridSensor, ThreadSample, Threads};
+use crate::sampling::{Hybrid, HybridSensor, Threads};
 
 /// Something that can be sampled; for
 /// [`ControllerBuilder::sampler`](crate::ControllerBuilder::sampler).
@@ -148,130 +135,5 @@ impl Sampler {
 impl fmt::Display for Sampler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
-    }
-}
-
-/// Makes records of the kernel's data, or of the process's threads.
-pub(crate) trait Sensor: Send {
-    /// Appends the current records.
-    fn sample(&mut self, context: &Context<'_>, out: &mut Vec<Sample>) -> io::Result<()>;
-
-    /// The time until it wants the next sample, if not that of its schedule.
-    fn wait(&self) -> Option<Duration> {
-        None
-    }
-}
-
-/// The environment of a sensor.
-pub(crate) struct Context<'a> {
-    pub(super) root: &'a Root,
-    /// By a clock that never jumps.
-    pub(crate) at: Instant,
-    pub(crate) unix_ns: i64,
-    pub(crate) hostname: &'a str,
-    pub(super) patterns: &'a PatternList,
-    /// Whether probes record for this controller.
-    #[cfg(feature = "sampling")]
-    pub(crate) is_installed: bool,
-    /// The CPU time of the collector's thread so far.
-    #[cfg(feature = "sampling")]
-    pub(crate) collector_ns: u64,
-    /// The number of this point in time of the sampler, from 1.
-    #[cfg(feature = "sampling")]
-    pub(crate) round: u64,
-    /// Counts torn reads of stacks.
-    #[cfg(feature = "sampling")]
-    pub(crate) torn: &'a AtomicU64,
-}
-
-impl Context<'_> {
-    pub(crate) fn is_active(&self, signature: &str) -> bool {
-        self.patterns.is_active(signature)
-    }
-}
-
-/// A record of any sampler.
-#[derive(Debug)]
-pub(crate) enum Sample {
-    Cpu(CPUUtilizationRecord),
-    Disk(DiskUsageRecord),
-    Load(LoadAverageRecord),
-    Memory(MemSwapUsageRecord),
-    Network(NetworkUtilizationRecord),
-    #[cfg(feature = "sampling")]
-    PartTime(PartTimeRecord),
-    Process(ProcessRecord),
-    Resource(ResourceUtilizationRecord),
-    #[cfg(feature = "sampling")]
-    Thread(ThreadSample),
-    Uptime(UptimeRecord),
-}
-
-impl Sample {
-    pub(super) fn emit(&self, controller: &Controller) -> bool {
-        match self {
-            Self::Cpu(record) => controller.emit(record),
-            Self::Disk(record) => controller.emit(record),
-            Self::Load(record) => controller.emit(record),
-            Self::Memory(record) => controller.emit(record),
-            Self::Network(record) => controller.emit(record),
-            #[cfg(feature = "sampling")]
-            Self::PartTime(record) => controller.emit(record),
-            Self::Process(record) => controller.emit(record),
-            Self::Resource(record) => controller.emit(record),
-            #[cfg(feature = "sampling")]
-            Self::Thread(record) => controller.emit(record),
-            Self::Uptime(record) => controller.emit(record),
-        }
-    }
-}
-
-/// A sensor with files and a clock that a test sets.
-#[cfg(test)]
-pub(super) struct Bench<S> {
-    pub(super) sensor: S,
-    folder: tempfile::TempDir,
-    at: Instant,
-    pub(super) patterns: PatternList,
-}
-
-#[cfg(test)]
-impl<S: Sensor> Bench<S> {
-    pub(super) fn new(sensor: S) -> Self {
-        Self {
-            sensor,
-            folder: tempfile::tempdir().unwrap(),
-            at: Instant::now(),
-            patterns: PatternList::new(),
-        }
-    }
-
-    /// Sets the content of one of the kernel's files.
-    pub(super) fn put(&self, path: &str, text: &str) {
-        let path = self.folder.path().join(path);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    }
-
-    pub(super) fn sample_after(&mut self, millis: u64) -> io::Result<Vec<Sample>> {
-        self.at += Duration::from_millis(millis);
-        let mut out = Vec::new();
-        let context = Context {
-            root: &Root::new(self.folder.path()),
-            at: self.at,
-            unix_ns: 1_000,
-            hostname: "host",
-            patterns: &self.patterns,
-            #[cfg(feature = "sampling")]
-            is_installed: false,
-            #[cfg(feature = "sampling")]
-            collector_ns: 0,
-            #[cfg(feature = "sampling")]
-            round: 1,
-            #[cfg(feature = "sampling")]
-            torn: &AtomicU64::new(0),
-        };
-        self.sensor.sample(&context, &mut out)?;
-        Ok(out)
     }
 }

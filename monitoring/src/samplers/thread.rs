@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use baler_common::pattern::PatternList;
 
 use super::proc::Root;
+use super::sampler::Sampler;
 #[cfg(feature = "sampling")]
 use super::sampler::THREADS;
-use super::sampler::{Context, Sample, Sampler, Sensor};
+use super::sensor::{Context, Sample, Sensor};
 use crate::clock::monotonic;
 use crate::collector::Event;
 use crate::controller::{WeakController, random};

@@ -21,6 +21,7 @@ use super::threads::stacks;
 use crate::controller::{active_key, random};
 use crate::probe::{Part, Site, call_for_calibration, count_calls, read_marked, set_parts, sites};
 use crate::samplers::{Context, Sample, Sensor};
+pub use plan::Hybrid;
 use plan::{Costs, Plan};
 
 /// Batches of calls that calibrate the costs, and the calls of each. The fastest batch counts.
@@ -30,28 +31,6 @@ const BATCH_CALLS: u32 = 100;
 /// In a program, caches are colder than in the calibration: a call is taken to cost this number of
 /// times as much. The same margin pays for the place of a recorded call in its trace and in the queue.
 const COLDER: f64 = 2.0;
-
-/// The settings of hybrid monitoring, for
-/// [`ControllerBuilder::hybrid`](crate::ControllerBuilder::hybrid).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Hybrid {
-    /// The CPU time of monitoring, in thousandths of the program's. Default 10, which is 1 %.
-    pub budget_per_mille: u32,
-    /// How often to decide anew which probes record. Default 1 s.
-    pub period: Duration,
-    /// The most operations whose probes record at a time. Default 10.
-    pub hot_spots: usize,
-}
-
-impl Default for Hybrid {
-    fn default() -> Self {
-        Self {
-            budget_per_mille: 10,
-            period: Duration::from_secs(1),
-            hot_spots: 10,
-        }
-    }
-}
 
 /// The sensor: it switches sites as long as its controller is the installed one.
 #[derive(Debug)]

@@ -1,15 +1,17 @@
 //! Writes records as Parquet files. A file is complete before its chunks are settled.
 //!
+//! - `settings`: the settings of the folder.
 //! - `partition`: the folder of a record.
 //! - `file`: a file that has a temporary name until it is complete.
 
 mod file;
 mod partition;
+mod settings;
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use baler_analysis::filters::Counts;
 use baler_analysis::{AnalysisError, Held, Parcel, Stage};
@@ -17,53 +19,11 @@ use baler_analysis::{AnalysisError, Held, Parcel, Stage};
 use self::file::OpenFile;
 use self::partition::{Key, rows_by_key};
 use crate::convert::{Converter, TypeBatch};
-use crate::schema::Times;
 
-pub use self::partition::TimePartition;
+pub use self::settings::{ParquetSettings, TimePartition};
 
 /// The most open files. If more are needed, even within a chunk, all are closed.
 const MAX_FILES: usize = 256;
-
-/// The output of a [`ParquetFolder`], and the conditions that end its files.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ParquetSettings {
-    /// Folders by logging time, in UTC. Default none.
-    pub by_time: Option<TimePartition>,
-    /// Folders by the producer of the chunk. Default no.
-    pub by_producer: bool,
-    /// The unit of points in time. Default nanoseconds.
-    pub times: Times,
-    /// Whether to write the columns of [`Converter::with_identity`]. Default no.
-    pub identity: bool,
-    /// Files end when they have this number of records together. Default 1 Mi.
-    pub records: usize,
-    /// Files end when they have about this number of bytes together. Default 128 MiB.
-    pub bytes: usize,
-    /// Files end when they have records of this number of chunks together. All these chunks are in
-    /// work until then, so the source's demand should not be lower. Default 4,096.
-    pub chunks: usize,
-    /// Files end this time after their first record. Default one minute.
-    pub age: Duration,
-    /// Files end when nothing has arrived for this time. Default two seconds.
-    pub idle: Duration,
-}
-
-impl Default for ParquetSettings {
-    fn default() -> Self {
-        Self {
-            by_time: None,
-            by_producer: false,
-            times: Times::default(),
-            identity: false,
-            records: 1 << 20,
-            bytes: 128 << 20,
-            chunks: 4_096,
-            age: Duration::from_mins(1),
-            idle: Duration::from_secs(2),
-        }
-    }
-}
 
 /// Writes Parquet files into folders by record type, version of the type, and the settings. Values
 /// and lines that are kept as JSON text have the columns of the fields in the text.

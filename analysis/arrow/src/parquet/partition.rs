@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use baler_common::record::{Fingerprint, NO_TIMESTAMP, Schema};
 use baler_common::transport::ProducerId;
 
-use super::ParquetSettings;
+use super::settings::{ParquetSettings, TimePartition};
 use crate::schema::fingerprint;
 
 const NS_PER_HOUR: i64 = 3_600_000_000_000;
@@ -15,15 +15,6 @@ const MISSING: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The most bytes of a type's name in the name of a folder; file systems allow 255.
 const MAX_NAME_BYTES: usize = 200;
-
-/// Folders by time, in UTC.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TimePartition {
-    /// `logged_day=2026-11-21`.
-    Day,
-    /// `logged_day=2026-11-21/logged_hour=09`.
-    Hour,
-}
 
 /// Names an open file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

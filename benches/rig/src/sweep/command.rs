@@ -1,4 +1,4 @@
-//! A sweep from its arguments to its output.
+//! A sweep from its arguments to its output, and the work of its child processes.
 
 use serde::Serialize;
 
@@ -8,14 +8,16 @@ use super::cell::Cell;
 use super::load::Material;
 use super::model::CostModel;
 use super::page::page;
-use super::program::Program;
+use super::program::{Order, Program};
+use super::reading;
 use super::recommend::{Recommendation, recommend};
 use super::report;
 use super::run::run;
-use super::run_log::without_secrets;
 use super::user_records::{RecordsReport, UserRecords};
+use super::writing;
 use crate::harness::{Failure, Format, Outcome, Progress, keep, to_json};
-use crate::machine::Provenance;
+use crate::machine::{Provenance, without_secrets};
+use crate::process::{from_parent, parse_line, send_to_parent};
 
 /// The JSON of a sweep. The names are part of the program's interface.
 #[derive(Debug, Serialize)]
@@ -103,4 +105,24 @@ pub fn command(
         text,
         is_right: all.iter().all(is_right),
     })
+}
+
+/// Carries out an order of [`command`] in this process. It reads commands from
+/// standard input until the input ends, and answers on standard output.
+///
+/// # Errors
+///
+/// The text is not an order, or the order cannot be carried out.
+pub fn run_order(order: &str, program: &dyn Program) -> Result<(), Failure> {
+    match parse_line(order)? {
+        Order::Cluster { topic, partitions } => {
+            let (address, _cluster) = program.cluster(&topic, partitions)?;
+            send_to_parent(&address)?;
+            let parent = from_parent::<()>();
+            while parent.recv().is_ok() {}
+            Ok(())
+        }
+        Order::Read(uri) => reading::read(&uri, program),
+        Order::Write(writing) => writing::write(&writing, program),
+    }
 }

@@ -1,19 +1,20 @@
-//! The interface of the measuring program, and the child processes of the rig.
+//! The interface of the measuring program, and the tasks of its child processes.
 
 use std::any::Any;
-use std::time::Instant;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, OpenReader};
 use serde::{Deserialize, Serialize};
 
-use super::reading;
-use super::writing::{self, Writing};
+use super::case::Case;
 use crate::harness::Failure;
-use crate::process::{Child, from_parent, parse_line, send_to_parent};
+use crate::process::Child;
 
 /// The media of the program, and how it starts itself.
 pub trait Program {
-    /// The arguments that make the program call [`run_order`] with the argument after them.
+    /// The arguments that make the program call [`run_order`](super::run_order) with the argument
+    /// after them.
     fn words(&self) -> &[&str];
 
     /// Connects to a medium and ends the connection. A medium that its readers open counts as
@@ -94,22 +95,20 @@ impl Order {
     }
 }
 
-/// Carries out an order of [`command`](super::command()) in this process. It reads commands from
-/// standard input until the input ends, and answers on standard output.
-///
-/// # Errors
-///
-/// The text is not an order, or the order cannot be carried out.
-pub fn run_order(order: &str, program: &dyn Program) -> Result<(), Failure> {
-    match parse_line(order)? {
-        Order::Cluster { topic, partitions } => {
-            let (address, _cluster) = program.cluster(&topic, partitions)?;
-            send_to_parent(&address)?;
-            let parent = from_parent::<()>();
-            while parent.recv().is_ok() {}
-            Ok(())
-        }
-        Order::Read(uri) => reading::read(&uri, program),
-        Order::Write(writing) => writing::write(&writing, program),
-    }
+/// A run to write.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Writing {
+    pub(super) uri: String,
+    pub(super) case: Case,
+    pub(super) run: u32,
+    pub(super) seed: u64,
+    /// The file with the user's records, if there are any.
+    pub(super) records: Option<PathBuf>,
+    /// The time of the load before the measurement.
+    pub(super) warm_up: Duration,
+    /// The measured time.
+    pub(super) seconds: u32,
+    /// The maximum number of records that were emitted and have not arrived. The parent sends the
+    /// number of arrived records.
+    pub(super) max_under_way: Option<u64>,
 }

@@ -10,7 +10,8 @@ use super::cell::{
 use super::model::{CostModel, HeldOut};
 use super::recommend::Recommendation;
 use super::user_records::RecordsReport;
-use crate::report::{Column, differ, legend, short, short_or_dash, significant, table, wrapped};
+use crate::numbers::{short, short_or_dash, significant};
+use crate::report::{Column, differ, legend, table, wrapped};
 
 /// Returns the tables, failures and losses, and the recommendations with their models.
 pub(super) fn text(

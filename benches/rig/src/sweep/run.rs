@@ -11,11 +11,11 @@ use super::cell::{
     BROKER_CPU, Cell, LATENCY_P50, LATENCY_P99, LATENCY_P999, MESSAGES, READER_CPU, Sample,
     WIRE_BYTES, WRITER_CPU, WRITER_MEMORY, cells, is_saturated,
 };
-use super::program::{Order, Program};
+use super::program::{Order, Program, Writing};
 use super::reading::{ReaderCommand, ReaderReport, Readers};
 use super::run_log::{FINISHED, FinishedRun, RunLog, fingerprint};
 use super::user_records::{self, RecordsReport};
-use super::writing::{Counters, WriterEvent, Writing};
+use super::writing::{Counters, WriterEvent};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
 use crate::process::{Child, to_line};
 use crate::statistics::to_f64;

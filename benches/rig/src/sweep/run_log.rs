@@ -5,13 +5,13 @@ use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
-use baler_common::transport::uri::Uri;
 use serde::{Deserialize, Serialize};
 
 use super::args::SweepArgs;
 use super::cell::Sample;
 use super::user_records::RecordsReport;
 use crate::harness::Failure;
+use crate::machine::without_secrets;
 use crate::process::to_line;
 
 /// The file of finished runs. Its first line is the plan.
@@ -86,11 +86,6 @@ pub(super) fn fingerprint(
         // A restarted broker is another process, but the sweep is the same.
         args.broker_pid.is_some(),
     ))
-}
-
-/// Returns a URI that may be shown.
-pub(super) fn without_secrets(uri: &str) -> String {
-    Uri::parse(uri).map_or_else(|_| "a URI".to_owned(), |uri| uri.to_string())
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use baler_common::record::{BatchBuilder, DynamicRecord, RecordRef, RowWriter};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use serde::Serialize;
 
-use super::run_log::without_secrets;
 use crate::harness::Failure;
+use crate::machine::without_secrets;
 use crate::statistics::to_f64;
 
 /// The largest number of records ...

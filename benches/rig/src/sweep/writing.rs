@@ -1,6 +1,5 @@
 //! The writing process.
 
-use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,9 +8,9 @@ use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
 use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Way};
+use super::case::Way;
 use super::load::{Load, LoadRecord, Material, Schedule};
-use super::program::{PlainWriter, Program};
+use super::program::{PlainWriter, Program, Writing};
 use super::reading::producer_of;
 use super::user_records;
 use crate::clock::{nanos, now_ns, process_cpu_time};
@@ -33,24 +32,6 @@ const AT_A_TIME: u64 = 256;
 
 /// ... and the number if each of them is awaited.
 const AWAITED_AT_A_TIME: u64 = 4;
-
-/// A run to write.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Writing {
-    pub(super) uri: String,
-    pub(super) case: Case,
-    pub(super) run: u32,
-    pub(super) seed: u64,
-    /// The file with the user's records, if there are any.
-    pub(super) records: Option<PathBuf>,
-    /// The time of the load before the measurement.
-    pub(super) warm_up: Duration,
-    /// The measured time.
-    pub(super) seconds: u32,
-    /// The maximum number of records that were emitted and have not arrived. The parent sends the
-    /// number of arrived records.
-    pub(super) max_under_way: Option<u64>,
-}
 
 /// A report of the writing process.
 #[derive(Debug, Clone, Serialize, Deserialize)]

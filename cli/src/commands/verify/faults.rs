@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::fleet::{Ending, Life, Role};
-use super::messages::Order;
+use super::fleet::Ending;
+use super::messages::{Life, Order, Role};
 use super::records::foreign_bytes;
 use super::run::Run;
 use super::stand::{Harm, Medium, broken};

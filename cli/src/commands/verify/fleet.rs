@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::messages::{Event, Order};
+use super::messages::{Event, Life, Order, Role};
 use super::oracle::Oracle;
 use super::stand::Stand;
 use crate::args::{Sabotage, VerifyArgs};
@@ -24,21 +24,6 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// Why a process is in the fleet: processes that have ended stay.
 const STARTED: &str = "a process was started before it is used";
-
-/// The role of a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Role {
-    Consumer,
-    Producer,
-}
-
-/// One life of a producer or a consumer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) struct Life {
-    pub(super) role: Role,
-    pub(super) number: u16,
-    pub(super) life: u16,
-}
 
 /// How a process is asked to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,21 @@ use serde::{Deserialize, Serialize};
 use super::records::Run;
 use crate::exit::Failure;
 
+/// The role of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) enum Role {
+    Consumer,
+    Producer,
+}
+
+/// One life of a producer or a consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Life {
+    pub(super) role: Role,
+    pub(super) number: u16,
+    pub(super) life: u16,
+}
+
 /// Something happened in a producer or a consumer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) enum Event {

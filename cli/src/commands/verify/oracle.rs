@@ -5,8 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::fleet::{Life, Role};
-use super::messages::{Event, ProducerAccount};
+use super::messages::{Event, Life, ProducerAccount, Role};
 use super::records::{Run, Stream};
 use super::report::Findings;
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use baler_common::transport::Order;
 use serde_json::{Value, json};
 
-use super::fleet::{Fleet, Role};
+use super::fleet::Fleet;
+use super::messages::Role;
 use super::report::Injected;
 use super::stand::{Scratch, Stand, stand};
 use crate::args::{FaultChoice, VerifyArgs};

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::exposition::Exposition;
 use super::metric::{self, Kind};
-use super::observed::{Check, Observable};
+use super::observable::{Check, Observable};
 use super::*;
 use crate::{endpoint, http_client};
 

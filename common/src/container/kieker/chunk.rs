@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::stream_chunk::StreamChunk;
-use super::{FORMAT, MAGIC};
+use super::{FORMAT, HEAD_BYTES, MAGIC};
 use crate::container::varint;
 use crate::number::{to_u64, to_usize};
 
@@ -103,8 +103,7 @@ impl KiekerChunk {
             has_own_types,
             ..
         } = std::mem::take(self);
-        let head = MAGIC.len() + FORMAT.len();
-        let record_bytes = bytes.len().saturating_sub(head);
+        let record_bytes = bytes.len().saturating_sub(HEAD_BYTES);
         let tail = string_bytes + 16;
         bytes.reserve(tail);
         self.expected = bytes.len() + tail;
@@ -205,8 +204,7 @@ impl KiekerChunk {
     #[cold]
     fn add_string(&mut self, string: &mut ChunkString) {
         string.id = u32::try_from(self.strings.len()).unwrap_or(u32::MAX);
-        let bytes = string.text.len() + 5;
-        self.string_bytes += bytes;
+        self.string_bytes += string.text.len() + 5;
         self.strings.push(Arc::clone(&string.text));
     }
 }

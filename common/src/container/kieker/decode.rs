@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::frame::{Frame, layout_of};
 use super::{MAGIC, STRING_MEMORY, least_bytes};
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
+use crate::container::decoded::{ChunkSummary, DecodedChunk, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::format::ChunkDeserializer;
 use crate::container::limits::Limits;

@@ -2,7 +2,7 @@
 
 use super::{FORMAT, HEAD_BYTES, MAGIC, STRING_MEMORY, TRAILER_BYTES, least_bytes};
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ColumnLayout, Layout};
+use crate::container::decoded::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Limits;
 use crate::number::{to_u64, to_usize};

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
+use super::class::MAX_RECORD_BYTES;
 use super::decode::{CLASS, invalid};
 use super::least_bytes;
-use super::registry::{NumberedStrings, STRING, STRING_ID, bits, head};
-use super::stream::{KiekerStream, REGISTRATION};
+use super::registry::{NumberedStrings, REGISTRATION, STRING, STRING_ID, bits, head};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::number::{to_u64, to_usize};
@@ -182,9 +182,8 @@ impl<'b> Lookahead<'_, 'b> {
             FieldType::List(inner) => {
                 let items = to_usize(bits(word));
                 let needed = items.saturating_mul(least_bytes(inner).unwrap_or(1));
-                let limit = KiekerStream::MAX_RECORD_BYTES;
-                if needed > limit {
-                    return Err(at.over_limit(LIST, to_u64(needed), limit));
+                if needed > MAX_RECORD_BYTES {
+                    return Err(at.over_limit(LIST, to_u64(needed), MAX_RECORD_BYTES));
                 }
                 // All items must be there. Otherwise pieces of a list are read again and again.
                 input.clone().take(needed, LIST)?;

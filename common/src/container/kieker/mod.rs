@@ -22,6 +22,7 @@
 //! in Knoche, section 3.
 
 mod chunk;
+mod class;
 mod decode;
 mod encode;
 mod frame;

@@ -5,16 +5,23 @@ use std::mem;
 use std::sync::Arc;
 
 use super::chunk::ChunkString;
-use super::decode::{CLASS, check_fields, invalid};
-use super::least_bytes;
-use super::stream::KiekerStream;
+use super::decode::invalid;
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::number::{to_u64, to_usize};
-use crate::record::{Catalog, FieldType, Schema};
 
 pub(super) const STRING: &str = "a registered string";
 pub(super) const STRING_ID: &str = "a string id";
+
+/// The most strings that a sender may register.
+pub(super) const MAX_STRINGS: usize = 1 << 20;
+/// The most bytes of one string.
+pub(super) const MAX_STRING_BYTES: usize = 1 << 20;
+/// The most memory that the registered strings of a sender may take, in bytes.
+pub(super) const MAX_STRING_MEMORY: usize = 64 << 20;
+
+/// The first word of a registration.
+pub(super) const REGISTRATION: i32 = -1;
 
 /// The strings of a sender by their ids.
 #[derive(Debug, Default)]
@@ -24,40 +31,6 @@ pub(super) struct Registry {
     message_id: Option<[u8; 8]>,
     /// In messages of AMQP: the strings added since they were last taken.
     new: Vec<(i32, Arc<str>)>,
-}
-
-/// A record class of a stream.
-#[derive(Debug)]
-pub(super) struct StreamClass {
-    pub(super) schema: Arc<Schema>,
-    /// Whether it is one of Kieker's own types, which every consumer knows.
-    pub(super) is_kiekers: bool,
-    pub(super) parts: Vec<Part>,
-}
-
-/// A part of a record, after the id of its class.
-#[derive(Debug)]
-pub(super) enum Part {
-    List(FieldType),
-    Run(Run),
-}
-
-/// Neighbouring fields of fixed sizes, copied at once. In messages of AMQP a run ends before each
-/// string.
-#[derive(Debug, Default)]
-pub(super) struct Run {
-    pub(super) bytes: usize,
-    /// The fields that are checked or that differ in the chunk, with their positions in the run.
-    pub(super) special: Vec<(usize, Special)>,
-}
-
-/// A field that is not copied as it is.
-#[derive(Debug)]
-pub(super) enum Special {
-    Bool,
-    String,
-    /// The id of a trace. This key makes it unique.
-    TraceId(i64),
 }
 
 impl Registry {
@@ -103,12 +76,11 @@ impl Registry {
             return Ok(());
         }
         let (strings, memory) = self.strings.sizes_with(id, text);
-        if strings > KiekerStream::MAX_STRINGS {
-            let limit = KiekerStream::MAX_STRINGS;
-            return Err(at.over_limit("the number of strings", to_u64(strings), limit));
+        if strings > MAX_STRINGS {
+            return Err(at.over_limit("the number of strings", to_u64(strings), MAX_STRINGS));
         }
-        if memory > KiekerStream::MAX_STRING_MEMORY {
-            let limit = KiekerStream::MAX_STRING_MEMORY;
+        if memory > MAX_STRING_MEMORY {
+            let limit = MAX_STRING_MEMORY;
             return Err(at.over_limit("the memory of the strings", to_u64(memory), limit));
         }
         let text = self.strings.insert(id, text);
@@ -175,65 +147,6 @@ impl From<DecodeError> for Stop {
     }
 }
 
-/// Returns the record class with a name. A key makes the ids of its traces unique.
-#[cold]
-pub(super) fn class(
-    catalog: &Catalog,
-    name: &str,
-    (trace_key, is_message): (Option<i64>, bool),
-    at: &Cursor<'_>,
-) -> Result<StreamClass, DecodeError> {
-    let Some(schema) = catalog.get(name) else {
-        let name = name.into();
-        return Err(at.error(CLASS, DecodeErrorKind::UnknownRecordType { name }));
-    };
-    check_fields(at, schema)?;
-    let kieker = Catalog::shared_kieker();
-    Ok(StreamClass {
-        is_kiekers: kieker.get(name) == Some(schema),
-        schema: Arc::clone(schema),
-        parts: parts(schema, trace_key, is_message),
-    })
-}
-
-fn parts(schema: &Schema, trace_key: Option<i64>, is_message: bool) -> Vec<Part> {
-    let mut parts = Vec::new();
-    let mut run = Run {
-        // The logging timestamp.
-        bytes: 8,
-        special: Vec::new(),
-    };
-    for field in schema.fields() {
-        let special = match (field.field_type(), trace_key) {
-            (FieldType::Bool, _) => Some(Special::Bool),
-            (FieldType::I64, Some(key)) if is_trace_id(field.name()) => Some(Special::TraceId(key)),
-            (FieldType::List(inner), _) => {
-                parts.push(Part::Run(mem::take(&mut run)));
-                parts.push(Part::List((**inner).clone()));
-                continue;
-            }
-            (FieldType::String, _) => {
-                if is_message {
-                    parts.push(Part::Run(mem::take(&mut run)));
-                }
-                Some(Special::String)
-            }
-            _ => None,
-        };
-        run.special.extend(special.map(|it| (run.bytes, it)));
-        let bytes = least_bytes(field.field_type()).unwrap_or(0);
-        run.bytes += bytes;
-    }
-    parts.push(Part::Run(run));
-    parts
-}
-
-/// Whether a field holds the id of a trace: the record's own (`traceId`) or another one, such as
-/// `parentTraceId`.
-fn is_trace_id(field: &str) -> bool {
-    field == "traceId" || field.ends_with("TraceId")
-}
-
 /// Reads the id and the length of a registration.
 pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> {
     const LENGTH: &str = "the length of a string";
@@ -244,8 +157,8 @@ pub(super) fn head(input: &mut Cursor<'_>) -> Result<(i32, usize), DecodeError> 
     }
     let at = input.clone();
     let length = to_usize(u32::from_be_bytes(input.array(LENGTH)?));
-    if length > KiekerStream::MAX_STRING_BYTES {
-        return Err(at.over_limit(LENGTH, to_u64(length), KiekerStream::MAX_STRING_BYTES));
+    if length > MAX_STRING_BYTES {
+        return Err(at.over_limit(LENGTH, to_u64(length), MAX_STRING_BYTES));
     }
     Ok((id, length))
 }

@@ -16,12 +16,13 @@
 use std::sync::Arc;
 
 use super::chunk::KiekerChunk;
+use super::class::{self, StreamClass, class, copy_parts};
 use super::decode::{CLASS, invalid};
 use super::lengths::{self, Lengths};
 use super::registry::{
-    MESSAGE_RECORD, MESSAGE_REGISTRATION, NO_TYPE, Registry, STRING, Stop, StreamClass, class, head,
+    self, MESSAGE_RECORD, MESSAGE_REGISTRATION, NO_TYPE, REGISTRATION, Registry, STRING, Stop, head,
 };
-use super::stream_chunk::{StreamChunk, copy_parts};
+use super::stream_chunk::StreamChunk;
 use super::time_unit::{TimeUnit, Times};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
@@ -30,9 +31,6 @@ use crate::record::{Catalog, Schema};
 
 /// The id that the unit of times has among the strings that are kept. No string has it.
 const UNIT_ID: i32 = -2;
-
-/// The first word of a registration.
-pub(super) const REGISTRATION: i32 = -1;
 
 /// Cuts the stream of one sender into self-contained chunks, in Kieker's container.
 ///
@@ -91,13 +89,13 @@ pub enum StreamStep {
 
 impl KiekerStream {
     /// The most strings that a sender may register.
-    pub const MAX_STRINGS: usize = 1 << 20;
+    pub const MAX_STRINGS: usize = registry::MAX_STRINGS;
     /// The most bytes of one string.
-    pub const MAX_STRING_BYTES: usize = 1 << 20;
+    pub const MAX_STRING_BYTES: usize = registry::MAX_STRING_BYTES;
     /// The most memory that the registered strings of a sender may take, in bytes.
-    pub const MAX_STRING_MEMORY: usize = 64 << 20;
+    pub const MAX_STRING_MEMORY: usize = registry::MAX_STRING_MEMORY;
     /// The most bytes of one record, without its strings.
-    pub const MAX_RECORD_BYTES: usize = 1 << 20;
+    pub const MAX_RECORD_BYTES: usize = class::MAX_RECORD_BYTES;
     /// The most bytes that the strings of one record may add to a chunk.
     pub const MAX_RECORD_STRING_BYTES: usize = 8 << 20;
 

@@ -2,8 +2,8 @@
 //! batches.
 
 use super::encode::{RecordEncoder, RecordOptions, check_size};
-use super::registry::STRING_OVERHEAD;
-use super::stream::{KiekerStream, REGISTRATION};
+use super::registry::{REGISTRATION, STRING_OVERHEAD};
+use super::stream::KiekerStream;
 use crate::container::error::EncodeError;
 use crate::number::to_u64;
 use crate::record::{NO_TIMESTAMP, RecordBatch};
@@ -104,8 +104,7 @@ impl KiekerStreamEncoder {
             }
         };
         for (id, text) in (first..).zip(self.records.new_strings(batch)) {
-            self.string_memory += text.len();
-            self.string_memory += STRING_OVERHEAD;
+            self.string_memory += text.len() + STRING_OVERHEAD;
             register(id, text);
         }
         Ok(())

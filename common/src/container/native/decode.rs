@@ -7,7 +7,7 @@ use super::prefix::{self, MAGIC, unknown};
 use crate::container::codec::Decompressor;
 use crate::container::compression::BlockCompression;
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ChunkSummary, DecodedChunk, Layout};
+use crate::container::decoded::{ChunkSummary, DecodedChunk, Layout};
 #[cfg(feature = "zstd")]
 use crate::container::dictionary::Dictionaries;
 use crate::container::error::{DecodeError, DecodeErrorKind};

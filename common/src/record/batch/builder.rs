@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use super::column::Column;
+use super::error::PushError;
 use super::string_index::StringIndex;
-use super::word_rows::{WordRun, WordsOfType};
+use super::word_rows::{TIME_BYTES, WordRun, WordsOfType};
 use super::{RecordBatch, Table, nested};
+use crate::record::column::Column;
 use crate::record::dynamic::DynamicRecord;
 use crate::record::intern::Interned;
 use crate::record::reference::RecordRef;
-use crate::record::row::{RowEnds, RowWriter};
+use crate::record::row::RowWriter;
 use crate::record::schema::{FieldType, Schema};
 use crate::record::{NO_TIMESTAMP, Record};
-
-/// The size of a record's timestamp in the estimate, in bytes.
-pub(super) const TIME_BYTES: usize = 8;
 
 /// Collects records into a [`RecordBatch`]; reused from chunk to chunk.
 #[derive(Debug, Default)]
@@ -28,24 +26,6 @@ pub struct BatchBuilder {
     records: usize,
     row_bytes: usize,
     scratch: Vec<u8>,
-}
-
-/// Why a record could not be added. The batch stays as it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PushError {
-    /// The row does not follow its schema: a hand-written [`Record`] is wrong.
-    #[error("the row does not follow its schema")]
-    Malformed,
-    /// The batch has no room: 4 GiB of strings or bytes, or 4 billion values.
-    #[error("the batch is full")]
-    Full,
-}
-
-impl From<RowEnds> for PushError {
-    fn from(RowEnds: RowEnds) -> Self {
-        Self::Malformed
-    }
 }
 
 /// The values of one field in several rows; see [`BatchBuilder::push_columns`].

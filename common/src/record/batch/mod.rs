@@ -3,10 +3,9 @@
 //! A [`BatchBuilder`] adds rows. Serializers and filters read a [`RecordBatch`].
 
 mod builder;
-mod column;
+mod error;
 mod nested;
 mod string_index;
-mod strings;
 mod word_rows;
 
 #[cfg(test)]
@@ -16,14 +15,15 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::Records;
+use super::column::Column;
 use super::read::{Projection, ReadError};
 use super::reference::{RecordFields, RecordRef};
 use super::schema::{Field, Schema};
+use super::strings::StringTable;
 
-pub use builder::{BatchBuilder, FieldColumn, PushError};
-pub use column::{BytesColumn, Column, ListColumn, OptionalColumn, RecordColumn};
+pub use builder::{BatchBuilder, FieldColumn};
+pub use error::PushError;
 pub(crate) use string_index::StringKeys;
-pub use strings::StringTable;
 pub use word_rows::WordRun;
 
 /// Records in order, held as one [`Table`] a type.

@@ -1,13 +1,13 @@
 //! Takes rows of any shape apart, value by value.
 
 use super::Table;
-use super::builder::PushError;
-use super::column::{BytesColumn, Column, OptionalColumn, RecordColumn};
+use super::error::PushError;
 use super::string_index::StringIndex;
-use super::strings::StringTable;
-use crate::record::intern::Interned;
-use crate::record::row::{INTERNED, RowReader};
+use crate::record::column::{BytesColumn, Column, OptionalColumn, RecordColumn};
+use crate::record::intern::{INTERNED, Interned};
+use crate::record::row::RowReader;
 use crate::record::schema::FieldType;
+use crate::record::strings::StringTable;
 
 /// Adds a row to a table; a refused row leaves nothing in it.
 ///

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, BuildHasherDefault, Hasher, RandomState};
 
-use super::builder::PushError;
-use super::strings::StringTable;
+use super::error::PushError;
 use crate::number::to_u64;
-use crate::record::intern::Interned;
-use crate::record::row::INTERNED;
+use crate::record::intern::{INTERNED, Interned};
+use crate::record::strings::StringTable;
 use crate::record::words::{Words, text_place, text_words};
 
 /// Finds the ids of strings while a batch is filled.

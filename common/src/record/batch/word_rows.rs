@@ -1,13 +1,16 @@
 //! Converts rows of words to columns, many rows of one type at a time and column by column.
 
 use super::Table;
-use super::builder::{PushError, TIME_BYTES};
-use super::column::Column;
+use super::error::PushError;
 use super::string_index::StringIndex;
-use super::strings::StringTable;
 use crate::number::to_usize;
+use crate::record::column::Column;
 use crate::record::schema::{FieldType, Schema};
+use crate::record::strings::StringTable;
 use crate::record::words::{Place, WordLayout, WordRows, Words, low_half};
+
+/// The size of a record's timestamp in the estimate, in bytes.
+pub(super) const TIME_BYTES: usize = 8;
 
 /// How to convert a type's rows of words.
 #[derive(Debug)]

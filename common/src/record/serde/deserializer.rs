@@ -3,8 +3,12 @@
 use ::serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use ::serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess, Visitor};
 
-use super::{SerdeError, VALUE_FIELD, opaque};
+use super::error::SerdeError;
+use super::opaque;
 use crate::record::{EnumRef, MAX_DEPTH, RecordFields, ValueRef};
+
+/// The field of a record made from a type that is not a struct.
+pub const VALUE_FIELD: &str = "serde.value";
 
 /// A deserializer over the value of a field, and how often it was already read as an option.
 pub(super) struct ValueDeserializer<'de>(ValueRef<'de>, usize);

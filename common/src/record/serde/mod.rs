@@ -37,25 +37,23 @@
 //!   different names, and `skip_serializing` alone, are refused when a record is made.
 
 mod deserializer;
+mod error;
 mod node;
 mod opaque;
 mod serializer;
 mod tracer;
 
-use std::fmt::{self, Display};
+use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use ::serde::{Deserialize, Serialize, de, ser};
+use ::serde::{Deserialize, Serialize};
 
-use super::{
-    DynamicRecord, Field, FieldType, RecordFields, Schema, SchemaError, Value, ValueError,
-};
+use super::{DynamicRecord, Field, FieldType, RecordFields, Schema, Value};
 
+pub use deserializer::VALUE_FIELD;
+pub use error::SerdeError;
 pub use opaque::OPAQUE_NAME;
-
-/// The field of a record made from a type that is not a struct.
-pub const VALUE_FIELD: &str = "serde.value";
 
 /// A record type made from a serde type; made once, then used for many values.
 ///
@@ -161,68 +159,4 @@ impl<T> fmt::Debug for SerdeType<T> {
 /// A [`SerdeError`] that names the field.
 pub fn from_record<'de, T: Deserialize<'de>>(record: RecordFields<'de>) -> Result<T, SerdeError> {
     T::deserialize(deserializer::ValueDeserializer::of_record(record))
-}
-
-/// Why a value and a record could not be converted: the position, and serde's message.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SerdeError {
-    /// The fields from the outermost inwards, with dots.
-    path: String,
-    reason: String,
-}
-
-impl SerdeError {
-    fn new(reason: impl Into<String>) -> Self {
-        Self {
-            path: String::new(),
-            reason: reason.into(),
-        }
-    }
-
-    /// Adds the field that contains the error.
-    fn inside(mut self, field: &str) -> Self {
-        let dot = if self.path.is_empty() { "" } else { "." };
-        self.path = format!("{field}{dot}{}", self.path);
-        self
-    }
-
-    /// Returns the position: names of fields with dots; empty for the record itself.
-    pub fn path(&self) -> &str {
-        &self.path
-    }
-}
-
-impl Display for SerdeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.path.is_empty() {
-            write!(f, "field {}: ", self.path)?;
-        }
-        f.write_str(&self.reason)
-    }
-}
-
-impl std::error::Error for SerdeError {}
-
-impl de::Error for SerdeError {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::new(message.to_string())
-    }
-}
-
-impl ser::Error for SerdeError {
-    fn custom<T: Display>(message: T) -> Self {
-        Self::new(message.to_string())
-    }
-}
-
-impl From<SchemaError> for SerdeError {
-    fn from(error: SchemaError) -> Self {
-        Self::new(error.to_string())
-    }
-}
-
-impl From<ValueError> for SerdeError {
-    fn from(error: ValueError) -> Self {
-        Self::new(error.to_string())
-    }
 }

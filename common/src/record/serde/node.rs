@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::{SerdeError, opaque};
+use super::error::SerdeError;
+use super::opaque;
 use crate::record::{EnumType, Field, FieldType, MAX_FIELDS, Schema};
 
 /// The number of sample values that are tried for a field whose type refuses the first ones.

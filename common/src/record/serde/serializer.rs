@@ -5,7 +5,7 @@
 use ::serde::Serialize;
 use bytes::Bytes;
 
-use super::SerdeError;
+use super::error::SerdeError;
 use super::opaque::{self, Reader, Token, tag};
 use crate::record::{FieldType, Schema, Value};
 

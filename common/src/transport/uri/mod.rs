@@ -22,6 +22,7 @@
 //! `bootstrap.servers` and MongoDB's URIs; a fragment is an error; the last `@` before the path
 //! ends the credentials.
 
+mod error;
 mod parse;
 mod settings;
 
@@ -31,7 +32,7 @@ use std::str::FromStr;
 
 use settings::{Settings, parse_bool, parse_number};
 
-pub use parse::UriError;
+pub use error::UriError;
 pub use settings::{parse_bytes, parse_duration, set};
 
 /// The name of a medium, split into its parts.
@@ -74,15 +75,6 @@ impl fmt::Display for Host {
 }
 
 impl Uri {
-    /// Parses a URI.
-    ///
-    /// # Errors
-    ///
-    /// The text is not a URI, or contains a setting twice; the error has the position.
-    pub fn parse(text: &str) -> Result<Self, UriError> {
-        parse::parse(text)
-    }
-
     /// Returns the part before the first colon, in lower case.
     pub fn scheme(&self) -> &str {
         &self.scheme
@@ -297,23 +289,6 @@ impl Uri {
     /// One was not taken: it is unknown. The error contains the nearest known one.
     pub fn finish(self) -> Result<(), UriError> {
         self.settings.finish()
-    }
-}
-
-impl FromStr for Uri {
-    type Err = UriError;
-
-    fn from_str(text: &str) -> Result<Self, UriError> {
-        Self::parse(text)
-    }
-}
-
-/// Reads a string. The reverse does not exist, because a displayed URI has no secrets.
-#[cfg(feature = "serde")]
-impl<'de> serde::Deserialize<'de> for Uri {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
-        Self::parse(&text).map_err(serde::de::Error::custom)
     }
 }
 

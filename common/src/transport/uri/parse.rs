@@ -1,10 +1,11 @@
-//! Parses text to a [`Uri`], and describes errors in it.
+//! Parses text to a [`Uri`].
 
-use std::fmt;
+use std::str::FromStr;
 
 use percent_encoding::percent_decode_str;
 
-use super::settings::{Setting, Settings, nearest};
+use super::error::UriError;
+use super::settings::{Setting, Settings, parse_number};
 use super::{Host, Uri};
 
 /// The whole text of a URI. The arguments of its methods are pieces of it.
@@ -18,60 +19,84 @@ pub(super) const BAD_PORT: &str = "the port must be a number from 0 to 65535";
 pub(super) const BAD_PERCENT: &str =
     "% must be followed by two hexadecimal digits, and the text must be UTF-8";
 
-pub(super) fn parse(text: &str) -> Result<Uri, UriError> {
-    let whole = Text(text);
-    if let Some((at, found)) = text
-        .char_indices()
-        .find(|(_, c)| *c == '#' || c.is_whitespace() || c.is_control())
-    {
-        let mut utf8 = [0; 4];
-        let encoded: String = found
-            .encode_utf8(&mut utf8)
-            .bytes()
-            .map(|byte| format!("%{byte:02X}"))
-            .collect();
-        let message = format!("{found:?} cannot stand here; write it as {encoded}");
-        return Err(UriError::at(at, message));
-    }
-    let (scheme, rest) = text
-        .split_once(':')
-        .filter(|(scheme, _)| is_scheme(scheme))
-        .ok_or_else(|| whole.error(text, NO_SCHEME))?;
-    let (rest, query) = split_optional(rest, '?');
-    let (authority, path) = match rest.strip_prefix("//") {
-        Some(after) => {
-            let end = after.find('/').unwrap_or(after.len());
-            let (authority, path) = after.split_at_checked(end).unwrap_or((after, after));
-            (Some(authority), path)
+impl Uri {
+    /// Parses a URI.
+    ///
+    /// # Errors
+    ///
+    /// The text is not a URI, or contains a setting twice; the error has the position.
+    pub fn parse(text: &str) -> Result<Self, UriError> {
+        let whole = Text(text);
+        if let Some((at, found)) = text
+            .char_indices()
+            .find(|(_, c)| *c == '#' || c.is_whitespace() || c.is_control())
+        {
+            let mut utf8 = [0; 4];
+            let encoded: String = found
+                .encode_utf8(&mut utf8)
+                .bytes()
+                .map(|byte| format!("%{byte:02X}"))
+                .collect();
+            let message = format!("{found:?} cannot stand here; write it as {encoded}");
+            return Err(UriError::at(at, message));
         }
-        None => (None, rest),
-    };
-    let (credentials, hosts) = match authority.unwrap_or_default().rsplit_once('@') {
-        Some((credentials, hosts)) => (Some(split_optional(credentials, ':')), hosts),
-        None => (None, authority.unwrap_or_default()),
-    };
-    let password = credentials.and_then(|(_, password)| password);
-    let hosts = if hosts.is_empty() && credentials.is_none() {
-        Vec::new()
-    } else {
-        let hosts = hosts.split(',').map(|host| whole.host(host));
-        hosts.collect::<Result<_, _>>()?
-    };
-    let path_offset = whole.offset(path);
-    Ok(Uri {
-        scheme: scheme.to_ascii_lowercase().into(),
-        authority: authority.is_some(),
-        user: credentials
-            .map(|(user, _)| whole.decode(user))
-            .transpose()?,
-        password: password.map(|it| whole.decode(it)).transpose()?,
-        hosts,
-        path: whole.decode(path)?,
-        path_as_typed: path.into(),
-        path_offset,
-        path_end: path_offset + path.len(),
-        settings: whole.settings(query.unwrap_or_default())?,
-    })
+        let (scheme, rest) = text
+            .split_once(':')
+            .filter(|(scheme, _)| is_scheme(scheme))
+            .ok_or_else(|| whole.error(text, NO_SCHEME))?;
+        let (rest, query) = split_optional(rest, '?');
+        let (authority, path) = match rest.strip_prefix("//") {
+            Some(after) => {
+                let end = after.find('/').unwrap_or(after.len());
+                let (authority, path) = after.split_at_checked(end).unwrap_or((after, after));
+                (Some(authority), path)
+            }
+            None => (None, rest),
+        };
+        let (credentials, hosts) = match authority.unwrap_or_default().rsplit_once('@') {
+            Some((credentials, hosts)) => (Some(split_optional(credentials, ':')), hosts),
+            None => (None, authority.unwrap_or_default()),
+        };
+        let password = credentials.and_then(|(_, password)| password);
+        let hosts = if hosts.is_empty() && credentials.is_none() {
+            Vec::new()
+        } else {
+            let hosts = hosts.split(',').map(|host| whole.host(host));
+            hosts.collect::<Result<_, _>>()?
+        };
+        let path_offset = whole.offset(path);
+        Ok(Self {
+            scheme: scheme.to_ascii_lowercase().into(),
+            authority: authority.is_some(),
+            user: credentials
+                .map(|(user, _)| whole.decode(user))
+                .transpose()?,
+            password: password.map(|it| whole.decode(it)).transpose()?,
+            hosts,
+            path: whole.decode(path)?,
+            path_as_typed: path.into(),
+            path_offset,
+            path_end: path_offset + path.len(),
+            settings: whole.settings(query.unwrap_or_default())?,
+        })
+    }
+}
+
+impl FromStr for Uri {
+    type Err = UriError;
+
+    fn from_str(text: &str) -> Result<Self, UriError> {
+        Self::parse(text)
+    }
+}
+
+/// Reads a string. The reverse does not exist, because a displayed URI has no secrets.
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Uri {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = std::borrow::Cow::<'_, str>::deserialize(deserializer)?;
+        Self::parse(&text).map_err(serde::de::Error::custom)
+    }
 }
 
 /// Returns the text before a character, and the text after it if there is one.
@@ -137,9 +162,7 @@ impl Text<'_> {
         if name.is_empty() {
             return Err(self.error(name, BAD_HOST));
         }
-        let port = port.map(|port| {
-            super::settings::parse_number(port).ok_or_else(|| self.error(port, BAD_PORT))
-        });
+        let port = port.map(|port| parse_number(port).ok_or_else(|| self.error(port, BAD_PORT)));
         Ok(Host {
             port: port.transpose()?,
             name: self.decode(name)?,
@@ -159,86 +182,4 @@ impl Text<'_> {
         }
         Ok(settings)
     }
-}
-
-/// A URI is wrong. The text of the error never contains credentials.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{}{message}", Place(*.offset))]
-pub struct UriError {
-    /// The position in the text, in bytes; `None` if there is no single position.
-    pub offset: Option<usize>,
-    /// The mistake, and its correction.
-    pub message: Box<str>,
-}
-
-impl UriError {
-    /// Something is wrong at this byte of the text.
-    pub(in crate::transport) fn at(offset: usize, message: impl Into<Box<str>>) -> Self {
-        Self {
-            offset: Some(offset),
-            ..Self::refused(message)
-        }
-    }
-
-    /// A connector lacks a required part of its URI, at no particular position.
-    pub fn missing(what: impl fmt::Display) -> Self {
-        Self::refused(format!("{what} is missing"))
-    }
-
-    /// A setting is unknown; `known` are the known ones.
-    pub fn unknown<'a>(name: impl AsRef<str>, known: impl IntoIterator<Item = &'a str>) -> Self {
-        let name = name.as_ref();
-        let proposal = proposal(name, known.into_iter());
-        Self::refused(format!("the setting {name} is unknown{proposal}"))
-    }
-
-    /// The medium itself refuses the URI.
-    pub fn refused(why: impl Into<Box<str>>) -> Self {
-        Self {
-            offset: None,
-            message: why.into(),
-        }
-    }
-
-    /// This build lacks the medium with this scheme.
-    pub(in crate::transport) fn absent_scheme(scheme: &str, why: &str) -> Self {
-        Self::at(0, format!("{scheme}: {why}"))
-    }
-
-    /// No medium has this scheme; `known` are the schemes of all media.
-    pub(in crate::transport) fn unknown_scheme<'a>(
-        scheme: &str,
-        known: impl Iterator<Item = &'a str>,
-    ) -> Self {
-        let mut schemes: Vec<_> = known.map(|known| format!("{known}:")).collect();
-        schemes.sort_unstable();
-        let proposal = proposal(&format!("{scheme}:"), schemes.iter().map(String::as_str));
-        let known = schemes.join(", ");
-        let message = format!("{scheme}: is no known scheme, use one of {known}{proposal}");
-        Self::at(0, message)
-    }
-
-    /// Two settings exclude each other.
-    pub fn conflict(
-        first: impl fmt::Display,
-        second: impl fmt::Display,
-        why: impl fmt::Display,
-    ) -> Self {
-        Self::refused(format!("{first} conflicts with {second}: {why}"))
-    }
-}
-
-/// The beginning of a message, if it has a position.
-struct Place(Option<usize>);
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .map_or(Ok(()), |offset| write!(f, "byte {offset} of the URI: "))
-    }
-}
-
-/// The end of a message about a word: the most similar known word, if there is one.
-pub(super) fn proposal<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    nearest(word, known).map_or_else(String::new, |nearest| format!("; did you mean {nearest}?"))
 }

@@ -4,8 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::UriError;
-use super::parse::proposal;
+use super::error::{UriError, proposal};
 
 /// Words that mark the name of a setting with a secret value.
 const SECRETS: [&str; 8] = [
@@ -154,15 +153,6 @@ impl fmt::Display for Settings {
         }
         Ok(())
     }
-}
-
-/// Returns the most similar word, if one is similar (Damerau and Levenshtein's distance).
-pub(super) fn nearest<'a>(word: &str, words: impl Iterator<Item = &'a str>) -> Option<Box<str>> {
-    words
-        .map(|known| (strsim::damerau_levenshtein(word, known), known))
-        .filter(|(distance, known)| *distance <= 1 + known.chars().count() / 3)
-        .min()
-        .map(|(_, known)| known.into())
 }
 
 /// Factors of units of time to nanoseconds.

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use baler_common::transport::{ChunkMeta, Settled, Token, Verdict};
 use bytes::Bytes;
 
-use super::position::StreamPosition;
+use super::position::{Arrival, StreamPosition};
 use crate::headers;
 
 /// The deliveries of a channel, and how each was settled.
@@ -49,22 +49,6 @@ pub(super) struct Arrived {
     pub(super) redelivered: bool,
     /// How often the broker delivered it before without a settlement, if the broker counts.
     pub(super) attempts: u32,
-}
-
-/// How a delivery fits to the deliveries before it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arrival {
-    /// A delivery before it was lost. An acknowledgement past the gap would lose that message.
-    Gap,
-    /// It is below the watermark, or a repetition: a stream begins with whole batches.
-    Known,
-    /// The next one.
-    New {
-        /// How many messages before it the stream has removed, by its limits.
-        gone: u64,
-        /// It was delivered before.
-        again: bool,
-    },
 }
 
 /// A rejection of one delivery.

@@ -24,6 +24,7 @@ use crate::config::{AmqpConfig, QueueType, TapTarget};
 use ledger::Ledger;
 use position::StreamPosition;
 pub(crate) use position::{lock_beside, open_file};
+pub use state::AmqpReaderCounts;
 use state::ReaderState;
 
 /// Reads chunks from a queue or from a stream. The readers of a queue share its chunks; each reader
@@ -159,27 +160,4 @@ impl Drop for AmqpReader {
     fn drop(&mut self) {
         self.disconnect(Instant::now());
     }
-}
-
-/// Events at a reader since it was made, over all its connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AmqpReaderCounts {
-    /// Connections that were made, with all declarations on them.
-    pub connections: u64,
-    /// Messages that the broker delivered, repetitions included.
-    pub delivered: u64,
-    /// Messages that the broker delivered before.
-    pub redelivered: u64,
-    /// The highest number of earlier deliveries of a message (`x-delivery-count`, of quorum queues).
-    pub max_delivery_count: u64,
-    /// Times that a stream had removed messages before they were read: by its limits, or because it
-    /// was made anew.
-    pub removals: u64,
-    /// Messages that a stream had removed before they were read, as far as their number is known.
-    pub gone: u64,
-    /// Messages above the limit, which were rejected.
-    pub damaged: u64,
-    /// Lost or failed connections, and consumers that the broker cancelled.
-    pub failures: u64,
 }

@@ -10,7 +10,6 @@ use baler_blocking::files::{beside, folder_of, if_found, new_file, sync_folder};
 use baler_common::transport::{Failure, SettledPrefix};
 
 use super::landmark::Landmark;
-use super::ledger::Arrival;
 use crate::config::Start;
 
 /// How far a stream is settled.
@@ -132,6 +131,22 @@ impl StreamPosition {
     pub(super) fn reset(&mut self) {
         self.delivered.clear();
     }
+}
+
+/// How a delivery fits to the deliveries before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// A delivery before it was lost. An acknowledgement past the gap would lose that message.
+    Gap,
+    /// It is below the watermark, or a repetition: a stream begins with whole batches.
+    Known,
+    /// The next one.
+    New {
+        /// How many messages before it the stream has removed, by its limits.
+        gone: u64,
+        /// It was delivered before.
+        again: bool,
+    },
 }
 
 /// The content of a file with a position.

@@ -10,10 +10,9 @@ use baler_common::transport::{
     Verdict,
 };
 
-use super::AmqpReaderCounts;
 use super::landmark::Landmark;
-use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
-use super::position::Saved;
+use super::ledger::{Acknowledgement, Arrived, Ledger, Nack};
+use super::position::{Arrival, Saved};
 use crate::config::Start;
 
 /// The state that the owner of a reader and its thread share.
@@ -52,6 +51,29 @@ pub(super) struct State {
     pub(super) counts: AmqpReaderCounts,
     /// The thread must end, and may send acknowledgements until then.
     pub(super) stop: Option<Instant>,
+}
+
+/// Events at a reader since it was made, over all its connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AmqpReaderCounts {
+    /// Connections that were made, with all declarations on them.
+    pub connections: u64,
+    /// Messages that the broker delivered, repetitions included.
+    pub delivered: u64,
+    /// Messages that the broker delivered before.
+    pub redelivered: u64,
+    /// The highest number of earlier deliveries of a message (`x-delivery-count`, of quorum queues).
+    pub max_delivery_count: u64,
+    /// Times that a stream had removed messages before they were read: by its limits, or because it
+    /// was made anew.
+    pub removals: u64,
+    /// Messages that a stream had removed before they were read, as far as their number is known.
+    pub gone: u64,
+    /// Messages above the limit, which were rejected.
+    pub damaged: u64,
+    /// Lost or failed connections, and consumers that the broker cancelled.
+    pub failures: u64,
 }
 
 /// The next steps of the thread.

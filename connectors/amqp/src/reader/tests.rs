@@ -16,8 +16,8 @@ use baler_connector_testkit::{Dice, each_schedule};
 use bytes::Bytes;
 use tempfile::TempDir;
 
-use super::ledger::{Acknowledgement, Arrival, Arrived, Ledger, Nack};
-use super::position::{PositionFile, Saved, StreamPosition};
+use super::ledger::{Acknowledgement, Arrived, Ledger, Nack};
+use super::position::{Arrival, PositionFile, Saved, StreamPosition};
 use super::state::ReaderState;
 use crate::config::Start;
 

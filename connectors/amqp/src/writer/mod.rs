@@ -29,6 +29,7 @@ use crate::config::{AmqpConfig, QueueType};
 use crate::error::{self, broker_limit};
 use crate::headers;
 use publish::InFlight;
+pub use state::AmqpWriterCounts;
 use state::WriterState;
 
 /// Publishes chunks to a queue or an exchange, each as one persistent message. It confirms a chunk
@@ -267,24 +268,4 @@ async fn serve(
             }
         }
     }
-}
-
-/// Events at a writer since it was made, over all its connections.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct AmqpWriterCounts {
-    /// Connections that were made, with all declarations on them.
-    pub connections: u64,
-    /// Chunks that were published, repetitions included.
-    pub published: u64,
-    /// Chunks that the broker confirmed.
-    pub confirmed: u64,
-    /// Chunks that the broker refused (`basic.nack`). Their owner offers them again.
-    pub nacked: u64,
-    /// Chunks that no queue took (`basic.return`). Each ended its connection.
-    pub returned: u64,
-    /// How often the broker blocked the connection, because it was short of memory or disk.
-    pub blocked: u64,
-    /// Whether the connection is blocked now. Then the window counts as full.
-    pub is_blocked: bool,
 }

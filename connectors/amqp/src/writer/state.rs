@@ -10,7 +10,6 @@ use baler_common::transport::{
 };
 use lapin::Confirmation as Answer;
 
-use super::AmqpWriterCounts;
 use super::publish::InFlight;
 use crate::config::AmqpConfig;
 use crate::error;
@@ -55,6 +54,26 @@ pub(super) struct State {
     lacks_room: bool,
     /// The thread must end, and may close the connection until then.
     pub(super) stop: Option<Instant>,
+}
+
+/// Events at a writer since it was made, over all its connections.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AmqpWriterCounts {
+    /// Connections that were made, with all declarations on them.
+    pub connections: u64,
+    /// Chunks that were published, repetitions included.
+    pub published: u64,
+    /// Chunks that the broker confirmed.
+    pub confirmed: u64,
+    /// Chunks that the broker refused (`basic.nack`). Their owner offers them again.
+    pub nacked: u64,
+    /// Chunks that no queue took (`basic.return`). Each ended its connection.
+    pub returned: u64,
+    /// How often the broker blocked the connection, because it was short of memory or disk.
+    pub blocked: u64,
+    /// Whether the connection is blocked now. Then the window counts as full.
+    pub is_blocked: bool,
 }
 
 impl WriterState {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::uri::Uri;
-use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, TestMedium, within_patience};
 use baler_faults::{RabbitMqNode, TcpProxy};
@@ -22,10 +22,19 @@ pub(crate) fn reader(uri: &str) -> Box<AmqpReader> {
     Box::new(AmqpReader::new(config(uri)).unwrap())
 }
 
-/// Declares what a URI names.
+/// Declares what a URI names. A busy node may need longer than a connection may take: it is tried
+/// again, as a program does.
 pub(crate) fn declared(uri: &str) {
     let mut writer = writer(uri);
-    writer.reopen(Instant::now() + PATIENCE).unwrap();
+    within_patience("the node declares", || {
+        match writer.reopen(Instant::now() + PATIENCE) {
+            Err(error) if error.class == RetryClass::Retry => None,
+            answer => {
+                answer.unwrap();
+                Some(())
+            }
+        }
+    });
     writer.close(Instant::now() + PATIENCE);
 }
 

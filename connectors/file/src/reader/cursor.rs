@@ -1,16 +1,51 @@
-//! Walks through the segments of a folder, or through one file.
+//! Walks through the segments of a folder, or through one file; the kinds of paths.
 
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use baler_blocking::FileLock;
 
-use super::PathKind;
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
 use crate::client::{LOCK_FILE, list_segments, parse_segment_name, segment_name};
 use crate::config::Start;
 use crate::consumers::Position;
+use crate::headers::SEGMENT_MAGIC;
+
+/// The kinds of paths that a reader reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PathKind {
+    Folder,
+    /// A file of chunks without segments around them.
+    Plain,
+    Segment,
+}
+
+impl PathKind {
+    /// Returns the kind of a path. A follower may start before its folder exists.
+    pub(super) fn of(path: &Path, follow: bool) -> io::Result<Self> {
+        let metadata = match fs::metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
+                return Ok(Self::Folder);
+            }
+            metadata => metadata?,
+        };
+        if metadata.is_dir() {
+            return Ok(Self::Folder);
+        }
+        let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
+        let limit = SEGMENT_MAGIC.len() as u64;
+        File::open(path)?.take(limit).read_to_end(&mut magic)?;
+        // A segment with a damaged magic is still recognized by its name.
+        let name = path.file_name().and_then(|name| name.to_str());
+        let is_named = name.and_then(parse_segment_name).is_some();
+        Ok(match is_named || magic == SEGMENT_MAGIC {
+            true => Self::Segment,
+            false => Self::Plain,
+        })
+    }
+}
 
 /// A place in a folder or in one file.
 #[derive(Debug)]

@@ -1,13 +1,11 @@
-//! The reading end, and the kinds of paths that it reads.
+//! The reading end.
 
 mod cursor;
 mod plain;
 pub(crate) mod scanner;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,12 +15,10 @@ use baler_common::transport::{
 };
 use bytes::Bytes;
 
-use super::client::parse_segment_name;
 use super::config::{FileReaderConfig, Keep};
 use super::consumers::{Consumer, Position, Watermark, remove_consumed};
 use super::error::{endpoint, io_error};
-use super::headers::SEGMENT_MAGIC;
-use cursor::Cursor;
+use cursor::{Cursor, PathKind};
 use scanner::{Piece, PieceContent};
 
 /// The first pause of a follower at the end of the folder. The pause doubles while nothing comes.
@@ -398,38 +394,4 @@ pub fn read_path(
         has_failed |= matches!(item, Some(Err(_)));
         item
     }))
-}
-
-/// The kinds of paths that a reader reads.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum PathKind {
-    Folder,
-    /// A file of chunks without segments around them.
-    Plain,
-    Segment,
-}
-
-impl PathKind {
-    /// Returns the kind of a path. A follower may start before its folder exists.
-    fn of(path: &Path, follow: bool) -> io::Result<Self> {
-        let metadata = match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && follow => {
-                return Ok(Self::Folder);
-            }
-            metadata => metadata?,
-        };
-        if metadata.is_dir() {
-            return Ok(Self::Folder);
-        }
-        let mut magic = Vec::with_capacity(SEGMENT_MAGIC.len());
-        let limit = SEGMENT_MAGIC.len() as u64;
-        File::open(path)?.take(limit).read_to_end(&mut magic)?;
-        // A segment with a damaged magic is still recognized by its name.
-        let name = path.file_name().and_then(|name| name.to_str());
-        let is_named = name.and_then(parse_segment_name).is_some();
-        Ok(match is_named || magic == SEGMENT_MAGIC {
-            true => Self::Segment,
-            false => Self::Plain,
-        })
-    }
 }

@@ -5,15 +5,15 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use baler_blocking::FileLock;
 use baler_blocking::files::{if_found, sync_folder};
 use baler_common::transport::{Chunk, RetryClass, TransportError};
 
-use super::WriterStats;
 use super::recovery::recover;
+use super::stats::{WriterStats, lock_stats};
 use crate::client::{LOCK_FILE, SegmentEntry, list_segments, make_folder, segment_name};
 use crate::config::{FileWriterConfig, FullPolicy, SyncPolicy};
 use crate::error::{endpoint, io_error};
@@ -349,10 +349,6 @@ impl OpenSegment {
             unsynced: true,
         }
     }
-}
-
-pub(super) fn lock_stats(stats: &Mutex<WriterStats>) -> MutexGuard<'_, WriterStats> {
-    stats.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a number that no other segment is likely to have. The standard library seeds its hash

@@ -11,8 +11,7 @@ use std::sync::Mutex;
 
 use baler_blocking::files::sync_folder;
 
-use super::WriterStats;
-use super::appender::lock_stats;
+use super::stats::{WriterStats, lock_stats};
 use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name};
 use crate::consumers::watermarks;
 use crate::headers::{FRAME_HEADER_BYTES, SEGMENT_HEADER_BYTES, SegmentHeader};

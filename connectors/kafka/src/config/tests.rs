@@ -4,6 +4,7 @@ use baler_common::transport::Browse;
 use rdkafka::consumer::DefaultConsumerContext;
 
 use super::*;
+use crate::client;
 
 fn config(text: &str) -> Result<KafkaConfig, KafkaConfigError> {
     KafkaConfig::from_uri(Uri::parse(text).unwrap())

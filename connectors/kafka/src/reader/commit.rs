@@ -6,10 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rdkafka::TopicPartitionList;
-use rdkafka::consumer::{CommitMode, Consumer};
+use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
-
-use super::worker::Client;
 
 /// The pause before a refused commit is tried again.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
@@ -28,8 +26,8 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// rebalance yet, or `STALE_MEMBER_EPOCH` by the group protocol of KIP-848. librdkafka commits once
 /// when partitions leave or the reader closes. Without another attempt the chunks of a refused commit
 /// would come twice.
-pub(super) fn commit_stored(
-    client: &Arc<Client>,
+pub(super) fn commit_stored<C: ConsumerContext + 'static>(
+    client: &Arc<BaseConsumer<C>>,
     by: impl Fn() -> Instant,
     meanwhile: impl Fn(),
 ) -> KafkaResult<()> {
@@ -57,15 +55,15 @@ pub(super) fn commit_stored(
 ///
 /// A client that was removed from the group gets the same answer, but has lost its partitions.
 /// Kafka's own client makes the same distinction (`ConsumerCoordinator`, `generationUnchanged`).
-fn is_rejoining(client: &Client, code: RDKafkaErrorCode) -> bool {
+fn is_rejoining<C: ConsumerContext>(client: &BaseConsumer<C>, code: RDKafkaErrorCode) -> bool {
     code == RDKafkaErrorCode::IllegalGeneration && !client.assignment_lost()
 }
 
 /// Commits these offsets, or the stored ones, in a separate thread. librdkafka takes no deadline: it
 /// waits for a coordinator as long as the session lasts. A commit that is given up may still succeed
 /// in that time, while no other reader has the partitions.
-pub(super) fn commit_once(
-    client: &Arc<Client>,
+pub(super) fn commit_once<C: ConsumerContext + 'static>(
+    client: &Arc<BaseConsumer<C>>,
     offsets: Option<TopicPartitionList>,
     by: impl Fn() -> Instant,
     meanwhile: impl Fn(),
@@ -103,7 +101,7 @@ pub(super) fn commit_once(
 
 /// Waits shortly for a commit that was given up. Its thread holds the client too, and to drop the
 /// last reference leaves the group.
-pub(super) fn wait_for_commits(client: &Arc<Client>) {
+pub(super) fn wait_for_commits<T>(client: &Arc<T>) {
     let by = Instant::now() + ABANDONED_TIMEOUT;
     while Arc::strong_count(client) > 1 && Instant::now() < by {
         rest();

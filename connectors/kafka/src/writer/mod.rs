@@ -94,7 +94,7 @@ impl KafkaWriter {
         let message_bytes = self.limits.learn(&self.config, by)?;
         // A cluster that does not tell the limit is not asked again and again.
         if self.watch.is_none() && self.limits.topic.is_some() {
-            self.watch = topic::watch(&self.config, &self.shared.persistent)?;
+            self.watch = topic::watch(&self.config, &self.shared.persistent.topic)?;
         }
         let topic = &self.shared.persistent.topic;
         topic.set_partitions(found.partitions);

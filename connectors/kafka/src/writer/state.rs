@@ -34,7 +34,7 @@ pub(super) struct WriterState {
 /// The state that outlives a producer.
 #[derive(Debug)]
 pub(super) struct PersistentState {
-    pub(super) topic: TopicWatch,
+    pub(super) topic: Arc<TopicWatch>,
     pub(super) notify: NotifyCell,
     /// How long brokers throttled the writer, in milliseconds.
     throttled_ms: AtomicU64,
@@ -134,7 +134,7 @@ impl WriterState {
     /// The state of a writer that was never opened.
     pub(super) fn unopened(config: &KafkaConfig) -> Arc<Self> {
         let persistent = PersistentState {
-            topic: TopicWatch::new(config),
+            topic: Arc::new(TopicWatch::new(config)),
             notify: NotifyCell::default(),
             throttled_ms: AtomicU64::default(),
             offsets: Mutex::default(),

@@ -1,5 +1,6 @@
 //! The topic as the cluster describes it. Each change while a writer runs is logged once and counted.
 
+use std::num::NonZeroU64;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -8,9 +9,9 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{Failure, WriterStats};
 use rdkafka::statistics::Statistics;
 
-use super::state::PersistentState;
-use crate::client::{REFRESH, REQUEST_TIMEOUT, TopicSettings, topic_settings};
+use crate::client::{REQUEST_TIMEOUT, TopicSettings, topic_settings};
 use crate::config::{KafkaConfig, PartitionBy};
+use crate::settings::REFRESH;
 
 /// The last known state of the topic, and its changes so far.
 #[derive(Debug)]
@@ -179,26 +180,22 @@ impl TopicWatch {
 /// Returns nothing if the settings turn that off.
 pub(super) fn watch(
     config: &KafkaConfig,
-    persistent: &Arc<PersistentState>,
+    topic: &Arc<TopicWatch>,
 ) -> Result<Option<Sender<()>>, Failure> {
     let (name, default) = REFRESH;
     let interval = config.client.value(name).unwrap_or(default);
     // librdkafka turns it off with -1, and has checked the number.
-    let Some(interval) = interval
-        .parse::<u64>()
-        .ok()
-        .filter(|interval| *interval > 0)
-    else {
+    let Ok(interval) = interval.parse::<NonZeroU64>() else {
         return Ok(None);
     };
-    let interval = Duration::from_millis(interval);
+    let interval = Duration::from_millis(interval.get());
     let (stop, stopped) = channel();
-    let (config, persistent) = (config.clone(), Arc::clone(persistent));
+    let (config, topic) = (config.clone(), Arc::clone(topic));
     let watching = move || {
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             // A cluster that does not answer now is asked again at the next time.
             if let Ok(Some(settings)) = topic_settings(&config, Instant::now() + REQUEST_TIMEOUT) {
-                persistent.topic.take_settings(&settings);
+                topic.take_settings(&settings);
             }
         }
     };

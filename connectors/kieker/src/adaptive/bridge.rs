@@ -9,8 +9,9 @@ use baler_common::pattern::{Action, ListFull, PatternList, Rule};
 use tokio::sync::Notify;
 
 use super::error::WireError;
-use super::wire::{Hello, Stats};
+use super::wire::Hello;
 use state::State;
+pub use state::{Change, Program};
 pub(crate) use state::{Peer, PeerId};
 
 /// Decides which probes of all connected programs record, by one list of patterns.
@@ -22,37 +23,6 @@ pub struct Bridge {
     state: Mutex<State>,
     /// Held while patterns change, so that matching them needs no lock of the state.
     changing: Mutex<()>,
-}
-
-/// The effect of a change of the patterns.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Programs with a probe that was switched.
-    pub programs: usize,
-    /// Slots of theirs that were switched.
-    pub slots: usize,
-}
-
-/// A connected program.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Program {
-    /// The number of its connection.
-    pub number: u64,
-    /// The name that it gave.
-    pub agent: String,
-    /// Its address.
-    pub address: SocketAddr,
-    /// The number of its probes.
-    pub slots: usize,
-    /// The number of active ones.
-    pub active: usize,
-    /// The signatures of its probes by slot, and whether each is active. The last ones are left out
-    /// if there are too many.
-    pub signatures: Vec<(Arc<str>, bool)>,
-    /// Slots whose verdict waits to be sent.
-    pub waiting: usize,
-    /// Its last counts.
-    pub stats: Option<Stats>,
 }
 
 impl Bridge {

@@ -9,7 +9,6 @@ use foldhash::fast::RandomState;
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::number::{floating, integer, plain_integer, shown};
-use super::text::Problem;
 
 /// The memory of texts that a parser keeps before it forgets all of them.
 const MAX_TEXT_MEMORY: usize = 16 << 20;
@@ -66,6 +65,21 @@ pub(super) enum RecordEnd {
     Text,
     /// The first line end in this part. The lines after it do not belong to the record.
     Line,
+}
+
+/// The problem of a record.
+#[derive(Debug)]
+pub(super) struct Problem {
+    /// The number of bytes before it in the record.
+    pub(super) at: usize,
+    pub(super) message: Box<str>,
+}
+
+impl Problem {
+    pub(super) fn new(at: usize, message: impl Into<Box<str>>) -> Self {
+        let message = message.into();
+        Self { at, message }
+    }
 }
 
 impl<'a> Fields<'a> {

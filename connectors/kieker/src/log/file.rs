@@ -8,10 +8,10 @@ use baler_common::number::{to_u64, to_usize};
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
 
-use super::fields::RecordEnd;
+use super::fields::{Problem, RecordEnd};
 use super::input::Input;
 use super::position::FilePosition;
-use super::text::{End, Found, NO_RECORD, Problem, Refused, TextParser, find, with_line_end};
+use super::text::{End, Found, NO_RECORD, Refused, TextParser, find, with_line_end};
 use crate::headers::DAMAGED_BYTES;
 
 /// The number of bytes that are read at a time.

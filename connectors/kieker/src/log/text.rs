@@ -12,7 +12,7 @@ use baler_common::record::{Catalog, Schema};
 use foldhash::fast::RandomState;
 use memchr::{memchr_iter, memchr2_iter};
 
-use super::fields::{Backslash, Fields, RecordEnd, Texts};
+use super::fields::{Backslash, Fields, Problem, RecordEnd, Texts};
 use super::number::{integer, shown};
 
 /// The problem of text that does not begin with `$`.
@@ -85,21 +85,6 @@ pub(super) fn with_line_end(text: &[u8], length: usize) -> (usize, u64) {
     match find(after, false, End::Closed) {
         Found::Record { with_end, .. } => (length + with_end, lines + 1),
         Found::Part => (text.len(), lines),
-    }
-}
-
-/// The problem of a record.
-#[derive(Debug)]
-pub(super) struct Problem {
-    /// The number of bytes before it in the record.
-    pub(super) at: usize,
-    pub(super) message: Box<str>,
-}
-
-impl Problem {
-    pub(super) fn new(at: usize, message: impl Into<Box<str>>) -> Self {
-        let message = message.into();
-        Self { at, message }
     }
 }
 

@@ -10,20 +10,10 @@ use baler_common::transport::{
 };
 use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Keep};
 
-use super::{CONSUMER, OPEN_TIMEOUT, Store};
+use super::{CONSUMER, Flight, OPEN_TIMEOUT, Store};
 use crate::CHUNKS_FOLDER;
 use crate::config::SpoolConfig;
 use crate::state::{add, take};
-
-/// A chunk that is being written.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Flight {
-    /// The generation of the owner's tickets.
-    pub(crate) generation: u64,
-    pub(crate) ticket: u64,
-    records: u32,
-    bytes: usize,
-}
 
 impl Store {
     /// Opens the writer if it is not open. Returns whether chunks can be offered.

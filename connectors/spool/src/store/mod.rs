@@ -21,7 +21,6 @@ use baler_connector_file::{
 use super::config::{Backoff, SpoolConfig};
 use super::state::{SpoolWatch, add};
 use super::{CHUNKS_FOLDER, LOCK_FILE, PROMISE_FILE};
-use chunks::Flight;
 pub(crate) use chunks::Front;
 use promise::{Promise, PromiseFile};
 
@@ -54,6 +53,16 @@ pub(crate) struct Store {
     backoff: Backoff,
     /// Whether the last attempt to read failed.
     unreadable: bool,
+}
+
+/// A chunk that is being written.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flight {
+    /// The generation of the owner's tickets.
+    pub(crate) generation: u64,
+    pub(crate) ticket: u64,
+    records: u32,
+    bytes: usize,
 }
 
 impl Store {

@@ -25,6 +25,7 @@ use crate::config::TcpConfig;
 use crate::tls;
 use admission::Settings;
 use state::ReaderState;
+pub use state::ReaderStats;
 
 /// The pause after a connection could not be accepted, for example for lack of file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -43,30 +44,6 @@ pub struct TcpReader {
     /// The deadline of closing; none while the reader is open.
     stop: watch::Sender<Option<Instant>>,
     thread: Option<JoinHandle<()>>,
-}
-
-/// Counts since the reader was opened.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReaderStats {
-    /// Senders that said hello.
-    pub connections: u64,
-    /// Connections that ended without a farewell: cut, silent, refused, or closed for a broken
-    /// protocol.
-    pub connections_lost: u64,
-    /// Connections without the demanded token or certificate, or with chunks of the producer of
-    /// another connection. The owner gets a damage report for each of them, which names the peer.
-    pub connections_refused: u64,
-    /// Connections that were closed at once because there were too many.
-    pub connections_turned_away: u64,
-    /// Chunks that were received, repetitions included.
-    pub chunks: u64,
-    /// Bytes of these chunks.
-    pub bytes: u64,
-    /// Connections that broke the protocol or were refused.
-    pub damaged: u64,
-    /// Damaged connections that were only counted, because too many came at a time.
-    pub damaged_untold: u64,
 }
 
 impl TcpReader {

@@ -11,7 +11,6 @@ use baler_common::transport::{
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::ReaderStats;
 use super::claims::Claims;
 use super::progress::Connection;
 use crate::config::TcpConfig;
@@ -55,6 +54,30 @@ struct State {
     damaged: VecDeque<Damaged>,
     failure: Option<Failure>,
     owner_waits: bool,
+}
+
+/// Counts since the reader was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderStats {
+    /// Senders that said hello.
+    pub connections: u64,
+    /// Connections that ended without a farewell: cut, silent, refused, or closed for a broken
+    /// protocol.
+    pub connections_lost: u64,
+    /// Connections without the demanded token or certificate, or with chunks of the producer of
+    /// another connection. The owner gets a damage report for each of them, which names the peer.
+    pub connections_refused: u64,
+    /// Connections that were closed at once because there were too many.
+    pub connections_turned_away: u64,
+    /// Chunks that were received, repetitions included.
+    pub chunks: u64,
+    /// Bytes of these chunks.
+    pub bytes: u64,
+    /// Connections that broke the protocol or were refused.
+    pub damaged: u64,
+    /// Damaged connections that were only counted, because too many came at a time.
+    pub damaged_untold: u64,
 }
 
 /// A chunk that is not settled.

@@ -20,12 +20,16 @@ pub struct AggregatedGuard<const HISTOGRAM: bool> {
     slot: &'static LocalKey<CellSlot>,
 }
 
-impl<const HISTOGRAM: bool> AggregatedGuard<HISTOGRAM> {
+impl Site {
+    /// Begins a call that is added to a cell; it ends when the guard is dropped.
     #[inline(always)]
-    pub(in super::super) fn new(site: &'static Site, slot: &'static LocalKey<CellSlot>) -> Self {
-        Self {
-            tin: begin_timed(site),
-            site,
+    pub fn enter_aggregated<const HISTOGRAM: bool>(
+        &'static self,
+        slot: &'static LocalKey<CellSlot>,
+    ) -> AggregatedGuard<HISTOGRAM> {
+        AggregatedGuard {
+            tin: begin_timed(self),
+            site: self,
             slot,
         }
     }

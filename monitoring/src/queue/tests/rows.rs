@@ -9,8 +9,8 @@ use baler_common::container::LossReason;
 use baler_common::record::{Field, FieldType, RowWriter, Schema};
 use baler_common::transport::Notify;
 
-use super::super::set::{QueueCounts, QueueSet};
-use super::super::thread_queue::Outcome;
+use super::super::set::QueueSet;
+use super::super::thread_queue::{Outcome, QueueCounts};
 use super::super::{BlockReader, Overflow, QueueRow};
 use crate::clock::Clock;
 

@@ -7,7 +7,6 @@ use baler_common::container::{LossReason, Losses};
 
 use super::super::block::{Block, Extent};
 use super::super::budget::LEAST_WORDS;
-use super::super::set::QueueSet;
 
 /// The blocks of a thread's queue, and the account of its records.
 #[derive(Debug)]
@@ -76,11 +75,11 @@ impl QueueState {
         last.map(|queued| &queued.block)
     }
 
-    /// Adds an open block, for which `charged` bytes were charged.
-    pub(super) fn push(&mut self, set: &QueueSet, block: Arc<Block>, charged: usize) {
+    /// Adds an open block of this age, for which `charged` bytes were charged.
+    pub(super) fn push(&mut self, age: u64, block: Arc<Block>, charged: usize) {
         self.is_open = true;
         self.blocks.push_back(QueuedBlock {
-            age: set.next_age(),
+            age,
             block,
             end: Extent::NONE,
             read: Extent::NONE,

@@ -1,4 +1,4 @@
-use super::super::sampler::Bench;
+use super::super::sensor::Bench;
 use super::*;
 
 fn records(samples: Vec<Sample>) -> Vec<DiskUsageRecord> {

@@ -1,4 +1,4 @@
-use super::super::sampler::Bench;
+use super::super::sensor::Bench;
 use super::*;
 
 const HEADINGS: &str = "Inter-|   Receive  |  Transmit\n face |bytes packets\n";

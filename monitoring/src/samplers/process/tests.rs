@@ -1,4 +1,4 @@
-use super::super::sampler::Bench;
+use super::super::sensor::Bench;
 use super::*;
 
 fn stat(minor: u64, user: u64, system: u64) -> String {

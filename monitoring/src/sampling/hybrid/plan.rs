@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use baler_common::record::sampling::PartTimeRecord;
 
-use super::Hybrid;
 use crate::probe::Part;
 
 /// The length of a burst. Frequent calls are shorter, so a look at its end sees all of them.
@@ -38,6 +37,28 @@ const HOT: f64 = 0.01;
 /// The weight of a period beside the next one: of rates and costs, and of what is seen.
 const MEMORY: f64 = 0.5;
 const LONG_MEMORY: f64 = 0.8;
+
+/// The settings of hybrid monitoring, for
+/// [`ControllerBuilder::hybrid`](crate::ControllerBuilder::hybrid).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Hybrid {
+    /// The CPU time of monitoring, in thousandths of the program's. Default 10, which is 1 %.
+    pub budget_per_mille: u32,
+    /// How often to decide anew which probes record. Default 1 s.
+    pub period: Duration,
+    /// The most operations whose probes record at a time. Default 10.
+    pub hot_spots: usize,
+}
+
+impl Default for Hybrid {
+    fn default() -> Self {
+        Self {
+            budget_per_mille: 10,
+            period: Duration::from_secs(1),
+            hot_spots: 10,
+        }
+    }
+}
 
 /// The cost of a call in nanoseconds.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,7 @@ use super::columns::{ColumnDecoder, signed};
 use super::ints::{IntDecoder, Scope, Sign};
 use super::{calls, strings, types};
 use crate::container::cursor::Cursor;
-use crate::container::decoder::{ColumnLayout, Layout};
+use crate::container::decoded::{ColumnLayout, Layout};
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::container::limits::Budget;
 use crate::container::native::decode::BodyContext;

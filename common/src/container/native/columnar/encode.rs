@@ -1,7 +1,7 @@
 //! Encodes batches as columnar bodies.
 
 use super::calls::{self, CallEncoder};
-use super::ints::{IntEncoder, Sign, write_reference};
+use super::ints::{IntEncoder, Sign, lengths, write_reference};
 use super::strings::StringEncoder;
 use super::{BYTES_PLAIN, types};
 use crate::container::varint::{self, prefixed_by_length};
@@ -143,14 +143,6 @@ impl Encoder {
             }
         }
     }
-}
-
-/// Converts ends to lengths.
-pub(super) fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
-    let starts = std::iter::once(0).chain(ends.iter().copied());
-    ends.iter()
-        .zip(starts)
-        .map(|(end, start)| u64::from(end.wrapping_sub(start)))
 }
 
 /// Returns the first field of 64 bits whose values equal the timestamps.

@@ -6,7 +6,7 @@ use ::serde::de::{
 };
 
 use super::{MAX_NESTING, VERSION, tag};
-use crate::record::serde::SerdeError;
+use crate::record::serde::error::SerdeError;
 
 /// Reads a value, from its version to its last byte.
 pub(in crate::record::serde) fn decode<'de, T>(

@@ -4,7 +4,7 @@ use ::serde::ser::{self, Serialize, Serializer};
 
 use super::{MAX_NESTING, VERSION, tag};
 use crate::record::MAX_DEPTH;
-use crate::record::serde::SerdeError;
+use crate::record::serde::error::SerdeError;
 
 /// Writes a value, preceded by the version.
 pub(in crate::record::serde) fn encode<T: Serialize + ?Sized>(

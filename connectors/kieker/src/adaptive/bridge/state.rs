@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use baler_common::pattern::PatternList;
 use tokio::sync::Notify;
 
-use super::{Change, Program};
 use crate::adaptive::error::{ErrorCode, WireError};
 use crate::adaptive::wire::{self, Hello, MAX_SLOTS, Stats, Version, feature};
 
@@ -38,6 +37,37 @@ pub(super) struct State {
     signatures: HashMap<Arc<str>, Arc<Signature>>,
     peers: BTreeMap<PeerId, Peer>,
     next: u64,
+}
+
+/// The effect of a change of the patterns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Programs with a probe that was switched.
+    pub programs: usize,
+    /// Slots of theirs that were switched.
+    pub slots: usize,
+}
+
+/// A connected program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Program {
+    /// The number of its connection.
+    pub number: u64,
+    /// The name that it gave.
+    pub agent: String,
+    /// Its address.
+    pub address: SocketAddr,
+    /// The number of its probes.
+    pub slots: usize,
+    /// The number of active ones.
+    pub active: usize,
+    /// The signatures of its probes by slot, and whether each is active. The last ones are left out
+    /// if there are too many.
+    pub signatures: Vec<(Arc<str>, bool)>,
+    /// Slots whose verdict waits to be sent.
+    pub waiting: usize,
+    /// Its last counts.
+    pub stats: Option<Stats>,
 }
 
 /// A signature and its verdict, which all its slots share.

@@ -78,3 +78,11 @@ impl Sign {
         })
     }
 }
+
+/// Converts ends to lengths.
+pub(super) fn lengths(ends: &[u32]) -> impl Iterator<Item = u64> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    ends.iter()
+        .zip(starts)
+        .map(|(end, start)| u64::from(end.wrapping_sub(start)))
+}

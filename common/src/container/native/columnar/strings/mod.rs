@@ -8,8 +8,7 @@ mod reader;
 mod tokens;
 mod words;
 
-use super::encode::lengths;
-use super::ints::{self, IntDecoder, IntEncoder, Sign};
+use super::ints::{self, IntDecoder, IntEncoder, Sign, lengths};
 use crate::container::cursor::Cursor;
 use crate::container::error::{DecodeError, DecodeErrorKind};
 use crate::number::to_usize;

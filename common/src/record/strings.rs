@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 
+use super::column::span;
+use crate::number::to_usize;
+
 /// The strings of one batch; a string's id is its position.
 #[derive(Debug, Clone, Default)]
 pub struct StringTable {
@@ -82,12 +85,7 @@ impl StringTable {
 
     #[inline]
     fn span(&self, id: u32) -> Option<Range<usize>> {
-        let index = usize::try_from(id).ok()?;
-        let to = usize::try_from(*self.ends.get(index)?).ok()?;
-        let from = match index.checked_sub(1) {
-            Some(before) => usize::try_from(*self.ends.get(before)?).ok()?,
-            None => 0,
-        };
+        let (from, to) = span(&self.ends, to_usize(id))?;
         Some(from..to)
     }
 

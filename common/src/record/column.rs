@@ -1,10 +1,8 @@
 //! The values of one field of many records, stored together.
 
-use super::strings::StringTable;
+use super::schema::{FieldType, Schema};
+use super::words::low_half;
 use crate::number::to_usize;
-use crate::record::reference::{EnumRef, ListRef, RecordFields, ValueRef};
-use crate::record::schema::{FieldType, Schema};
-use crate::record::words::low_half;
 
 /// The values of one field, one after the other.
 ///
@@ -32,7 +30,7 @@ pub enum Column {
     Record(RecordColumn),
     /// `i8` to `i64`.
     Signed(Vec<i64>),
-    /// Positions in the batch's [`StringTable`].
+    /// Positions in the batch's [`StringTable`](super::StringTable).
     String(Vec<u32>),
     /// `u8` to `u64`.
     Unsigned(Vec<u64>),
@@ -163,7 +161,8 @@ impl Column {
         }
     }
 
-    /// The positions in the batch's [`StringTable`], row by row, of a column of strings.
+    /// The positions in the batch's [`StringTable`](super::StringTable), row by row, of a column of
+    /// strings.
     pub fn string_ids(&self) -> Option<&[u32]> {
         match self {
             Self::String(ids) => Some(ids),
@@ -246,70 +245,19 @@ impl Column {
             (Self::Bytes(_) | Self::List(_) | Self::Optional(_) | Self::Record(_), _) => {}
         }
     }
-
-    /// Returns the value in this row; `None` beyond the end.
-    ///
-    /// `field_type` must be the type of the column; for another type the result is also `None`.
-    pub fn value<'a>(
-        &'a self,
-        row: usize,
-        field_type: &'a FieldType,
-        strings: &'a StringTable,
-    ) -> Option<ValueRef<'a>> {
-        Some(match (self, field_type) {
-            (Self::Bool(values), _) => ValueRef::Bool(*values.get(row)?),
-            (Self::Bytes(column), _) => {
-                let (from, to) = span(&column.ends, row)?;
-                ValueRef::Bytes(column.data.get(from..to)?)
-            }
-            (Self::Char(values), _) => ValueRef::Char(*values.get(row)?),
-            (Self::Enum(values), FieldType::Enum(enum_type)) => ValueRef::Enum(EnumRef {
-                number: *values.get(row)?,
-                enum_type,
-            }),
-            (Self::F32(values), _) => ValueRef::F32(f32::from_bits(*values.get(row)?)),
-            (Self::F64(values), _) => ValueRef::F64(f64::from_bits(*values.get(row)?)),
-            (Self::List(column), FieldType::List(item_type)) => {
-                let (from, to) = span(&column.ends, row)?;
-                ValueRef::List(ListRef::columnar(
-                    &column.items,
-                    item_type,
-                    strings,
-                    from,
-                    to,
-                ))
-            }
-            (Self::Optional(column), FieldType::Optional(inner)) => {
-                match *column.positions.get(row)? {
-                    OptionalColumn::ABSENT => ValueRef::Null,
-                    position => {
-                        return column.present.value(
-                            usize::try_from(position).ok()?,
-                            inner,
-                            strings,
-                        );
-                    }
-                }
-            }
-            (Self::Record(column), FieldType::Record(schema)) if row < column.len => {
-                ValueRef::Record(RecordFields::columnar(schema, &column.fields, strings, row))
-            }
-            (Self::Signed(values), _) => ValueRef::Signed(*values.get(row)?),
-            (Self::String(values), _) => ValueRef::String(strings.get(*values.get(row)?)?),
-            (Self::Unsigned(values), _) => ValueRef::Unsigned(*values.get(row)?),
-            _ => return None,
-        })
-    }
 }
 
 fn end(ends: &[u32]) -> usize {
     ends.last().map_or(0, |end| to_usize(*end))
 }
 
-fn span(ends: &[u32], row: usize) -> Option<(usize, usize)> {
+/// Returns the start and the end of a value, from the ends of all values.
+#[inline]
+pub(super) fn span(ends: &[u32], row: usize) -> Option<(usize, usize)> {
+    let to = to_usize(*ends.get(row)?);
     let from = match row.checked_sub(1) {
-        Some(before) => usize::try_from(*ends.get(before)?).ok()?,
+        Some(before) => to_usize(*ends.get(before)?),
         None => 0,
     };
-    Some((from, usize::try_from(*ends.get(row)?).ok()?))
+    Some((from, to))
 }

@@ -1,0 +1,105 @@
+//! The analysis of traces as a stage.
+
+use std::fmt;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::TraceAnalysis;
+use super::assemble::{ClosedTrace, TraceSettings};
+use super::operations::Operations;
+use super::saved::SavedTraces;
+use crate::error::AnalysisError;
+use crate::parcel::Parcel;
+use crate::stage::Stage;
+
+/// A stage that feeds a [`TraceAnalysis`]. Clones share the analysis.
+#[derive(Debug, Clone, Default)]
+pub struct TraceStage(Arc<Mutex<StageState>>);
+
+#[derive(Default)]
+struct StageState {
+    analysis: TraceAnalysis,
+    /// The output for the list of closed traces, and its name.
+    list: Option<(Box<dyn Write + Send>, Box<str>)>,
+}
+
+impl TraceStage {
+    /// Creates a stage with an analysis of its own.
+    pub fn new(settings: TraceSettings) -> Self {
+        let analysis = TraceAnalysis::new(settings);
+        let list = None;
+        Self(Arc::new(Mutex::new(StageState { analysis, list })))
+    }
+
+    /// Writes every closed trace as a line of JSON to an output of this name.
+    #[must_use]
+    pub fn with_list(self, output: impl Write + Send + 'static, name: impl Into<Box<str>>) -> Self {
+        self.lock().list = Some((Box::new(output), name.into()));
+        self
+    }
+
+    /// Adds saved results: see [`TraceAnalysis::add_saved`].
+    pub fn add_saved(&self, parts: Vec<SavedTraces>) {
+        self.lock().analysis.add_saved(parts);
+    }
+
+    /// Reads the analysis.
+    pub fn read<R>(&self, read: impl FnOnce(&TraceAnalysis) -> R) -> R {
+        read(&self.lock().analysis)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, StageState> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stage for TraceStage {
+    fn name(&self) -> &'static str {
+        "traces"
+    }
+
+    fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
+        self.lock()
+            .run(|analysis, list| analysis.accept(&parcel, list))
+    }
+
+    fn finish(&mut self) -> Result<(), AnalysisError> {
+        let mut state = self.lock();
+        state.run(|analysis, list| analysis.finish(list))?;
+        match &mut state.list {
+            Some((output, name)) => output
+                .flush()
+                .map_err(|error| AnalysisError::output(name.clone(), error)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl StageState {
+    /// Runs one step of the analysis, and lists the traces that it closes.
+    fn run(
+        &mut self,
+        step: impl FnOnce(&mut TraceAnalysis, &mut dyn FnMut(&ClosedTrace, &Operations)),
+    ) -> Result<(), AnalysisError> {
+        let mut written = Ok(());
+        let list = &mut self.list;
+        step(&mut self.analysis, &mut |closed, operations| {
+            if let (Ok(()), Some((output, name))) = (&written, list.as_mut()) {
+                let line = writeln!(output, "{}", closed.document(operations));
+                written = line.map_err(|error| AnalysisError::output(name.clone(), error));
+            }
+        });
+        written
+    }
+}
+
+impl fmt::Debug for StageState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StageState")
+            .field("analysis", &self.analysis)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
