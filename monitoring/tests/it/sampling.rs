@@ -91,19 +91,41 @@ fn stacks(samples: &[ThreadSampleRecord]) -> Vec<String> {
     stacks
 }
 
-/// Lets a call wait.
+/// Lets calls wait.
 #[derive(Default)]
-struct Gate(Mutex<bool>, Condvar);
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    /// The calls that have come.
+    calls: usize,
+    is_open: bool,
+}
 
 impl Gate {
     fn wait(&self) {
-        let is_open = self.0.lock().unwrap();
-        drop(self.1.wait_while(is_open, |is_open| !*is_open).unwrap());
+        let mut state = self.state.lock().unwrap();
+        state.calls += 1;
+        self.changed.notify_all();
+        drop(self.changed.wait_while(state, |it| !it.is_open).unwrap());
+    }
+
+    /// Waits until so many calls have come. Before, a sample may show them on their way.
+    fn await_calls(&self, calls: usize) {
+        let state = self.state.lock().unwrap();
+        drop(
+            self.changed
+                .wait_while(state, |it| it.calls < calls)
+                .unwrap(),
+        );
     }
 
     fn open(&self) {
-        *self.0.lock().unwrap() = true;
-        self.1.notify_all();
+        self.state.lock().unwrap().is_open = true;
+        self.changed.notify_all();
     }
 }
 
@@ -138,6 +160,7 @@ fn inactive_probes_are_sampled_with_their_callers() {
         let _open = Open(&gates);
         let [first, second, has_panicked] = &gates;
         let thread = scope.spawn(move || outer(|| inner(first)));
+        first.await_calls(1);
         let seen = sampling.look(1).remove(0);
         assert_eq!(
             (stack(&seen).as_str(), seen.depth),
@@ -159,6 +182,7 @@ fn inactive_probes_are_sampled_with_their_callers() {
             });
         });
         has_panicked.wait();
+        second.await_calls(1);
         let other = sampling.look(1).remove(0);
         assert_eq!((stack(&other).as_str(), other.depth), ("s.outer()", 1));
         assert!(other.thread > seen.thread, "{other:?}");
@@ -216,6 +240,7 @@ fn patterns_choose_sites_at_run_time() {
         let _open = Open(&gates);
         let [first, second, third] = &gates;
         let thread = scope.spawn(run(first));
+        first.await_calls(1);
         assert_eq!(stacks(&sampling.look(1)), ["s.outer();s.inner()"]);
         let controller = &sampling.controller;
         controller.set_sampled_sites(patterns("- *\n+ s.inner()"));
@@ -224,12 +249,14 @@ fn patterns_choose_sites_at_run_time() {
         first.open();
         thread.join().unwrap();
         scope.spawn(run(second));
+        second.await_calls(1);
         assert_eq!(stacks(&sampling.look(1)), ["s.inner()"]);
         controller.deactivate("%THREADS").unwrap();
         sampling.await_nothing();
         controller.activate("%THREADS").unwrap();
         sampling.await_nothing();
         scope.spawn(run(third));
+        third.await_calls(1);
         assert_eq!(stacks(&sampling.look(1)), ["s.inner()"]);
         controller.disable();
         sampling.await_nothing();
@@ -319,6 +346,7 @@ fn all_kinds_of_records_are_sampled_whether_they_are_recorded_or_not() {
             for call in calls {
                 scope.spawn(move || call(gate));
             }
+            gate.await_calls(calls.len());
             let seen = ["s.aggregated()", "s.block()", "s.duration()", "s.events()"];
             assert_eq!(stacks(&sampling.look(4)), seen);
         });
@@ -364,6 +392,7 @@ fn a_future_is_seen_while_it_is_polled() {
             assert!(future.as_mut().poll(&mut context).is_pending());
             sampling.await_nothing();
             poll_elsewhere(scope, future);
+            gate.await_calls(1);
             assert_eq!(stacks(&sampling.look(1)), ["s.task();s.inner()"]);
         });
         sampling.await_nothing();
