@@ -2,6 +2,8 @@
 
 pub mod files;
 mod lock;
+#[cfg(feature = "quarantine")]
+pub mod quarantine;
 #[cfg(feature = "schema")]
 pub mod schema;
 
