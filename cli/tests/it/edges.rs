@@ -43,10 +43,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-amqp",
         Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
     ),
-    (
-        "baler-blocking",
-        Allowed::Only(&["baler-common", "baler-irl"]),
-    ),
+    ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common"]),
@@ -58,7 +55,12 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-follow"]),
+        Allowed::Only(&[
+            "baler-blocking",
+            "baler-common",
+            "baler-follow",
+            "baler-irl",
+        ]),
     ),
     (
         "baler-connector-lines",

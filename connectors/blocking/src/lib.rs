@@ -2,8 +2,6 @@
 
 pub mod files;
 mod lock;
-#[cfg(feature = "schema")]
-pub mod schema;
 
 use std::collections::VecDeque;
 use std::fmt;

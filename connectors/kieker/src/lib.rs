@@ -4,18 +4,20 @@ pub mod adaptive;
 mod config;
 mod headers;
 pub mod log;
+pub mod messages;
 mod reader;
+mod schema;
 mod writer;
 
 use std::sync::Arc;
 
 use adaptive::Bridge;
-pub use baler_blocking::schema::read_schema;
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{Browse, Medium, OpenReader, ReaderFactory, Readership};
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
+pub use schema::read_schema;
 pub use writer::{
     KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, LogCompression,
     LogFormat, WriterCounts,

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_blocking::schema;
 use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
 use baler_common::transport::{
@@ -22,6 +21,7 @@ use super::folder::{FolderStep, LogFolder, folders, log_names};
 use super::position::LogPosition;
 use crate::LOG_SCHEME;
 use crate::headers::first_identity;
+use crate::schema;
 
 /// The pause before a log that is followed is polled again.
 const POLL: Duration = Duration::from_millis(100);

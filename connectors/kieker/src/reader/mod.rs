@@ -13,7 +13,6 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use baler_blocking::schema;
 use baler_common::non_zero;
 use baler_common::number::to_u64;
 use baler_common::transport::{
@@ -26,6 +25,7 @@ use tokio::sync::watch;
 use crate::SCHEME;
 use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
+use crate::schema;
 use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;
