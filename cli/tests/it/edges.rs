@@ -114,6 +114,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&[
             "baler-analysis",
             "baler-common",
+            "baler-connector-kieker",
             "baler-connector-null",
             "baler-monitoring",
         ]),

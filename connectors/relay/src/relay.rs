@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, Quarantine,
     TransportError,
@@ -124,6 +125,13 @@ impl Relay {
             ended: false,
             fates: Vec::new(),
         }
+    }
+
+    /// Sets the decoder of the containers whose chunks come from media without metadata.
+    #[must_use]
+    pub fn with_decoder(mut self, decoder: ChunkDecoder) -> Self {
+        self.identities.decoder = decoder;
+        self
     }
 
     /// Sets the quarantine for chunks that cannot be passed on. It is called on the relay's thread,

@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use baler_blocking::FileLock;
 use baler_blocking::files::{beside, if_found, lock_beside, open_file};
-use baler_common::container::KiekerStream;
 use baler_common::number::to_u64;
 use baler_common::transport::Failure;
+
+use crate::container::KiekerStream;
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;
