@@ -41,7 +41,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
+        Allowed::Only(&["baler-blocking", "baler-common"]),
     ),
     (
         "baler-blocking",
@@ -65,10 +65,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-follow"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
-    (
-        "baler-connector-tcp",
-        Allowed::Only(&["baler-common", "baler-tls"]),
-    ),
+    ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     (
@@ -83,7 +80,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-connector-file"]),
     ),
     ("baler-signature", Allowed::Only(&[])),
-    ("baler-tls", Allowed::Only(&["baler-common"])),
     ("baler-analysis", Allowed::Only(&["baler-common"])),
     // A crate of its own, since Arrow is larger than all the rest of the analysis.
     (
