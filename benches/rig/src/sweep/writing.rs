@@ -5,6 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
+use baler_monitoring::usage::process_cpu_time;
 use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ use super::load::{Load, LoadRecord, Material, Schedule};
 use super::program::{PlainWriter, Program, Writing};
 use super::reading::producer_of;
 use super::user_records;
-use crate::clock::{nanos, now_ns, process_cpu_time};
+use crate::clock::{nanos, now_ns};
 use crate::harness::Failure;
 use crate::process::{from_parent, send_to_parent};
 
