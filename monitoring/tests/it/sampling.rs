@@ -113,7 +113,7 @@ impl Gate {
         drop(self.changed.wait_while(state, |it| !it.is_open).unwrap());
     }
 
-    /// Waits until so many calls have come. Before, a sample may show them on their way.
+    /// Waits until this number of calls wait at the gate. A sample taken earlier may show callers only.
     fn await_calls(&self, calls: usize) {
         let state = self.state.lock().unwrap();
         drop(
