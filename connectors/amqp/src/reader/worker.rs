@@ -118,6 +118,11 @@ impl Worker<'_> {
             state.connected = true;
         }
         let mut lag_channel = None;
+        tokio::select! {
+            // Nothing is on its way yet: such a chunk is neither in the queue nor here.
+            () = self.ask_lag(&connected.connection, &mut lag_channel) => {}
+            () = self.stopped() => {}
+        }
         let close_by = tokio::select! {
             consumed = self.consume(&connected, position) => consumed?,
             never = self.watch_lag(&connected.connection, &mut lag_channel) => match never {},
@@ -280,20 +285,28 @@ impl Worker<'_> {
     }
 
     /// Asks how many messages the queue has, each `lag_interval`.
-    ///
-    /// It has a channel of its own: the broker closes a channel that asks for a missing queue. The
-    /// caller keeps that channel until the connection is closed: to drop it before spoils the close.
     async fn watch_lag(self, connection: &Connection, channel: &mut Option<Channel>) -> Infallible {
         if self.config.lag_interval.is_zero() {
             return std::future::pending().await;
         }
         loop {
-            match ask(connection, channel, &self.shared.queue).await {
-                Ok(messages) => self.shared.lock().ready = Some(messages),
-                // The reading channel reports the cause. The next turn opens a new channel here.
-                Err(_) => *channel = None,
-            }
             tokio::time::sleep(self.config.lag_interval).await;
+            self.ask_lag(connection, channel).await;
+        }
+    }
+
+    /// Asks how many messages the queue has, unless nobody wants to know.
+    ///
+    /// It has a channel of its own: the broker closes a channel that asks for a missing queue. The
+    /// caller keeps that channel until the connection is closed: to drop it before spoils the close.
+    async fn ask_lag(self, connection: &Connection, channel: &mut Option<Channel>) {
+        if self.config.lag_interval.is_zero() {
+            return;
+        }
+        match ask(connection, channel, &self.shared.queue).await {
+            Ok(messages) => self.shared.lock().ready = Some(messages),
+            // The reading channel reports the cause. The next turn opens a new channel here.
+            Err(_) => *channel = None,
         }
     }
 }
