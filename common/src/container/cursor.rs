@@ -180,7 +180,7 @@ impl<'a> Cursor<'a> {
                 Ok(number)
             }
             Err(Broken::Malformed) => Err(self.error(reading, DecodeErrorKind::Varint)),
-            Err(Broken::Ends) => Err(self.error(
+            Err(Broken::Truncated) => Err(self.error(
                 reading,
                 DecodeErrorKind::Ends {
                     needed: self.left() + 1,

@@ -12,7 +12,7 @@ pub(super) const MAX_BYTES: usize = 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     /// The bytes end within the number.
-    Ends,
+    Truncated,
     /// The number is overlong or above 64 bits.
     Malformed,
 }
@@ -23,22 +23,22 @@ pub(super) fn write(out: &mut Vec<u8>, number: u64) {
     match u8::try_from(number) {
         Ok(byte @ 0..0x80) => out.push(byte),
         _ => {
-            let (bytes, size) = bytes(number);
-            out.extend_from_slice(bytes.get(..size).unwrap_or_default());
+            let (bytes, length) = encode(number);
+            out.extend(bytes.into_iter().take(length));
         }
     }
 }
 
 /// Returns a number's bytes, and how many they are.
-pub(super) fn bytes(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     let mut bytes = [0; MAX_BYTES];
-    let size = size(number);
-    for (byte, following) in bytes.iter_mut().zip((0..size).rev()) {
+    let length = encoded_len(number);
+    for (byte, following) in bytes.iter_mut().zip((0..length).rev()) {
         let [low, ..] = (number & 0x7f).to_le_bytes();
         *byte = if following > 0 { low | 0x80 } else { low };
         number >>= 7;
     }
-    (bytes, size)
+    (bytes, length)
 }
 
 /// Appends a signed number.
@@ -59,13 +59,8 @@ pub(super) fn prefixed_by_length(
     write(out, to_u64(expected));
     let from = out.len();
     append(out);
-    let length = to_u64(out.len() - from);
-    let (bytes, size) = bytes(length);
-    let bytes = bytes.get(..size).unwrap_or_default();
-    match out.get_mut(start..from) {
-        Some(to) if to.len() == size => to.copy_from_slice(bytes),
-        _ => drop(out.splice(start..from, bytes.iter().copied())),
-    }
+    let (bytes, length) = encode(to_u64(out.len() - from));
+    out.splice(start..from, bytes.into_iter().take(length));
 }
 
 /// Appends the length of a text in bytes, then the text.
@@ -75,7 +70,7 @@ pub(super) fn text(out: &mut Vec<u8>, text: &str) {
 }
 
 /// Returns how many bytes a number takes.
-pub(super) const fn size(number: u64) -> usize {
+pub(super) const fn encoded_len(number: u64) -> usize {
     // 1 to 64 significant bits, seven a byte; a multiplication is cheaper than a division.
     let bits = 64 - (number | 1).leading_zeros();
     (bits as usize * 9 + 64) / 64
@@ -84,13 +79,13 @@ pub(super) const fn size(number: u64) -> usize {
 /// Reads a number from the front of `bytes`. Returns it, and how many bytes it took.
 pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
     let mut number = 0;
-    let mut shift = 0;
     for (index, byte) in bytes.iter().take(MAX_BYTES).enumerate() {
         let bits = u64::from(byte & 0x7f);
-        if shift == 63 && bits > 1 {
+        // Nine bytes have 63 bits.
+        if index == MAX_BYTES - 1 && bits > 1 {
             return Err(Broken::Malformed);
         }
-        number |= bits << shift;
+        number |= bits << (7 * index);
         if byte & 0x80 == 0 {
             let overlong = bits == 0 && index > 0;
             return if overlong {
@@ -99,10 +94,9 @@ pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
                 Ok((number, index + 1))
             };
         }
-        shift += 7;
     }
     if bytes.len() < MAX_BYTES {
-        Err(Broken::Ends)
+        Err(Broken::Truncated)
     } else {
         Err(Broken::Malformed)
     }

@@ -1,4 +1,4 @@
-//! Connects and declares queues and exchanges.
+//! Connects to a broker, and declares queues and exchanges there.
 //!
 //! Each connection declares them again. Existing ones stay as they are. A restored or replaced broker
 //! gets its lost ones back. A queue that is created is logged.
@@ -88,8 +88,8 @@ pub(crate) async fn connect(
         .enumerate()
     {
         let left = by.saturating_duration_since(Instant::now());
-        let share = u32::try_from(hosts.saturating_sub(tried)).unwrap_or(u32::MAX);
-        let share = (left / share.max(1)).max(left.min(MIN_CONNECT_SHARE));
+        let hosts_left = u32::try_from(hosts - tried).unwrap_or(u32::MAX);
+        let share = (left / hosts_left).max(left.min(MIN_CONNECT_SHARE));
         let until = Instant::now() + share;
         let connecting = tokio::time::timeout_at(until.into(), open(config, host, name));
         match connecting.await {
@@ -98,7 +98,7 @@ pub(crate) async fn connect(
             Err(_) => failures.push((host, Failure::retry("connect to", "no answer in time"))),
         }
     }
-    Err(together(failures))
+    Err(merge_failures(failures))
 }
 
 /// Connects as [`connect`] does, for publishing: the broker confirms each message on the channel.
@@ -130,7 +130,7 @@ fn random_below(bound: usize) -> usize {
 }
 
 /// The failures of the hosts as one failure: the first that may pass, if there is one.
-fn together(mut failures: Vec<(&Host, Failure)>) -> Failure {
+fn merge_failures(mut failures: Vec<(&Host, Failure)>) -> Failure {
     if failures.len() > 1 {
         for (host, failure) in &mut failures {
             failure.message = format!("{host}: {}", failure.message).into();
@@ -216,7 +216,7 @@ pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
 }
 
 /// Waits until this time. Without a time it waits for ever.
-pub(crate) async fn at(time: Option<Instant>) {
+pub(crate) async fn sleep_until(time: Option<Instant>) {
     match time {
         Some(time) => tokio::time::sleep_until(time.into()).await,
         None => pending().await,
@@ -235,20 +235,23 @@ async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failu
     }
     let failed = |error: lapin::Error| error::of_declaration(&error);
     let names = &config.names;
-    if let Some(exchange) = names.exchange.as_deref().filter(|name| is_ours(name)) {
+    if let Some(exchange) = names.exchange.as_deref().filter(|name| is_declarable(name)) {
         let options = ExchangeDeclareOptions {
             durable: true,
             ..ExchangeDeclareOptions::default()
         };
         let kind = names.exchange_kind.clone();
         let none = FieldTable::default();
-        let declared = channel.exchange_declare(exchange.into(), kind, options, none);
-        declared.await.map_err(failed)?;
+        channel
+            .exchange_declare(exchange.into(), kind, options, none)
+            .await
+            .map_err(failed)?;
     }
     if let Some(dead) = &names.dead_letter_queue {
         let arguments = arguments(config.queue_type);
-        let declared = declare_queue(connected, config, dead, arguments);
-        declared.await.map_err(failed)?;
+        declare_queue(connected, config, dead, arguments)
+            .await
+            .map_err(failed)?;
     }
     let Some(queue) = &names.queue else {
         return Ok(());
@@ -256,11 +259,13 @@ async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failu
     let keys = names.of_lanes(&names.routing_key);
     for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
         let arguments = queue_arguments(config);
-        let declared = declare_queue(connected, config, &queue, arguments);
-        declared.await.map_err(failed)?;
+        declare_queue(connected, config, &queue, arguments)
+            .await
+            .map_err(failed)?;
         if let Some(exchange) = &names.exchange {
-            let bound = bind(channel, &queue, exchange, &key);
-            bound.await.map_err(failed)?;
+            bind(channel, &queue, exchange, &key)
+                .await
+                .map_err(failed)?;
         }
     }
     Ok(())
@@ -282,17 +287,20 @@ async fn declare_queue(
         ..QueueDeclareOptions::default()
     };
     // The broker closes the channel over a queue that is missing.
-    let look = connected.connection.create_channel().await?;
-    let looked = look.queue_declare(queue.into(), passive, FieldTable::default());
-    if looked.await.is_err_and(|error| error::is_missing(&error)) {
+    let channel = connected.connection.create_channel().await?;
+    let found = channel
+        .queue_declare(queue.into(), passive, FieldTable::default())
+        .await;
+    if found.is_err_and(|error| error::is_missing(&error)) {
         // Before the declaration: its answer may be lost, and the next attempt finds the queue.
         let queue_type = config.queue_type.name();
         tracing::info!(endpoint = %config, "creating the {queue_type} queue {queue}");
     }
-    let declared = connected
+    connected
         .channel
-        .queue_declare(queue.into(), durable, arguments);
-    declared.await.map(drop)
+        .queue_declare(queue.into(), durable, arguments)
+        .await
+        .map(drop)
 }
 
 /// Binds a queue to an exchange with this key.
@@ -324,15 +332,17 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
     let failed = |error: lapin::Error| error::of_setup("look at", &error);
     let names = &config.names;
     let (Some(queue), Some(exchange)) = (&names.queue, &names.exchange) else {
-        return Ok(());
+        return Err(Failure::last("look at", "no exchange is named"));
     };
     let options = QueueDeclareOptions {
         exclusive: true,
         auto_delete: true,
         ..QueueDeclareOptions::default()
     };
-    let declared = channel.queue_declare((**queue).into(), options, tap_arguments());
-    declared.await.map_err(failed)?;
+    channel
+        .queue_declare((**queue).into(), options, tap_arguments())
+        .await
+        .map_err(failed)?;
     for key in names.of_lanes(&names.routing_key) {
         bind(channel, queue, exchange, &key).await.map_err(failed)?;
     }
@@ -342,7 +352,9 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
 /// Checks that a queue exists and has no consumers: a look would take chunks from them.
 async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Failure> {
     const OPERATION: &str = "look at";
-    let queue = config.names.queue.as_deref().unwrap_or_default();
+    let Some(queue) = config.names.queue.as_deref() else {
+        return Err(Failure::last(OPERATION, "no queue is named"));
+    };
     let options = QueueDeclareOptions {
         passive: true,
         ..QueueDeclareOptions::default()
@@ -365,7 +377,7 @@ async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Fail
 }
 
 /// Whether an exchange can be declared: names that begin with `amq.` belong to the broker.
-fn is_ours(exchange: &str) -> bool {
+fn is_declarable(exchange: &str) -> bool {
     !exchange.starts_with("amq.")
 }
 

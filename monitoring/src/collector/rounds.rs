@@ -33,7 +33,9 @@ impl Collector {
             self.round_began = now;
         }
         while self.queues.has_row() {
-            let lane = self.take_rows();
+            let Some(lane) = self.take_rows() else {
+                break;
+            };
             found = true;
             if !self.close_if_full(lane) {
                 self.in_round = true;
@@ -70,44 +72,42 @@ impl Collector {
     }
 
     /// Takes the next rows of one type and lane, at most as many as fit into the batch. Returns the
-    /// lane.
-    fn take_rows(&mut self) -> usize {
+    /// lane, or `None` if there is nothing to take.
+    fn take_rows(&mut self) -> Option<usize> {
         if let Some(call) = self.queues.block.next_call() {
             return self.take_calls(call);
         }
         if self.lanes.len() == 1 && self.queues.block.is_flat_next() {
-            self.take_flat_rows();
-            return 0;
+            return self.take_flat_rows();
         }
-        let Some(row) = self.queues.block.next_row() else {
-            return 0;
-        };
         let QueueRow::Record {
             schema,
             timestamp,
             fields,
-        } = row
+        } = self.queues.block.next_row()?
         else {
-            return 0;
+            return None;
         };
         let number = self.router.lane_of_record(schema, fields);
-        let Some(lane) = self.lanes.get_mut(number) else {
-            return number;
+        // The router knows no other lanes. Whatever happens, a row that was taken is counted.
+        let pushed = match self.lanes.get_mut(number) {
+            Some(lane) => {
+                lane.oldest.get_or_insert(self.drained_at);
+                lane.builder.push_row(schema, timestamp, fields)
+            }
+            None => Err(PushError::Malformed),
         };
-        lane.oldest.get_or_insert(self.drained_at);
-        if let Err(error) = lane.builder.push_row(schema, timestamp, fields) {
+        if let Err(error) = pushed {
             let (name, bytes) = (schema.name().into(), fields.len());
             self.refuse(name, 1, bytes, error);
         }
-        number
+        Some(number)
     }
 
     /// Takes `first` and the calls after it of the same record type and lane.
-    fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> usize {
+    fn take_calls(&mut self, first: [u64; CALL_WORDS]) -> Option<usize> {
         let number = self.router.lane_of_call(first);
-        let Some(lane) = self.lanes.get_mut(number) else {
-            return number;
-        };
+        let lane = self.lanes.get_mut(number)?;
         lane.oldest.get_or_insert(self.drained_at);
         let (max_rows, max_bytes) = self
             .rule
@@ -130,15 +130,13 @@ impl Collector {
             let refused = to_u64(rows - added);
             self.refuse(schema.name().into(), refused, bytes, error);
         }
-        number
+        Some(number)
     }
 
     /// Takes the next flat records of one type. With several lanes this path is not used: each
     /// record may belong to another lane, so records are taken one by one, as bytes.
-    fn take_flat_rows(&mut self) {
-        let Some(lane) = self.lanes.first_mut() else {
-            return;
-        };
+    fn take_flat_rows(&mut self) -> Option<usize> {
+        let lane = self.lanes.first_mut()?;
         lane.oldest.get_or_insert(self.drained_at);
         let (batched, row_bytes) = (lane.builder.len(), lane.builder.estimated_bytes());
         let max = self.rule.left(batched, row_bytes);
@@ -155,9 +153,11 @@ impl Collector {
         if let Some((record, error)) = refused {
             self.refuse(record, 1, 0, error);
         }
+        Some(0)
     }
 
-    /// Closes a lane's batch if it is full. Returns `false` when the round must be interrupted.
+    /// Closes a lane's batch if it is full. Returns `false` when the round must be interrupted,
+    /// because the outbox has no room or the step takes long.
     fn close_if_full(&mut self, lane: usize) -> bool {
         let batch = self.lanes.get(lane);
         let full = batch.and_then(|it| {

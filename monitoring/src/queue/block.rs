@@ -197,7 +197,7 @@ impl Block {
     ///
     /// An owner that was just about to commit may still do so; the returned extent does not change.
     /// Only one thread may call it, and once.
-    pub(super) fn seal_from_afar(&self) -> Extent {
+    pub(super) fn seal_as_non_owner(&self) -> Extent {
         let Some([committed, sealed]) = self.words.first_chunk::<HEAD_WORDS>() else {
             return Extent::NONE;
         };

@@ -1,4 +1,4 @@
-//! The queue of one thread, and the shared queue for records that no thread's queue can take.
+//! The queue of one thread. `set` has one more, for records that no thread's queue can take.
 
 mod append;
 mod state;
@@ -76,7 +76,7 @@ impl ThreadQueue {
         Outcome::Lost
     }
 
-    /// Records that a thread begins or stops appending.
+    /// Sets whether a thread owns the queue. Its first block is the smallest.
     pub(super) fn set_owned(&self, owned: bool) {
         let mut state = self.lock();
         state.is_owned = owned;
@@ -117,15 +117,7 @@ impl ThreadQueue {
     ///
     /// Appended records can still be read.
     pub(super) fn close(&self) {
-        let mut state = self.lock();
-        if state.closed {
-            return;
-        }
-        state.closed = true;
-        let waiting = std::mem::take(&mut state.waiting);
-        state.refused += waiting;
-        state.lost.add(LossReason::Shutdown, waiting);
-        state.close_open(Block::seal_from_afar);
+        self.lock().close();
     }
 
     /// Adds the counts of this queue to `counts`.

@@ -25,7 +25,7 @@ pub(super) fn write(
     }
     if let Some((code, stored)) = compressor.compress(body)? {
         let size = to_u64(stored.len());
-        if stored.len() + varint::size(size) < body.len() {
+        if stored.len() + varint::encoded_len(size) < body.len() {
             out.push(code);
             varint::write(out, to_u64(body.len()));
             varint::write(out, size);

@@ -3,7 +3,7 @@
 use super::blocks::Blocks;
 use super::columnar::{self, IntScratch};
 use super::head::Head;
-use super::prefix::{self, MAGIC, unknown};
+use super::prefix::{self, Envelope, MAGIC, unknown};
 use crate::container::codec::Decompressor;
 use crate::container::compression::BlockCompression;
 use crate::container::cursor::Cursor;
@@ -41,6 +41,29 @@ impl NativeDeserializer {
         self.decompressor.add(added);
     }
 
+    /// Reads the body of a chunk.
+    fn body(
+        &mut self,
+        opened: &Opened<'_>,
+        limits: &Limits,
+        layout: Option<&mut Layout>,
+    ) -> Result<RecordBatch, DecodeError> {
+        let blocks = &opened.blocks;
+        let bytes = blocks.body(&mut self.decompressor, &mut self.body, limits)?;
+        match opened.format {
+            Some(format) => deserialize_added(format, bytes, &opened.head, limits),
+            None => columnar::decode(
+                bytes,
+                &mut BodyContext {
+                    head: &opened.head,
+                    limits,
+                    ints: &mut self.ints,
+                    layout,
+                },
+            ),
+        }
+    }
+
     /// Sets the dictionaries that chunks may name.
     #[cfg(feature = "zstd")]
     pub(in crate::container) fn set_dictionaries(&mut self, dictionaries: Dictionaries) {
@@ -66,7 +89,7 @@ impl ChunkDeserializer for NativeDeserializer {
 
     /// Summarizes the chunk. Verifies its checksums, but does not read its body.
     fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError> {
-        Opened::new(chunk, limits, &self.formats, &self.decompressor).map(|it| it.summary)
+        Opened::open(chunk, limits, &self.formats, &self.decompressor).map(|it| it.summary)
     }
 
     fn deserialize(
@@ -75,37 +98,20 @@ impl ChunkDeserializer for NativeDeserializer {
         limits: &Limits,
         mut layout: Option<&mut Layout>,
     ) -> Result<DecodedChunk, DecodeError> {
-        let opened = Opened::new(chunk, limits, &self.formats, &self.decompressor)?;
-        let Self {
-            decompressor,
-            body,
-            ints,
-            ..
-        } = self;
-        let body_bytes = opened.blocks.body(decompressor, body, limits)?;
+        let opened = Opened::open(chunk, limits, &self.formats, &self.decompressor)?;
         if let Some(layout) = &mut layout {
             layout.stored_body_bytes = opened.blocks.stored_bytes;
             layout.body_bytes = opened.blocks.raw_bytes;
             layout.header_bytes = chunk.len().saturating_sub(opened.blocks.stored_bytes);
         }
-        let batch = match opened.format {
-            Some(format) => deserialize(format, body_bytes, &opened.head, limits)?,
-            None => {
-                let mut body_context = BodyContext {
-                    head: &opened.head,
-                    limits,
-                    ints,
-                    layout,
-                };
-                columnar::decode(body_bytes, &mut body_context)?
-            }
-        };
-        body.clear();
-        body.shrink_to(KEPT_BYTES);
-        ints.shrink_to(KEPT_BYTES);
+        let batch = self.body(&opened, limits, layout);
+        // Also after an error.
+        self.body.clear();
+        self.body.shrink_to(KEPT_BYTES);
+        self.ints.shrink_to(KEPT_BYTES);
         Ok(DecodedChunk {
             summary: opened.summary,
-            batch,
+            batch: batch?,
         })
     }
 }
@@ -132,15 +138,22 @@ struct Opened<'a> {
 }
 
 impl<'a> Opened<'a> {
-    fn new(
+    fn open(
         chunk: &'a [u8],
         limits: &Limits,
         formats: &[&'static dyn BodyFormat],
         decompressor: &Decompressor,
     ) -> Result<Self, DecodeError> {
-        let (number, mut content) = prefix::open(chunk, limits)?;
+        let Envelope {
+            format: number,
+            mut content,
+            checksum,
+        } = prefix::open(chunk, limits)?;
         let mut added = formats.iter().copied();
-        let format = added.find(|it| it.number() == number && number >= FIRST_ADDED_NUMBER);
+        let format = match number {
+            ..FIRST_ADDED_NUMBER => None,
+            FIRST_ADDED_NUMBER.. => added.find(|it| it.number() == number),
+        };
         if format.is_none() && number != columnar::NUMBER {
             let reading = "the body's format";
             let at = Cursor::new(chunk);
@@ -153,7 +166,7 @@ impl<'a> Opened<'a> {
             format: format.map_or(columnar::NAME, BodyFormat::name),
             compression: blocks.compression(decompressor)?,
             bytes: chunk.len(),
-            checksum: chunk.last_chunk().copied().map_or(0, u32::from_le_bytes),
+            checksum,
             records: Some(head.records),
             time_span: head.time_span,
             header: Some(head.header.clone()),
@@ -168,7 +181,7 @@ impl<'a> Opened<'a> {
 }
 
 /// Reads a body of an added format. It must have as many records as the header says.
-fn deserialize(
+fn deserialize_added(
     format: &dyn BodyFormat,
     body: &[u8],
     head: &Head,

@@ -59,9 +59,17 @@ pub(in crate::container) fn declared_bytes(start: &[u8]) -> Option<u32> {
     sound.then_some(bytes)
 }
 
-/// Checks prefix, length and checksum. Returns the body's format and a cursor over the bytes
-/// between prefix and checksum.
-pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<(u8, Cursor<'a>), DecodeError> {
+/// What surrounds the content of a valid chunk.
+pub(super) struct Envelope<'a> {
+    /// The format of the body.
+    pub(super) format: u8,
+    /// The bytes between prefix and checksum.
+    pub(super) content: Cursor<'a>,
+    pub(super) checksum: u32,
+}
+
+/// Checks prefix, length and checksum.
+pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<Envelope<'a>, DecodeError> {
     let mut cursor = Cursor::new(chunk);
     if chunk.len() > limits.chunk_bytes {
         return Err(cursor.over_limit("the chunk", to_u64(chunk.len()), limits.chunk_bytes));
@@ -109,12 +117,15 @@ pub(super) fn open<'a>(chunk: &'a [u8], limits: &Limits) -> Result<(u8, Cursor<'
     }
 
     let content = cursor.split(declared - least, "the chunk")?;
-    let computed = chunk
-        .get(..declared - CHECKSUM_BYTES)
-        .map_or(0, crc32c::crc32c);
-    check(computed, &mut cursor, "the chunk's checksum")?;
+    let checked = chunk.get(..declared - CHECKSUM_BYTES).unwrap_or(chunk);
+    let checksum = crc32c::crc32c(checked);
+    check(checksum, &mut cursor, "the chunk's checksum")?;
     cursor.finish("the chunk")?;
-    Ok((format, content))
+    Ok(Envelope {
+        format,
+        content,
+        checksum,
+    })
 }
 
 fn check(computed: u32, cursor: &mut Cursor<'_>, reading: &'static str) -> Result<(), DecodeError> {

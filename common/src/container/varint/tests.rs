@@ -10,7 +10,7 @@ fn numbers_survive_at_every_length() {
             assert_eq!(super::bytes(number).0[..bytes.len()], bytes);
             assert_eq!(read(&bytes), Ok((number, bytes.len())));
             for end in 0..bytes.len() {
-                assert_eq!(read(&bytes[..end]), Err(Broken::Ends));
+                assert_eq!(read(&bytes[..end]), Err(Broken::Truncated));
             }
         }
     }

@@ -20,7 +20,7 @@ pub struct BatchBuilder {
     batch: RecordBatch,
     /// By table: how rows of words become its columns; `None` for types that are not flat.
     words: Vec<Option<WordsOfType>>,
-    strings: StringIndex,
+    string_index: StringIndex,
     /// Tables of the last batch, kept for their memory.
     spare: Vec<(Table, Option<WordsOfType>)>,
     records: usize,
@@ -117,7 +117,7 @@ impl BatchBuilder {
         self.spare.clear();
         let tables = tables.into_iter().zip(self.words.drain(..));
         self.spare.extend(tables);
-        self.strings.clear();
+        self.string_index.clear();
         self.records = 0;
         self.row_bytes = 0;
     }
@@ -183,13 +183,13 @@ impl BatchBuilder {
         timestamp: i64,
         row: &[u8],
     ) -> Result<(), PushError> {
-        let number = self.table_for(schema);
+        let position = self.table_for(schema);
+        let number = u32::try_from(position).map_err(|_| PushError::Full)?;
         let strings = &mut self.batch.strings;
-        let table = self.batch.tables.get_mut(number);
+        let table = self.batch.tables.get_mut(position);
         let table = table.ok_or(PushError::Full)?;
-        nested::push(table, timestamp, row, strings, &mut self.strings)?;
+        nested::push(table, timestamp, row, strings, &mut self.string_index)?;
         if self.fill_order() {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
             self.batch.order.push(number);
         }
         self.records = self.records.wrapping_add(1);
@@ -211,9 +211,10 @@ impl BatchBuilder {
         timestamps: &[i64],
         columns: &[FieldColumn<'_>],
     ) -> (usize, Result<(), PushError>) {
-        let number = self.table_for(schema);
+        let position = self.table_for(schema);
         let has_several = self.fill_order();
-        let Some(table) = self.batch.tables.get_mut(number) else {
+        let table = self.batch.tables.get_mut(position);
+        let (Some(table), Ok(number)) = (table, u32::try_from(position)) else {
             return (0, Err(PushError::Full));
         };
         let (mut rows, mut result) = (timestamps.len(), Ok(()));
@@ -224,9 +225,11 @@ impl BatchBuilder {
             return (0, Err(PushError::Malformed));
         }
         let before = table.timestamps.len();
+        // First the strings, which alone can be refused: their columns are cut to the rows that all
+        // of them have.
         for (to, from) in table.columns.iter_mut().zip(columns) {
             let Column::String(ids) = to else { continue };
-            let (index, strings) = (&mut self.strings, &mut self.batch.strings);
+            let (index, strings) = (&mut self.string_index, &mut self.batch.strings);
             let added = match from {
                 FieldColumn::SameString(string) => index
                     .interned_id(*string, strings)
@@ -254,13 +257,13 @@ impl BatchBuilder {
                     to.extend(from.iter().take(rows).map(|number| i64::from(*number)));
                 }
                 (Column::Signed(to), FieldColumn::I64(from)) => to.extend(from.iter().take(rows)),
+                // `fits` has refused all others.
                 _ => {}
             }
         }
         table.timestamps.extend(timestamps.iter().take(rows));
         self.records += rows;
         if has_several {
-            let number = u32::try_from(number).unwrap_or(u32::MAX);
             self.batch.order.resize(self.records, number);
         }
         let values = columns.iter().map(FieldColumn::value_bytes);
@@ -321,7 +324,7 @@ impl BatchBuilder {
             number: u32::try_from(number).ok()?,
             order: has_several.then_some(&mut self.batch.order),
             strings: &mut self.batch.strings,
-            index: &mut self.strings,
+            index: &mut self.string_index,
             records: &mut self.records,
             row_bytes: &mut self.row_bytes,
         })

@@ -224,14 +224,17 @@ pub enum SchemaError {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Fingerprint(u128);
 
+const FNV_OFFSET_BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+const FNV_PRIME: u128 = 0x0100_0000_0000_0000_0000_013b;
+
 impl Fingerprint {
     pub(super) fn of(name: &str, fields: &[Field]) -> Self {
-        let mut hash = Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
-        hash.name(name);
+        let mut hash = Self(FNV_OFFSET_BASIS);
+        hash.add_name(name);
         for field in fields {
-            hash.name(&field.name);
-            hash.byte(field.role.code());
-            hash.field_type(&field.field_type);
+            hash.add_name(&field.name);
+            hash.add_byte(field.role.code());
+            hash.add_type(&field.field_type);
         }
         hash
     }
@@ -241,37 +244,50 @@ impl Fingerprint {
         self.0
     }
 
-    fn byte(&mut self, byte: u8) {
-        self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(0x0100_0000_0000_0000_0000_013b);
+    fn add_byte(&mut self, byte: u8) {
+        self.0 = (self.0 ^ u128::from(byte)).wrapping_mul(FNV_PRIME);
     }
 
     /// Names end in a byte that UTF-8 never contains, so `ab`, `c` differs from `a`, `bc`.
-    fn name(&mut self, name: &str) {
-        name.bytes().for_each(|byte| self.byte(byte));
-        self.byte(0xff);
+    fn add_name(&mut self, name: &str) {
+        name.bytes().for_each(|byte| self.add_byte(byte));
+        self.add_byte(0xff);
     }
 
-    fn field_type(&mut self, field_type: &FieldType) {
-        self.byte(field_type.code());
+    fn add_type(&mut self, field_type: &FieldType) {
+        self.add_byte(field_type.code());
         match field_type {
             FieldType::Enum(enum_type) => {
-                self.name(enum_type.name());
+                self.add_name(enum_type.name());
                 enum_type
                     .variants()
                     .iter()
-                    .for_each(|variant| self.name(variant));
-                self.byte(0xfe);
+                    .for_each(|variant| self.add_name(variant));
+                self.add_byte(0xfe);
             }
-            FieldType::Optional(inner) | FieldType::List(inner) => self.field_type(inner),
+            FieldType::Optional(inner) | FieldType::List(inner) => self.add_type(inner),
             FieldType::Record(schema) => {
                 schema
                     .fingerprint
                     .0
                     .to_le_bytes()
                     .into_iter()
-                    .for_each(|byte| self.byte(byte));
+                    .for_each(|byte| self.add_byte(byte));
             }
-            _ => {}
+            FieldType::Bool
+            | FieldType::I8
+            | FieldType::I16
+            | FieldType::I32
+            | FieldType::I64
+            | FieldType::U8
+            | FieldType::U16
+            | FieldType::U32
+            | FieldType::U64
+            | FieldType::F32
+            | FieldType::F64
+            | FieldType::Char
+            | FieldType::String
+            | FieldType::Bytes => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use lapin::{Channel, Connection, Consumer, Event};
 use super::ledger::{Acknowledgement, Nack};
 use super::position::{PositionFile, StreamPosition};
 use super::state::{Orders, ReaderState, quarter};
-use crate::client::{Connected, at, connect, next};
+use crate::client::{Connected, connect, next, sleep_until};
 use crate::config::{AmqpConfig, QueueType};
 use crate::error;
 
@@ -190,8 +190,8 @@ impl Worker<'_> {
                     Some(_) => {}
                     None => return Err(Failure::retry("read from", "the connection ended")),
                 },
-                () = at(ack_by) => {}
-                () = at(save_by) => {}
+                () = sleep_until(ack_by) => {}
+                () = sleep_until(save_by) => {}
             }
         }
     }

@@ -261,7 +261,7 @@ async fn serve(
                 Some(_) => {}
                 None => return Err(Failure::retry("publish to", "the connection ended")),
             },
-            () = client::at(overdue) => {
+            () = client::sleep_until(overdue) => {
                 let time = config.confirm_timeout;
                 let message = format!("nothing was confirmed for {time:?}");
                 return Err(Failure::retry("publish to", message));

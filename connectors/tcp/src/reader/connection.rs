@@ -55,8 +55,11 @@ pub(super) async fn serve(
                     Proof::None if config.has_token() => Proof::Token,
                     proof => proof,
                 };
-                let alive = silence(&hello).min(config.patience()) * 2 / 3;
-                let connection = Arc::new(Connection::new(endpoint.clone(), proof, alive));
+                // Shorter than this side waits for a sender: a sender that comes back takes over
+                // the identity of its lost connection before that one ends.
+                let presumed_alive = silence(&hello).min(config.patience()) * 2 / 3;
+                let connection =
+                    Arc::new(Connection::new(endpoint.clone(), proof, presumed_alive));
                 let end = converse(stream, config, &state, &connection, &hello, rest, stop).await;
                 connection.set_gone();
                 state.claims.release(&connection);
@@ -153,6 +156,7 @@ struct Receiving<'a> {
 }
 
 impl Receiving<'_> {
+    /// Reads until the connection ends. Both halves of the result are the end: `?` leaves early.
     async fn run(mut self) -> Result<End, End> {
         let result = self.read_frames().await;
         self.state.push(&mut self.batch);
@@ -181,19 +185,17 @@ impl Receiving<'_> {
                     if waits {
                         // The owner needs these chunks to make room.
                         self.state.push(&mut self.batch);
-                        self.connection.set_heard(false);
+                        self.connection.note_pause();
                     }
                     let memory = self.state.reserve(self.connection, bytes.len()).await;
                     if waits {
-                        self.connection.set_heard(true);
+                        self.connection.note_read();
                     }
                     self.arriving = Arriving::default();
                     self.spent = Duration::ZERO;
-                    if let Some(memory) = memory {
-                        let chunk = (sequence, meta, bytes);
-                        self.batch
-                            .push(Pending::new(self.connection, chunk, memory));
-                    }
+                    let chunk = (sequence, meta, bytes);
+                    self.batch
+                        .push(Pending::new(self.connection, chunk, memory));
                 }
                 Ok(Step::Heartbeat) => self.spent = Duration::ZERO,
                 Ok(Step::Bye) => return Ok(End::Bye),
@@ -216,11 +218,11 @@ impl Receiving<'_> {
         let held = self.buffer.len();
         let part = missing.min(READ_BYTES);
         if held + part > READ_BYTES + self.arriving.bytes {
-            self.connection.set_heard(false);
+            self.connection.note_pause();
             self.state
                 .reserve_part(&mut self.arriving, READ_BYTES)
                 .await;
-            self.connection.set_heard(true);
+            self.connection.note_read();
         }
         let room = self.buffer.capacity() - held;
         if room < part || room < LEAST_ROOM {
@@ -246,7 +248,7 @@ impl Receiving<'_> {
         if read == 0 {
             return Err(End::Lost);
         }
-        self.connection.set_heard(true);
+        self.connection.note_read();
         Ok(())
     }
 

@@ -65,10 +65,19 @@ impl Connection {
         self.open.load(Ordering::Acquire) && heard.is_some_and(|at| at.elapsed() < self.silence)
     }
 
-    /// Notes that bytes of the sender were read now, or that this side stops reading.
-    pub(super) fn set_heard(&self, is_heard: bool) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        *heard = is_heard.then(Instant::now);
+    /// Notes that bytes of the sender were read now.
+    pub(super) fn note_read(&self) {
+        self.set_heard(Some(Instant::now()));
+    }
+
+    /// Notes that this side stops reading: silence says nothing about the sender until the next
+    /// [`note_read`](Self::note_read).
+    pub(super) fn note_pause(&self) {
+        self.set_heard(None);
+    }
+
+    fn set_heard(&self, heard: Option<Instant>) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = heard;
     }
 
     /// Whether both senders have given the same proof, other than none.

@@ -183,22 +183,19 @@ impl ReaderState {
     }
 
     /// Reserves memory for a chunk as soon as there is enough; first come, first served.
-    pub(super) async fn reserve(
-        &self,
-        connection: &Arc<Connection>,
-        bytes: usize,
-    ) -> Option<ChunkMemory> {
+    pub(super) async fn reserve(&self, connection: &Arc<Connection>, bytes: usize) -> ChunkMemory {
         let steps = self.steps(bytes);
         while !self.has_share(connection, steps) {
             connection.released.notified().await;
         }
         let permit = Arc::clone(&self.budget).acquire_many_owned(steps).await;
         connection.charge(steps);
-        Some(ChunkMemory {
+        ChunkMemory {
             connection: Arc::clone(connection),
             steps,
-            permit: Some(permit.ok()?),
-        })
+            // The budget is never closed.
+            permit: permit.ok(),
+        }
     }
 
     fn free_steps(&self) -> u32 {

@@ -99,6 +99,18 @@ impl QueueState {
         }
     }
 
+    /// Closes the queue for its owner, unless it is closed.
+    pub(super) fn close(&mut self) {
+        if self.closed {
+            return;
+        }
+        self.closed = true;
+        let waiting = std::mem::take(&mut self.waiting);
+        self.refused += waiting;
+        self.lost.add(LossReason::Shutdown, waiting);
+        self.close_open(Block::seal_as_non_owner);
+    }
+
     pub(super) fn appended(&self) -> u64 {
         let open = self.open_block().map_or(0, |block| block.committed().rows);
         self.appended + open

@@ -445,14 +445,14 @@ fn constant(integers: &[u64]) -> Option<u64> {
 fn write_constant(integer: u64, sign: Sign, out: &mut Vec<u8>) {
     let code = sign.code(integer);
     out.push(CONSTANT);
-    varint::write(out, to_u64(varint::size(code)));
+    varint::write(out, to_u64(varint::encoded_len(code)));
     varint::write(out, code);
 }
 
 /// Appends a column that equals the column of an earlier field of its table.
 pub(in crate::container::native) fn write_reference(field: u64, out: &mut Vec<u8>) {
     out.push(REFERENCE);
-    varint::write(out, to_u64(varint::size(field)));
+    varint::write(out, to_u64(varint::encoded_len(field)));
     varint::write(out, field);
 }
 

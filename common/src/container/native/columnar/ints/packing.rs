@@ -13,6 +13,18 @@ const SAMPLE: usize = 128;
 /// How many pairs of neighbours are examined to see whether integers repeat or rise.
 const SAMPLED_PAIRS: usize = 32;
 
+/// The bits with which the two parts of patches begin, about.
+const PATCHES_HEAD_BITS: u64 = 9 * 8;
+
+/// At most one number in so many is patched: beyond it, patches cost more than wider numbers.
+const MOST_PATCHED: u64 = 4;
+
+/// What the largest gap between patches takes beyond the mean one, about.
+const GAP_MARGIN_BITS: u64 = 2;
+
+/// The bytes of a short column before its payload.
+const LAYOUT_AND_LENGTH_BYTES: usize = 2;
+
 /// The statistics of a column whose integers are not all equal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stats {
@@ -90,7 +102,7 @@ pub(super) struct Packing {
     /// The first integer in its written form, if differences are packed.
     pub(super) first: Option<u64>,
     /// The smallest number in its written form.
-    pub(super) smallest: u64,
+    pub(super) smallest_code: u64,
     pub(super) span: Span,
 }
 
@@ -99,10 +111,9 @@ impl Packing {
     pub(super) fn plain(integers: &[u64], sign: Sign) -> Self {
         // If no integer is negative and one is 0, the bits of all integers determine the width.
         let has_zero = integers.iter().take(SAMPLE).any(|integer| *integer == 0);
-        let all = integers
-            .iter()
-            .fold(u64::from(!has_zero) << 63, |all, it| all | it);
-        let span = if all >> 63 == 0 {
+        let all = integers.iter().fold(0, |all, integer| all | integer);
+        let has_negative = all >> 63 == 1;
+        let span = if has_zero && !has_negative {
             Span {
                 smallest: 0,
                 bits: width(all),
@@ -118,7 +129,7 @@ impl Packing {
         };
         Self {
             first: None,
-            smallest: sign.code(span.smallest),
+            smallest_code: sign.code(span.smallest),
             span,
         }
     }
@@ -129,17 +140,18 @@ impl Packing {
         let span = Span::of(pairs.map(|(before, integer)| integer.wrapping_sub(*before)));
         Self {
             first: integers.first().map(|first| sign.code(*first)),
-            smallest: varint::zigzag(span.smallest as i64),
+            smallest_code: varint::zigzag(span.smallest as i64),
             span,
         }
     }
 
     /// Returns the bytes of a column of `count` integers.
     pub(super) fn bytes(self, count: usize) -> usize {
-        let head = varint::size(self.smallest) + self.first.map_or(0, varint::size);
+        let head =
+            varint::encoded_len(self.smallest_code) + self.first.map_or(0, varint::encoded_len);
         let count = count - usize::from(self.first.is_some());
         let payload = head + 1 + packed_bytes(count, self.span.bits);
-        1 + varint::size(to_u64(payload)) + payload
+        1 + varint::encoded_len(to_u64(payload)) + payload
     }
 
     /// Fills `numbers` with the numbers to pack.
@@ -179,8 +191,7 @@ impl Packing {
             *count = (*count).max(1);
         }
         let total: u64 = counts.iter().sum();
-        // The two parts of patches begin with about nine bytes.
-        let parts = (8 * 9 * total)
+        let head_bits = (PATCHES_HEAD_BITS * total)
             .checked_div(to_u64(others.len()))
             .unwrap_or(0);
         let (mut best, mut best_bits) = (total * u64::from(widest), None);
@@ -188,11 +199,12 @@ impl Packing {
         for bits in (1..widest).rev() {
             let count = counts.get(to_usize(u64::from(bits) + 1));
             above += count.copied().unwrap_or(0);
-            if above * 4 > total {
+            if above > total / MOST_PATCHED {
                 break;
             }
-            let gap_bits = u64::from(width(total.checked_div(above).unwrap_or(0))) + 2;
-            let patches = above * (u64::from(widest - bits) + gap_bits) + parts;
+            let mean_gap = total.checked_div(above).unwrap_or(0);
+            let gap_bits = u64::from(width(mean_gap)) + GAP_MARGIN_BITS;
+            let patches = above * (u64::from(widest - bits) + gap_bits) + head_bits;
             let cost = total * u64::from(bits) + patches;
             if above > 0 && cost < best {
                 (best, best_bits) = (cost, Some(bits));
@@ -203,11 +215,12 @@ impl Packing {
 
     /// Appends the payload up to the packed numbers, which have `bits` bits.
     pub(super) fn write(self, numbers: &[u64], bits: u32, out: &mut Vec<u8>) {
-        self.first
-            .into_iter()
-            .for_each(|first| varint::write(out, first));
-        varint::write(out, self.smallest);
-        out.extend(u8::try_from(bits));
+        if let Some(first) = self.first {
+            varint::write(out, first);
+        }
+        varint::write(out, self.smallest_code);
+        let [width, ..] = bits.to_le_bytes();
+        out.push(width);
         pack(numbers, bits, out);
     }
 
@@ -220,8 +233,12 @@ impl Packing {
     pub(super) fn write_column(self, integers: &[u64], numbers: &mut Vec<u64>, out: &mut Vec<u8>) {
         self.numbers(integers, numbers);
         out.push(self.layout());
-        prefixed_by_length(out, self.bytes(integers.len()) - 2, |out| {
-            self.write(numbers, self.span.bits, out);
-        });
+        prefixed_by_length(
+            out,
+            self.bytes(integers.len()) - LAYOUT_AND_LENGTH_BYTES,
+            |out| {
+                self.write(numbers, self.span.bits, out);
+            },
+        );
     }
 }

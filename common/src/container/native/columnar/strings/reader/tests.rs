@@ -62,7 +62,7 @@ fn numbers_that_no_word_has_are_refused() {
         (vec![0xa1, 0x80, 0], DecodeErrorKind::Varint),
         (vec![0xa1], DecodeErrorKind::Ends { needed: 2, left: 1 }),
         (
-            varint::bytes(next).0[..2].to_vec(),
+            varint::encode(next).0[..2].to_vec(),
             DecodeErrorKind::Invalid { found: next },
         ),
     ] {
