@@ -90,7 +90,7 @@ impl KafkaWriter {
             self.created = true;
         }
         let found = producer.find(&mut self.absence, by)?;
-        self.limits.is_known &= !self.shared.persistent.topic.take_lower_limit();
+        self.limits.was_asked &= !self.shared.persistent.topic.take_lower_limit();
         let message_bytes = self.limits.learn(&self.config, by)?;
         // A cluster that does not tell the limit is not asked again and again.
         if self.watch.is_none() && self.limits.topic.is_some() {

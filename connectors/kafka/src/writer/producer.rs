@@ -227,7 +227,8 @@ impl Producer {
     /// Ends the producer, and waits for its end until `by`.
     pub(super) fn close(mut self, by: Instant) {
         self.end();
-        // Nothing is ever sent. A producer that takes longer ends by itself.
+        // The thread drops the other end of the channel, which has no values, when it ends. A
+        // producer that takes longer ends by itself.
         self.ended
             .recv_timeout(by.saturating_duration_since(Instant::now()))
             .ok();
@@ -244,13 +245,13 @@ impl Drop for Producer {
 #[derive(Debug, Default)]
 pub(super) struct Limits {
     /// Whether the cluster was asked since the last chunk that was too large.
-    pub(super) is_known: bool,
+    pub(super) was_asked: bool,
     /// Whether the settings were compared with the topic's limit.
-    pub(super) is_checked: bool,
+    pub(super) is_compared: bool,
     /// The topic's limit, as the cluster says.
     pub(super) topic: Option<u32>,
     /// The limit that follows from a refused chunk.
-    pub(super) found: Option<u32>,
+    pub(super) refusal_limit: Option<u32>,
     /// The size of a chunk that was refused, alone in its batch.
     pub(super) refused: Option<usize>,
 }
@@ -258,7 +259,7 @@ pub(super) struct Limits {
 impl Limits {
     /// Notes the size of a chunk that was refused because it, or its batch, was too large.
     pub(super) fn too_large(&mut self, bytes: usize, alone: bool) {
-        self.is_known = false;
+        self.was_asked = false;
         self.refused = alone.then_some(bytes);
     }
 
@@ -267,26 +268,28 @@ impl Limits {
     pub(super) fn learn(&mut self, config: &KafkaConfig, by: Instant) -> Result<u32, Failure> {
         // The embedded cluster has no limits.
         let answers = config.embedded.is_none() && config.can_administer();
-        if answers && !self.is_known {
+        if answers && !self.was_asked {
             self.ask(config, by)?;
         }
-        self.is_known = true;
+        self.was_asked = true;
         let most = config.message_bytes();
-        let first = !std::mem::replace(&mut self.is_checked, true);
-        if let (true, Some(_), Some(limit)) = (first, config.max_message_bytes, self.topic) {
-            if most > limit {
-                let topic = &config.topic;
-                let message = format!(
-                    "message.max.bytes={most} conflicts with max.message.bytes={limit} of topic \
+        let is_first = !std::mem::replace(&mut self.is_compared, true);
+        let is_set = config.max_message_bytes.is_some();
+        if let Some(limit) = self
+            .topic
+            .filter(|limit| is_first && is_set && most > *limit)
+        {
+            let topic = &config.topic;
+            let message = format!(
+                "message.max.bytes={most} conflicts with max.message.bytes={limit} of topic \
                  {topic}: the topic takes no such message; lower the one or raise the other"
-                );
-                return Err(Failure::last("open", message));
-            }
+            );
+            return Err(Failure::last("open", message));
         }
         if let Some(bytes) = self.refused.take() {
             self.halve(bytes);
         }
-        let limits = [self.topic, self.found];
+        let limits = [self.topic, self.refusal_limit];
         Ok(limits.into_iter().flatten().fold(most, u32::min))
     }
 
@@ -310,9 +313,9 @@ impl Limits {
         let is_explained = |limit| bytes > chunk_of(limit).get();
         if !self.topic.is_some_and(is_explained) {
             let half = u32::try_from(bytes / 2).unwrap_or(u32::MAX);
-            // The rest of a message adds to it.
+            // Headers and framing make a message of half a chunk larger than that half.
             let half = half.saturating_add(LEAST_MESSAGE_MAX_BYTES / 2);
-            self.found = Some(half.max(LEAST_MESSAGE_MAX_BYTES));
+            self.refusal_limit = Some(half.max(LEAST_MESSAGE_MAX_BYTES));
         }
     }
 }

@@ -11,7 +11,7 @@ fn chunk_that_is_too_large_without_a_known_reason_halves_the_limit() {
     let mut bytes = 1_000_000;
     for _ in 0..20 {
         limits.halve(bytes);
-        let next = chunk_of(limits.found.unwrap()).get();
+        let next = chunk_of(limits.refusal_limit.unwrap()).get();
         assert!(next < bytes || next == least);
         bytes = next;
     }
@@ -22,9 +22,9 @@ fn chunk_that_is_too_large_without_a_known_reason_halves_the_limit() {
         ..Limits::default()
     };
     limits.halve(10_001);
-    assert_eq!(limits.found, None, "the topic's limit explains it");
+    assert_eq!(limits.refusal_limit, None, "the topic's limit explains it");
     limits.halve(9_000);
-    assert_eq!(limits.found, Some(5_000));
+    assert_eq!(limits.refusal_limit, Some(5_000));
 }
 
 #[test]
