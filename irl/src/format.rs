@@ -81,7 +81,7 @@ impl<'a> Layout<'a> {
             LineKind::Member => !self.is_after_open(),
             _ => true,
         };
-        self.break_line(may_be_blank && token.lines > 1);
+        self.break_line(may_be_blank && token.breaks_before > 1);
         if kind == LineKind::Declaration || kind == LineKind::Package || kind == LineKind::Import {
             self.section = Some(kind);
         }
@@ -101,7 +101,7 @@ impl<'a> Layout<'a> {
     }
 
     fn comment(&mut self, token: Token<'a>) {
-        let is_on_line = token.lines == 0 && self.before.is_some();
+        let is_on_line = token.breaks_before == 0 && self.before.is_some();
         if is_on_line {
             if !self.out.ends_with(['\n', '\t', ' ']) {
                 self.out.push(' ');
@@ -121,7 +121,7 @@ impl<'a> Layout<'a> {
                     _ => {}
                 }
             }
-            self.break_line(token.lines > 1 && !starts_body);
+            self.break_line(token.breaks_before > 1 && !starts_body);
         }
         let indent = self.indent();
         for (number, line) in token.text.lines().enumerate() {
@@ -152,7 +152,8 @@ impl<'a> Layout<'a> {
             self.nesting = self.nesting.saturating_sub(1);
         }
         let is_list = matches!(before.text, "," | "{") || token.text == "}";
-        let is_broken = token.lines > 0 && is_list && !(before.text == "{" && token.text == "}");
+        let is_broken =
+            token.breaks_before > 0 && is_list && !(before.text == "{" && token.text == "}");
         if is_line_comment(before) || is_broken {
             self.break_line(false);
             // A list after a colon has no braces.
@@ -199,7 +200,7 @@ fn is_line_comment(token: Token<'_>) -> bool {
 /// Whether there is a space between two tokens of a line.
 fn is_apart(before: Token<'_>, token: Token<'_>) -> bool {
     let is_sign =
-        |it: Token<'_>, signs: &str| it.kind == TokenKind::Sign && signs.contains(it.text);
+        |it: Token<'_>, signs: &str| it.kind == TokenKind::Punctuation && signs.contains(it.text);
     let is_empty = before.text == "{" && token.text == "}";
     !(is_empty || is_sign(before, ".[@") || is_sign(token, ".,[]*"))
 }

@@ -1,4 +1,4 @@
-//! Splits a text into tokens.
+//! Splits a text of the record language into tokens.
 
 use std::iter::Peekable;
 use std::str::CharIndices;
@@ -14,11 +14,11 @@ pub(crate) enum TokenKind {
     Float,
     Int,
     /// Any other character, such as a brace.
-    Sign,
+    Punctuation,
     /// A string in quotation marks.
     Text,
     /// A comment or a string without an end, or a malformed name or number.
-    Wrong(&'static str),
+    Invalid(&'static str),
     /// A name or keyword.
     Word,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Token<'a> {
     pub(crate) text: &'a str,
     pub(crate) start: usize,
     /// The number of line breaks since the token before.
-    pub(crate) lines: u32,
+    pub(crate) breaks_before: u32,
 }
 
 impl Token<'_> {
@@ -44,7 +44,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
     Lexer {
         text,
         chars: text.char_indices().peekable(),
-        lines: 0,
+        breaks_before: 0,
         strings_end_in_line: false,
     }
 }
@@ -53,7 +53,7 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Token<'_>> {
 struct Lexer<'a> {
     text: &'a str,
     chars: Peekable<CharIndices<'a>>,
-    lines: u32,
+    breaks_before: u32,
     /// A string had no end. Later ones are looked for in their line only, so that the time stays
     /// linear.
     strings_end_in_line: bool,
@@ -63,10 +63,10 @@ impl<'a> Iterator for Lexer<'a> {
     type Item = Token<'a>;
 
     fn next(&mut self) -> Option<Token<'a>> {
-        self.lines = 0;
+        self.breaks_before = 0;
         let is_blank = |char: char| char.is_whitespace() || char == '\u{feff}';
         while let Some((_, char)) = self.chars.next_if(|it| is_blank(it.1)) {
-            self.lines += u32::from(char == '\n');
+            self.breaks_before += u32::from(char == '\n');
         }
         let (start, first) = self.chars.next()?;
         let kind = match first {
@@ -78,9 +78,9 @@ impl<'a> Iterator for Lexer<'a> {
             '"' | '\'' => self.string(start, first),
             '+' | '-' | '.' if self.is_next(|it| it.is_ascii_digit()) => self.number(first),
             '0'..='9' => self.number(first),
-            '^' if self.is_next(is_word) => self.word('_'),
-            _ if is_word(first) || first.is_alphanumeric() => self.word(first),
-            _ => TokenKind::Sign,
+            '^' if self.is_next(is_word) => self.word(true),
+            _ if is_part_of_name(first) => self.word(is_word(first)),
+            _ => TokenKind::Punctuation,
         };
         let mut end = self.position();
         let mut text = self.slice(start, end);
@@ -88,9 +88,10 @@ impl<'a> Iterator for Lexer<'a> {
             text = text.trim_end();
             end = start + text.len();
         }
+        // The only keyword with a hyphen.
         if text == "auto" && self.slice(end, self.text.len()).starts_with("-increment") {
             self.accept('-');
-            self.word('i');
+            self.word(true);
             end = self.position();
             text = self.slice(start, end);
         }
@@ -98,7 +99,7 @@ impl<'a> Iterator for Lexer<'a> {
             kind,
             text,
             start,
-            lines: self.lines,
+            breaks_before: self.breaks_before,
         })
     }
 }
@@ -131,7 +132,7 @@ impl<'a> Lexer<'a> {
                 return TokenKind::Comment;
             }
         }
-        TokenKind::Wrong("a comment without an end")
+        TokenKind::Invalid("a comment without an end")
     }
 
     fn string(&mut self, start: usize, quote: char) -> TokenKind {
@@ -153,7 +154,7 @@ impl<'a> Lexer<'a> {
             self.chars = self.text.char_indices().peekable();
             while self.chars.next_if(|it| it.0 < end).is_some() {}
         }
-        TokenKind::Wrong("a string without an end")
+        TokenKind::Invalid("a string without an end")
     }
 
     fn number(&mut self, first: char) -> TokenKind {
@@ -174,24 +175,28 @@ impl<'a> Lexer<'a> {
         if self.accept('f') {
             kind = TokenKind::Float;
         }
-        if self.is_next(|it| is_word(it) || it.is_alphanumeric()) {
-            self.word('_');
-            return TokenKind::Wrong("a malformed number");
+        if self.is_next(is_part_of_name) {
+            self.word(true);
+            return TokenKind::Invalid("a malformed number");
         }
         kind
     }
 
-    fn word(&mut self, first: char) -> TokenKind {
-        let mut is_sound = is_word(first);
-        let is_part = |it: char| is_word(it) || it.is_alphanumeric();
-        while let Some((_, char)) = self.chars.next_if(|it| is_part(it.1)) {
-            is_sound &= is_word(char);
+    /// Takes the rest of a word. `is_valid` is whether its first character may be in a word.
+    fn word(&mut self, mut is_valid: bool) -> TokenKind {
+        while let Some((_, char)) = self.chars.next_if(|it| is_part_of_name(it.1)) {
+            is_valid &= is_word(char);
         }
-        match is_sound {
+        match is_valid {
             true => TokenKind::Word,
-            false => TokenKind::Wrong("a name with a character other than A-Z, a-z, 0-9 and _"),
+            false => TokenKind::Invalid("a name with a character other than A-Z, a-z, 0-9 and _"),
         }
     }
+}
+
+/// Whether somebody may have meant a character as a part of a name.
+fn is_part_of_name(char: char) -> bool {
+    is_word(char) || char.is_alphanumeric()
 }
 
 fn is_word(char: char) -> bool {
@@ -215,7 +220,8 @@ pub(crate) fn doc_text(comment: &str) -> Option<Arc<str>> {
     (!text.is_empty()).then(|| text.into())
 }
 
-/// Returns the text of a string without its quotation marks and backslashes.
+/// Returns the text of a string without its quotation marks, with escape sequences replaced. A
+/// sequence without a meaning stands for the character behind the backslash.
 pub(crate) fn unescaped(quoted: &str) -> String {
     let mut chars = quoted.chars();
     chars.next();

@@ -134,9 +134,14 @@ impl<'t> Lexer<'t> {
         let is_hexadecimal = self.take("0x");
         let radix = if is_hexadecimal { 16 } else { 10 };
         let digits = self.take_while(|it| it.is_digit(radix));
-        let is_double = !is_hexadecimal
-            && (self.take_digits_behind(&["."])
-                | self.take_digits_behind(&["e", "E", "e+", "e-", "E+", "E-"]));
+        if is_hexadecimal && digits.is_empty() {
+            return Err(SyntaxError::new(offset, "digits are missing"));
+        }
+        let is_double = !is_hexadecimal && {
+            let has_fraction = self.take_digits_behind(&["."]);
+            let has_exponent = self.take_digits_behind(&["e", "E", "e+", "e-", "E+", "E-"]);
+            has_fraction || has_exponent
+        };
         let (text, _) = text.split_at(text.len() - self.rest.len());
         let invalid = || SyntaxError::new(offset, format!("`{text}` does not fit into 64 bits"));
         if is_double {
@@ -153,17 +158,15 @@ impl<'t> Lexer<'t> {
     /// Takes one of the prefixes and the digits behind it, if there are any.
     fn take_digits_behind(&mut self, prefixes: &[&str]) -> bool {
         let is_digit = |it: char| it.is_ascii_digit();
-        let behind = |it: &&str| {
-            self.rest
-                .strip_prefix(it)
-                .filter(|it| it.starts_with(is_digit))
+        let mut rests = prefixes
+            .iter()
+            .filter_map(|prefix| self.rest.strip_prefix(prefix));
+        let Some(digits) = rests.find(|rest| rest.starts_with(is_digit)) else {
+            return false;
         };
-        let behind = prefixes.iter().find_map(behind);
-        if let Some(behind) = behind {
-            self.rest = behind;
-            self.take_while(is_digit);
-        }
-        behind.is_some()
+        self.rest = digits;
+        self.take_while(is_digit);
+        true
     }
 
     /// Takes a string or bytes, if there are any.

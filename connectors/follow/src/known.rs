@@ -1,6 +1,6 @@
 //! A file of the set: what is known of it, and how far it was read.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
@@ -106,19 +106,18 @@ impl Known {
     ///
     /// The operating system refuses, or the path has another file now.
     pub(crate) fn open(&mut self) -> io::Result<&mut Content> {
-        if self.content.is_none() {
-            let content = Content::open(&self.found.path)?;
-            if content.id != self.found.id {
-                return Err(io::Error::new(
-                    io::ErrorKind::NotFound,
-                    "it is another file now",
-                ));
+        let content = match self.content.take() {
+            Some(content) => content,
+            None => {
+                let content = Content::open(&self.found.path)?;
+                if content.id != self.found.id {
+                    let message = "it is another file now";
+                    return Err(io::Error::new(io::ErrorKind::NotFound, message));
+                }
+                content
             }
-            self.content = Some(content);
-        }
-        self.content
-            .as_mut()
-            .ok_or_else(|| io::Error::other("it is not open"))
+        };
+        Ok(self.content.insert(content))
     }
 
     /// Whether this file is the known one, by its content.
@@ -153,9 +152,8 @@ impl Known {
     pub(crate) fn adopt(&mut self, found: Candidate) {
         let has_changed = (found.length, found.modified, found.id)
             != (self.found.length, self.found.modified, self.found.id);
-        if has_changed || self.missing > 0 || std::mem::take(&mut self.is_blocked) {
-            self.has_more = true;
-        }
+        let was_blocked = std::mem::take(&mut self.is_blocked);
+        self.has_more |= has_changed || was_blocked || self.missing > 0;
         self.gone = None;
         self.found = found;
         self.missing = 0;
@@ -198,15 +196,26 @@ pub(crate) fn sort(files: &mut [Known]) {
     files.sort_by(|a, b| a.found.log.cmp(&b.found.log));
     for log in files.chunk_by_mut(|a, b| a.found.log == b.found.log) {
         let has_dates = log.iter().all(|it| !matches!(it.found.age, Age::Number(_)));
-        log.sort_by(|a, b| match (&a.found.age, &b.found.age) {
-            (Age::Live, Age::Live) => Ordering::Equal,
-            (Age::Live, _) => Ordering::Greater,
-            (_, Age::Live) => Ordering::Less,
-            (Age::Date(a), Age::Date(b)) if has_dates => a.cmp(b),
-            (Age::Number(x), Age::Number(y)) => {
-                (a.found.modified, Reverse(x)).cmp(&(b.found.modified, Reverse(y)))
-            }
-            _ => a.found.modified.cmp(&b.found.modified),
-        });
+        log.sort_by_cached_key(|it| Generation::of(&it.found, has_dates));
+    }
+}
+
+/// Compares the generations of a log. Of two that changed at the same time, the one with the
+/// greater number is older.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Generation {
+    Dated(Vec<u64>),
+    Changed(SystemTime, Reverse<u64>),
+    Live,
+}
+
+impl Generation {
+    fn of(found: &Candidate, has_dates: bool) -> Self {
+        match &found.age {
+            Age::Live => Self::Live,
+            Age::Date(date) if has_dates => Self::Dated(date.clone()),
+            Age::Date(_) => Self::Changed(found.modified, Reverse(0)),
+            Age::Number(number) => Self::Changed(found.modified, Reverse(*number)),
+        }
     }
 }

@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
         // Whether a comment here stands behind a token in its line, and so belongs to that line.
         let mut is_behind = false;
         for token in tokens(text) {
-            if token.lines > 0 && std::mem::replace(&mut is_behind, false) {
+            if token.breaks_before > 0 && std::mem::replace(&mut is_behind, false) {
                 doc = None;
             }
             if token.kind == TokenKind::Comment {
@@ -57,7 +57,7 @@ impl<'a> Parser<'a> {
                 kind: TokenKind::End,
                 text: "",
                 start: text.len(),
-                lines: 1,
+                breaks_before: 1,
             },
             tokens: without_comments,
             docs,
@@ -142,7 +142,7 @@ impl<'a> Parser<'a> {
                 _ if token.kind == TokenKind::End => return,
                 "}" if depth == 0 => return,
                 "}" => depth -= 1,
-                _ if token.lines > 0 && depth == 0 => return,
+                _ if token.breaks_before > 0 && depth == 0 => return,
                 "{" => depth += 1,
                 _ => {}
             }
@@ -194,12 +194,12 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         let found = match token.kind {
             TokenKind::End => "the end".to_owned(),
-            TokenKind::Wrong(what) => what.to_owned(),
+            TokenKind::Invalid(what) => what.to_owned(),
             TokenKind::Text => "a string".to_owned(),
             _ => token.text.chars().take(64).collect(),
         };
         let mut span = token.span();
-        if let TokenKind::Wrong(_) = token.kind {
+        if let TokenKind::Invalid(_) = token.kind {
             // A string or comment without an end may have many lines.
             let line = token.text.lines().next().unwrap_or(token.text);
             span.end = span.start + line.len();

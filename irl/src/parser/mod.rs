@@ -176,7 +176,7 @@ impl<'a> Parser<'a> {
         while !self.is_sign("}") {
             let token = self.peek();
             // The brace of the body was forgotten: what follows is parsed as usual.
-            let is_next = kind != Kind::Enum && token.lines > 0 && is_start(token);
+            let is_next = kind != Kind::Enum && token.breaks_before > 0 && is_start(token);
             if is_next || token.kind == TokenKind::End {
                 let expected = if members.is_empty() {
                     "a type or }"
@@ -383,7 +383,7 @@ impl<'a> Parser<'a> {
                 "KIEKER_VERSION" => Value::KiekerVersion,
                 name => Value::Name(name.trim_start_matches('^').to_owned()),
             },
-            TokenKind::Sign if token.text == "{" => {
+            TokenKind::Punctuation if token.text == "{" => {
                 self.deep(depth)?;
                 self.advance();
                 let mut items = vec![self.literal(depth + 1)?];

@@ -120,11 +120,11 @@ fn guards(options: &Options) -> TokenStream {
     let mut guards = main_guard(options);
     if let Some(of) = options.full {
         let full = quote_spanned!(span=> __BALER_SITE.enter());
-        let full = in_turn(quote_spanned!(span=> FULL), of, full);
+        let full = in_turn(quote_spanned!(span=> __BALER_FULL), of, full);
         guards = quote_spanned!(span=> (#guards, #full));
     }
     match options.sample {
-        Some(of) => in_turn(quote_spanned!(span=> SAMPLE), of, guards),
+        Some(of) => in_turn(quote_spanned!(span=> __BALER_SAMPLE), of, guards),
         None => guards,
     }
 }
@@ -134,8 +134,9 @@ pub(crate) fn block_guard(options: &Options, name: &TokenStream) -> TokenStream 
     let span = Span::mixed_site();
     let krate = options.crate_path();
     if cfg!(feature = "enable") {
-        // The guard of a time alone may be held over an `.await`.
-        let site = named_site(name, &krate, &unsampled(options, true));
+        // A guard of durations may be held over an `.await`, and end on another thread.
+        let can_move = true;
+        let site = named_site(name, &krate, &unsampled(options, can_move));
         let statics = statics(options, &krate);
         let guards = guards(options);
         return quote_spanned!(span=> { #site #statics #guards });
@@ -168,9 +169,9 @@ fn in_order_of_drop(function: &Function) -> TokenStream {
             FnArg::Typed(argument) => names.visit_pat(&argument.pat),
         }
     }
-    let is_meant =
+    let is_captured =
         |name: &&Ident| name.to_string().starts_with('_') || is_named(&function.body, name);
-    let names: Vec<_> = names.0.iter().rev().filter(is_meant).collect();
+    let names: Vec<_> = names.0.iter().rev().filter(is_captured).collect();
     if names.len() < 2 {
         return TokenStream::new();
     }
@@ -187,12 +188,14 @@ impl<'ast> Visit<'ast> for Names {
     }
 }
 
-/// Whether a name occurs anywhere in these tokens.
+/// Whether a name occurs anywhere in these tokens, also as an argument in a text.
 fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
     tokens.clone().into_iter().any(|token| match token {
         TokenTree::Ident(ident) => ident == *name,
         TokenTree::Group(group) => is_named(&group.stream(), name),
-        _ => false,
+        // `println!("{name}")`
+        TokenTree::Literal(literal) => literal.to_string().contains(&format!("{{{name}")),
+        TokenTree::Punct(_) => false,
     })
 }
 
@@ -229,7 +232,7 @@ fn main_guard(options: &Options) -> TokenStream {
         Kind::Duration => quote_spanned!(span=> __BALER_SITE.enter_duration()),
         Kind::Aggregated => {
             let histogram = options.histogram;
-            quote_spanned!(span=> __BALER_SITE.enter_aggregated::<#histogram>(&CELL))
+            quote_spanned!(span=> __BALER_SITE.enter_aggregated::<#histogram>(&__BALER_CELL))
         }
     }
 }
@@ -251,7 +254,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     let inactive = quote_spanned!(span=> #krate::__private::AsyncCall::inactive());
     let call = match options.full {
         Some(of) => quote_spanned! {span=>
-            if __BALER_SITE.is_turn(&FULL, #of) {
+            if __BALER_SITE.is_turn(&__BALER_FULL, #of) {
                 __BALER_SITE.#enter()
             } else {
                 #inactive
@@ -274,7 +277,7 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
                 quote_spanned!(span=> ())
             };
             quote_spanned! {span=>
-                if __BALER_SITE.is_turn(&SAMPLE, #of) {
+                if __BALER_SITE.is_turn(&__BALER_SAMPLE, #of) {
                     (#main, #call)
                 } else {
                     (#none, #inactive)
@@ -317,12 +320,16 @@ fn statics(options: &Options, krate: &Path) -> TokenStream {
             }
         }
     };
-    let sample = options.sample.map(|_| turns(quote_spanned!(span=> SAMPLE)));
-    let full = options.full.map(|_| turns(quote_spanned!(span=> FULL)));
+    let sample = options
+        .sample
+        .map(|_| turns(quote_spanned!(span=> __BALER_SAMPLE)));
+    let full = options
+        .full
+        .map(|_| turns(quote_spanned!(span=> __BALER_FULL)));
     let cell = matches!(options.kind, Kind::Aggregated).then(|| {
         quote_spanned! {span=>
             ::std::thread_local! {
-                static CELL: #krate::__private::CellSlot =
+                static __BALER_CELL: #krate::__private::CellSlot =
                     const { #krate::__private::CellSlot::new() };
             }
         }

@@ -20,8 +20,9 @@ use crate::traceparent::TraceParent;
 pub(super) struct Begun {
     /// The start of the call in the form of a row; 0 if the call is not recorded.
     pub(super) tin: u64,
-    /// Its eoi and ess.
-    pub(super) at: u64,
+    /// Its place in the trace, as Kieker has it: the execution order index (`eoi`) and the size of
+    /// the stack (`ess`), 32 bits each.
+    pub(super) eoi_and_ess: u64,
 }
 
 /// The data of an asynchronous call at its start; it may end on another thread.
@@ -33,7 +34,10 @@ pub struct OperationCall {
 }
 
 impl Begun {
-    const NOT: Self = Self { tin: 0, at: 0 };
+    const NOT: Self = Self {
+        tin: 0,
+        eoi_and_ess: 0,
+    };
 }
 
 /// The start of a call that is published for the sampler of threads, but not recorded. No clock
@@ -49,10 +53,10 @@ pub(super) fn begin(site: &'static Site) -> Begun {
     }
     // Usually calls are timed in ticks, within a trace whose next position is known.
     if is_ticking(state) {
-        if let Some(at) = trace::enter_fast() {
+        if let Some(eoi_and_ess) = trace::enter_fast() {
             // Last, so that the call's time does not contain the probe's.
             let tin = ticks::read();
-            return Begun { tin, at };
+            return Begun { tin, eoi_and_ess };
         }
     }
     begin_slowly(site)
@@ -73,14 +77,14 @@ fn begin_slowly(site: &'static Site) -> Begun {
     let Some(key) = key else {
         return Begun {
             tin: published,
-            at: 0,
+            eoi_and_ess: 0,
         };
     };
-    let at = trace::enter_fast().unwrap_or_else(trace::enter_slow);
+    let eoi_and_ess = trace::enter_fast().unwrap_or_else(trace::enter_slow);
     Begun {
         // Last, as above.
         tin: read_marked(key),
-        at,
+        eoi_and_ess,
     }
 }
 
@@ -145,9 +149,17 @@ pub(super) fn begin_async(site: &'static Site) -> Option<(OperationCall, TraceCo
 #[inline]
 pub(super) fn end(site: &'static Site, begun: Begun) {
     let tout = ticks::read();
-    let row = || [site.header(), trace::id_here(), begun.tin, tout, begun.at];
+    let row = || {
+        [
+            site.header(),
+            trace::id_here(),
+            begun.tin,
+            tout,
+            begun.eoi_and_ess,
+        ]
+    };
     if queue::append_call(site.state_at_end(), row) {
-        trace::leave(begun.at);
+        trace::leave(begun.eoi_and_ess);
     } else {
         end_slowly(site, begun);
     }
@@ -163,7 +175,7 @@ fn end_slowly(site: &'static Site, begun: Begun) {
     let trace_id = trace::id_here() as i64;
     let position = Position {
         trace_id,
-        at: begun.at,
+        at: begun.eoi_and_ess,
     };
     end_async(&OperationCall {
         site,
@@ -171,7 +183,7 @@ fn end_slowly(site: &'static Site, begun: Begun) {
         tin: begun.tin,
     });
     // The stack must be corrected even if monitoring was disabled meanwhile.
-    trace::leave(begun.at);
+    trace::leave(begun.eoi_and_ess);
 }
 
 /// Ends an asynchronous call.

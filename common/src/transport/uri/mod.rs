@@ -39,7 +39,7 @@ pub use settings::{parse_bytes, parse_duration, set};
 #[derive(Clone)]
 pub struct Uri {
     scheme: Box<str>,
-    authority: bool,
+    has_authority: bool,
     user: Option<Box<str>>,
     password: Option<Box<str>>,
     hosts: Vec<Host>,
@@ -82,7 +82,7 @@ impl Uri {
 
     /// Whether `//` follows the scheme. `file:///folder` has an empty authority, `null:` has none.
     pub fn has_authority(&self) -> bool {
-        self.authority
+        self.has_authority
     }
 
     /// The user, decoded.
@@ -297,7 +297,7 @@ impl Uri {
 impl fmt::Display for Uri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:", self.scheme)?;
-        if self.authority {
+        if self.has_authority {
             f.write_str("//")?;
         }
         if let Some(user) = &self.user {
@@ -313,7 +313,7 @@ impl fmt::Display for Uri {
         }
         // If a slash is missing, credentials are read as a part of the path.
         match self.path_as_typed.rsplit_once('@') {
-            Some((before, after)) if !self.authority && before.contains(':') => {
+            Some((before, after)) if !self.has_authority && before.contains(':') => {
                 write!(f, "***@{after}{}", self.settings)
             }
             _ => write!(f, "{}{}", self.path_as_typed, self.settings),

@@ -48,7 +48,7 @@ impl Uri {
         let (authority, path) = match rest.strip_prefix("//") {
             Some(after) => {
                 let end = after.find('/').unwrap_or(after.len());
-                let (authority, path) = after.split_at_checked(end).unwrap_or((after, after));
+                let (authority, path) = after.split_at(end);
                 (Some(authority), path)
             }
             None => (None, rest),
@@ -67,7 +67,7 @@ impl Uri {
         let path_offset = whole.offset(path);
         Ok(Self {
             scheme: scheme.to_ascii_lowercase().into(),
-            authority: authority.is_some(),
+            has_authority: authority.is_some(),
             user: credentials
                 .map(|(user, _)| whole.decode(user))
                 .transpose()?,
@@ -117,7 +117,7 @@ fn is_scheme(text: &str) -> bool {
 }
 
 impl Text<'_> {
-    /// Returns the position of a piece.
+    /// Returns the position of a piece, which must be a slice of this text.
     fn offset(self, piece: &str) -> usize {
         let from = self.0.as_ptr().addr();
         piece.as_ptr().addr().saturating_sub(from)

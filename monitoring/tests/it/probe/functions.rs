@@ -252,6 +252,12 @@ fn a_function_written_by_a_macro_is_recorded() {
 /// Adds its name to the list when it is dropped.
 struct Told<'a>(&'static str, &'a RefCell<Vec<&'static str>>);
 
+impl std::fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
 impl Drop for Told<'_> {
     fn drop(&mut self) {
         self.1.borrow_mut().push(self.0);
@@ -271,8 +277,8 @@ macro_rules! dropping {
         ) {
             drop(moved);
             let _local = Told("local", first.1);
-            assert!(third.0.len() + fourth.0.len() + first.0.len() > 3);
-            assert!(!fails, "on purpose");
+            assert!(third.0.len() + first.0.len() > 3);
+            assert!(!fails, "on purpose: {fourth}");
         }
     };
 }
@@ -323,6 +329,19 @@ fn arguments_are_dropped_in_the_order_of_a_function_without_a_probe() {
         order(false, called!(probed_drops)),
         order(false, called!(plain_drops))
     );
+}
+
+/// As the names of the statics of a call site might be.
+const SAMPLE: &str = "functions.constant()";
+
+#[probe(name = SAMPLE, sample = 1/1)]
+fn named_by_a_constant() {}
+
+#[test]
+fn a_name_may_be_a_constant_of_any_name() {
+    let recording = Recording::start();
+    named_by_a_constant();
+    assert_eq!(reconstruct(&recording.finish()), ["functions.constant()"]);
 }
 
 /// Code that a closure around the body could refuse.

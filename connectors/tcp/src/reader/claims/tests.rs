@@ -31,9 +31,9 @@ fn a_producer_belongs_to_the_connection_that_sends_it() {
     assert_eq!(claims.claim(identity(1), &two), Err("one".into()));
     assert_eq!(claims.claim(identity(2), &two), Ok(()));
     // Nothing is read from it at the moment, so the sender is not known to be alive.
-    one.set_heard(false);
+    one.note_pause();
     assert_eq!(claims.claim(identity(1), &two), Ok(()));
-    one.set_heard(true);
+    one.note_read();
     assert_eq!(claims.claim(identity(1), &one), Err("two".into()));
     claims.release(&two);
     assert_eq!(claims.claim(identity(1), &one), Ok(()));
