@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::{Host, Uri};
 use baler_common::transport::{Failure, RetryClass};
 
-use super::{connect, random_below, spawn, together};
+use super::{connect, merge_failures, random_below, spawn};
 use crate::config::AmqpConfig;
 
 fn host(name: &str) -> Host {
@@ -124,12 +124,12 @@ fn failure_is_final_only_if_it_is_at_every_host() {
     let (a, b) = (host("a"), host("b"));
     let refused = || Failure::last("connect to", "refused");
     let away = || Failure::retry("connect to", "away");
-    let mixed = together(vec![(&a, refused()), (&b, away())]);
+    let mixed = merge_failures(vec![(&a, refused()), (&b, away())]);
     assert_eq!(mixed.class, RetryClass::Retry);
     assert_eq!(&*mixed.message, "b: away; a: refused");
-    let both = together(vec![(&a, refused()), (&b, refused())]);
+    let both = merge_failures(vec![(&a, refused()), (&b, refused())]);
     assert_eq!(both.class, RetryClass::Final);
-    let alone = together(vec![(&a, refused())]);
+    let alone = merge_failures(vec![(&a, refused())]);
     assert_eq!(&*alone.message, "refused");
 }
 
