@@ -334,8 +334,9 @@ fn arguments_are_dropped_in_the_order_of_a_function_without_a_probe() {
 /// As the names of the statics of a call site might be.
 const SAMPLE: &str = "functions.constant()";
 
-#[probe(name = SAMPLE, sample = 1/1)]
-fn named_by_a_constant() {}
+fn named_by_a_constant() {
+    let _probe = enter!(SAMPLE, sample = 1 / 1);
+}
 
 #[test]
 fn a_name_may_be_a_constant_of_any_name() {
