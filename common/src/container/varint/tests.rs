@@ -6,8 +6,8 @@ fn numbers_survive_at_every_length() {
         for number in [1_u64 << shift, (1_u64 << shift) - 1, u64::MAX >> shift] {
             let mut bytes = Vec::new();
             write(&mut bytes, number);
-            assert_eq!(bytes.len(), size(number), "{number}");
-            assert_eq!(super::bytes(number).0[..bytes.len()], bytes);
+            assert_eq!(bytes.len(), encoded_len(number), "{number}");
+            assert_eq!(encode(number).0[..bytes.len()], bytes);
             assert_eq!(read(&bytes), Ok((number, bytes.len())));
             for end in 0..bytes.len() {
                 assert_eq!(read(&bytes[..end]), Err(Broken::Truncated));

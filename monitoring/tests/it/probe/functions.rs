@@ -342,7 +342,7 @@ fn named_by_a_constant() {
 fn a_name_may_be_a_constant_of_any_name() {
     let recording = Recording::start();
     named_by_a_constant();
-    assert_eq!(reconstruct(&recording.finish()), ["functions.constant()"]);
+    assert_eq!(reconstruct(&recording.finish()), ["constant"]);
 }
 
 /// Code that a closure around the body could refuse.
