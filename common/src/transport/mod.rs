@@ -11,6 +11,7 @@
 //! writer owns the policy. Retry, metering and fault injection wrap a writer or reader; they are
 //! not inside one. [`Outbox`] is the policy for go-back-N, without a thread or a clock.
 
+mod backoff;
 mod chunk;
 mod error;
 #[cfg(feature = "uri")]
@@ -24,10 +25,11 @@ mod waiting;
 mod window;
 mod writer;
 
+pub use backoff::RetryPolicy;
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };
-pub use error::{Failure, RetryClass, RetryPolicy, TransportError, WrongData, panic_text};
+pub use error::{Failure, RetryClass, TransportError, WrongData, panic_text};
 #[cfg(feature = "uri")]
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, ReaderFactory};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
