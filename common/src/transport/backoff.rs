@@ -55,5 +55,41 @@ impl RetryPolicy {
     }
 }
 
+/// Counts failed attempts, and says how long to wait before the next one.
+///
+/// The owner of a medium keeps one: an outbox, a spool, a reader that connects again.
+#[derive(Debug, Default)]
+pub struct Backoff {
+    /// Failed attempts since the last success.
+    failures: u32,
+    draws: u64,
+}
+
+impl Backoff {
+    /// Counts a failure. Returns the pause before the next attempt.
+    pub fn pause(&mut self, policy: &RetryPolicy) -> Duration {
+        let pause = self.pause_after(self.failures, policy);
+        self.failures = self.failures.saturating_add(1);
+        pause
+    }
+
+    /// Returns the pause of something that has failed this number of times before, for an owner
+    /// that counts other failures as well.
+    pub fn pause_after(&mut self, failures: u32, policy: &RetryPolicy) -> Duration {
+        self.draws = self.draws.wrapping_add(1);
+        policy.delay(failures, self.draws)
+    }
+
+    /// Forgets the failures after a success.
+    pub fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Whether the last attempt failed.
+    pub fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ mod waiting;
 mod window;
 mod writer;
 
-pub use backoff::RetryPolicy;
+pub use backoff::{Backoff, RetryPolicy};
 pub use chunk::{
     Chunk, ChunkIdentity, ChunkMeta, ContainerKind, Epoch, ParseIdentityError, ProducerId,
 };

@@ -122,11 +122,15 @@ pub(crate) async fn connect_to_publish(
 /// that has just started.
 const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
 
-/// A random number below `bound`. It comes from the seeds of the standard library's hash tables.
+/// A random number. It comes from the seeds of the standard library's hash tables.
+pub(crate) fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A random number below `bound`.
 fn random_below(bound: usize) -> usize {
-    let random = RandomState::new().build_hasher().finish();
     let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
-    usize::try_from(random % bound).unwrap_or(0)
+    usize::try_from(random() % bound).unwrap_or(0)
 }
 
 /// The failures of the hosts as one failure: the first that may pass, if there is one.

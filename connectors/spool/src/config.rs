@@ -61,26 +61,3 @@ impl SpoolConfig {
         }
     }
 }
-
-/// The pauses between failed attempts.
-#[derive(Debug, Default)]
-pub(crate) struct Backoff {
-    /// The number of failed attempts in a row.
-    failures: u32,
-    draws: u64,
-}
-
-impl Backoff {
-    /// Counts a failure. Returns the pause before the next attempt.
-    pub(crate) fn pause(&mut self, policy: &RetryPolicy) -> Duration {
-        self.draws = self.draws.wrapping_add(1);
-        let pause = policy.delay(self.failures, self.draws);
-        self.failures += 1;
-        pause
-    }
-
-    /// Forgets the failures after a success.
-    pub(crate) fn reset(&mut self) {
-        self.failures = 0;
-    }
-}

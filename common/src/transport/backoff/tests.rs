@@ -33,3 +33,18 @@ fn same_seed_draws_the_same_pauses_and_another_seed_others() {
     assert_eq!(pauses(1), pauses(1));
     assert_ne!(pauses(1), pauses(2));
 }
+
+#[test]
+fn pauses_grow_with_the_failures_and_begin_anew_after_a_success() {
+    let policy = RetryPolicy::default();
+    let mut backoff = Backoff::default();
+    assert!(!backoff.is_failing());
+    let grown: Vec<_> = (0..5).map(|_| backoff.pause(&policy)).collect();
+    let expected = (0..5).map(|failures| policy.delay(failures, u64::from(failures) + 1));
+    assert_eq!(grown, expected.collect::<Vec<_>>());
+    assert!(backoff.is_failing());
+    backoff.reset();
+    assert!(!backoff.is_failing());
+    assert_eq!(backoff.pause_after(3, &policy), policy.delay(3, 6));
+    assert_eq!(backoff.pause(&policy), policy.delay(0, 7));
+}

@@ -16,6 +16,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::backoff::Backoff;
 use super::chunk::Chunk;
 use super::error::{RetryClass, TransportError};
 use super::waiting::Waiting;
@@ -55,8 +56,7 @@ pub struct Outbox {
     /// Whether the medium took, spooled or permanently refused a chunk since the last check.
     moved: bool,
     /// Failures since the last confirmation.
-    failures: u32,
-    draws: u64,
+    backoff: Backoff,
     /// The number of repeated offers, of opened writers, and of broken connections.
     retries: u64,
     opened: u64,
@@ -104,8 +104,7 @@ impl Outbox {
             last_error: None,
             waiting: Waiting::default(),
             moved: false,
-            failures: 0,
-            draws: 0,
+            backoff: Backoff::default(),
             retries: 0,
             opened: 0,
             broken: 0,
@@ -131,7 +130,7 @@ impl Outbox {
         let awaited = self.awaited
             || self.has_backpressure
             || !self.has_room()
-            || self.failures > 0
+            || self.backoff.is_failing()
             || is_overdue;
         if awaited != std::mem::replace(&mut self.writer_awaited, awaited) {
             let medium = self.writer.capability().medium;
@@ -309,16 +308,16 @@ impl Outbox {
         };
         match outcome {
             Outcome::Confirmed | Outcome::Spooled => {
-                self.failures = 0;
+                self.backoff.reset();
                 self.moved = true;
                 self.remove(at, End::of(outcome), fates);
             }
             Outcome::Refused(error) if error.is_retryable() => {
-                let draw = self.draw();
                 if let Some(entry) = self.unconfirmed.get_mut(at) {
-                    let delay = self.settings.retry.delay(entry.failures, draw);
+                    let retry = &self.settings.retry;
+                    let pause = self.backoff.pause_after(entry.failures, retry);
                     entry.failures += 1;
-                    entry.not_before = now.checked_add(delay);
+                    entry.not_before = now.checked_add(pause);
                     self.offered_to = self.offered_to.min(at);
                 }
                 self.leave_flight(at);

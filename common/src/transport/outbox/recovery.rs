@@ -49,10 +49,8 @@ impl Outbox {
         self.in_flight_chunks = 0;
         self.in_flight_bytes = 0;
         self.broken += 1;
-        let draw = self.draw();
-        let delay = self.settings.retry.delay(self.failures, draw);
-        self.failures += 1;
-        self.writer_state = WriterState::Closed(now.checked_add(delay));
+        let pause = self.backoff.pause(&self.settings.retry);
+        self.writer_state = WriterState::Closed(now.checked_add(pause));
         self.failed(Arc::new(error));
     }
 
@@ -83,12 +81,6 @@ impl Outbox {
                 at += 1;
             }
         }
-    }
-
-    /// Returns the number that seeds the jitter of the next pause.
-    pub(super) fn draw(&mut self) -> u64 {
-        self.draws = self.draws.wrapping_add(1);
-        self.draws
     }
 }
 

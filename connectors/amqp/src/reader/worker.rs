@@ -4,8 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
-use baler_common::transport::{Failure, RetryClass};
+use baler_common::transport::{Backoff, Failure, RetryClass, RetryPolicy};
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
     QueueDeclareOptions,
@@ -16,12 +15,12 @@ use lapin::{Channel, Connection, Consumer, Event};
 use super::ledger::{Acknowledgement, Nack};
 use super::position::{PositionFile, StreamPosition};
 use super::state::{Orders, ReaderState, quarter};
-use crate::client::{Connected, connect, next, sleep_until};
+use crate::client::{Connected, connect, next, random, sleep_until};
 use crate::config::{AmqpConfig, QueueType};
 use crate::error;
 
-/// The first pause between two attempts to connect, without its jitter.
-const FIRST_PAUSE: Duration = Duration::from_millis(25);
+/// The upper end of the first pause between two attempts to connect.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Reads until it is stopped, or fails for good.
 pub(super) async fn run(shared: Arc<ReaderState>, config: Arc<AmqpConfig>) {
@@ -47,17 +46,11 @@ struct Worker<'a> {
 
 impl Worker<'_> {
     async fn run(self, position: &mut Option<PositionFile>) {
-        // The jitter adds up to the same time again.
-        let longest = self.config.reconnect_max / 2;
-        let pauses = || {
-            ExponentialBuilder::new()
-                .with_min_delay(FIRST_PAUSE.min(longest))
-                .with_max_delay(longest)
-                .with_jitter()
-                .without_max_times()
-                .build()
-        };
-        let mut pausing = pauses();
+        let mut policy = RetryPolicy::default();
+        policy.min_delay = FIRST_PAUSE;
+        policy.max_delay = self.config.reconnect_max;
+        policy.seed = random();
+        let mut backoff = Backoff::default();
         loop {
             let started = Instant::now();
             let connected = tokio::select! {
@@ -76,11 +69,10 @@ impl Worker<'_> {
             }
             // A connection that lasted does not mean that the next one succeeds.
             if started.elapsed() > self.config.reconnect_max {
-                pausing = pauses();
+                backoff.reset();
             }
-            let pause = pausing.next().unwrap_or(longest);
             tokio::select! {
-                () = tokio::time::sleep(pause) => {}
+                () = tokio::time::sleep(backoff.pause(&policy)) => {}
                 () = self.stopped() => return,
             }
         }

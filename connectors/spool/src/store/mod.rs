@@ -11,14 +11,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
+    Backoff, ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
 };
 use baler_connector_file::{
     Backlog, ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name,
     remove_consumed,
 };
 
-use super::config::{Backoff, SpoolConfig};
+use super::config::SpoolConfig;
 use super::state::{SpoolWatch, add};
 use super::{CHUNKS_FOLDER, LOCK_FILE, PROMISE_FILE};
 pub(crate) use chunks::Front;

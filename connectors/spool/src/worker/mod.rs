@@ -10,12 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    ChunkWriter, Delivery, Failure, RetryClass, TransportError, guarded,
+    Backoff, ChunkWriter, Delivery, Failure, RetryClass, TransportError, guarded,
 };
 use baler_connector_file::QuarantineFolder;
 
 use super::REFUSED_FOLDER;
-use super::config::{Backoff, SpoolConfig};
+use super::config::SpoolConfig;
 use super::state::{DISK_GRACE, SpoolNotification, SpoolRoute, SpoolState, Stop};
 use super::store::Store;
 
