@@ -45,11 +45,40 @@ impl WindowLimits {
     }
 }
 
+/// The number and the bytes of the chunks in flight.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct InFlight {
+    pub(super) chunks: usize,
+    pub(super) bytes: usize,
+}
+
+impl InFlight {
+    /// Whether the window of a capability has room for a chunk of this size. Alone in flight, every
+    /// chunk has room.
+    pub(super) fn has_room(self, bytes: usize, capability: &Capability) -> bool {
+        self.chunks < capability.window_chunks.get()
+            && (self.chunks == 0 || self.bytes + bytes <= capability.window_bytes.get())
+    }
+
+    /// Counts a chunk that was taken.
+    pub(super) fn add(&mut self, bytes: usize) {
+        self.chunks += 1;
+        self.bytes += bytes;
+    }
+
+    /// Counts a chunk that left.
+    pub(super) fn remove(&mut self, bytes: usize) {
+        debug_assert!(self.chunks > 0 && self.bytes >= bytes);
+        self.chunks = self.chunks.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
 /// Tickets and bytes of the chunks in flight, in the order of the offers.
 #[derive(Debug, Default)]
 pub struct Window {
     unconfirmed: VecDeque<(u64, usize)>,
-    bytes: usize,
+    in_flight: InFlight,
     /// Whether a chunk was taken after one with a higher ticket. This happens when it is offered
     /// again while others are in flight. Until then tickets ascend.
     unordered: bool,
@@ -60,21 +89,20 @@ impl Window {
     /// An empty window has room for every chunk.
     pub fn take(&mut self, chunk: &Chunk, capability: &Capability) -> bool {
         let bytes = chunk.bytes.len();
-        let full = self.unconfirmed.len() >= capability.window_chunks.get()
-            || (!self.is_empty() && self.bytes + bytes > capability.window_bytes.get());
-        if !full {
+        let has_room = self.in_flight.has_room(bytes, capability);
+        if has_room {
             let last = self.unconfirmed.back();
             self.unordered = last.is_some_and(|(last, _)| self.unordered || *last >= chunk.ticket);
             self.unconfirmed.push_back((chunk.ticket, bytes));
-            self.bytes += bytes;
+            self.in_flight.add(bytes);
         }
-        !full
+        has_room
     }
 
     /// Removes the chunk that was offered first; returns its ticket.
     pub fn remove_oldest(&mut self) -> Option<u64> {
         let (ticket, bytes) = self.unconfirmed.pop_front()?;
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.in_flight.remove(bytes);
         Some(ticket)
     }
 
@@ -93,11 +121,11 @@ impl Window {
     /// chunk this is cheap.
     pub fn remove(&mut self, ticket: u64) -> bool {
         let place = self.place(ticket);
-        let removed = place.and_then(|place| self.unconfirmed.remove(place));
-        self.bytes = self
-            .bytes
-            .saturating_sub(removed.map_or(0, |(_, bytes)| bytes));
-        removed.is_some()
+        let Some((_, bytes)) = place.and_then(|place| self.unconfirmed.remove(place)) else {
+            return false;
+        };
+        self.in_flight.remove(bytes);
+        true
     }
 
     /// Returns the bytes of the chunk with a ticket.
@@ -123,9 +151,7 @@ impl Window {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        self.unconfirmed.clear();
-        self.bytes = 0;
-        self.unordered = false;
+        *self = Self::default();
     }
 }
 

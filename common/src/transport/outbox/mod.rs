@@ -20,6 +20,7 @@ use super::backoff::Backoff;
 use super::chunk::Chunk;
 use super::error::{RetryClass, TransportError};
 use super::waiting::Waiting;
+use super::window::InFlight;
 use super::writer::{ChunkWriter, DeliveryReport, Notify, Outcome, RejectReason};
 use fate::Unconfirmed;
 pub use fate::{End, Fate};
@@ -48,8 +49,7 @@ pub struct Outbox {
     /// through a large window.
     offered_to: usize,
     bytes: usize,
-    in_flight_chunks: usize,
-    in_flight_bytes: usize,
+    in_flight: InFlight,
     writer_state: WriterState,
     last_error: Option<Arc<TransportError>>,
     waiting: Waiting,
@@ -98,8 +98,7 @@ impl Outbox {
             unconfirmed: VecDeque::new(),
             offered_to: 0,
             bytes: 0,
-            in_flight_chunks: 0,
-            in_flight_bytes: 0,
+            in_flight: InFlight::default(),
             writer_state: WriterState::Closed(None),
             last_error: None,
             waiting: Waiting::default(),
@@ -195,7 +194,7 @@ impl Outbox {
             self.offer(now, fates);
             // Media that confirm at once need no second call.
             let unconfirmed = self.unconfirmed.len();
-            if matches!(self.writer_state, WriterState::Open) && self.in_flight_chunks > 0 {
+            if matches!(self.writer_state, WriterState::Open) && self.in_flight.chunks > 0 {
                 self.confirm(now, fates);
             }
             // The writer does not notify of room that was made here.
@@ -233,7 +232,7 @@ impl Outbox {
     /// Returns when to ask for confirmations although the owner does not wait for them. Otherwise a
     /// medium that confirms nothing would remain undetected.
     fn overdue_at(&self) -> Option<Instant> {
-        let since = self.waiting.since().filter(|_| self.in_flight_chunks > 0);
+        let since = self.waiting.since().filter(|_| self.in_flight.chunks > 0);
         since.and_then(|since| since.checked_add(OVERDUE))
     }
 
@@ -270,8 +269,8 @@ impl Outbox {
             unconfirmed_chunks: self.unconfirmed.len(),
             unconfirmed_bytes: self.bytes,
             oldest_unconfirmed: self.unconfirmed.front().map(|entry| entry.since),
-            in_flight_chunks: self.in_flight_chunks,
-            in_flight_bytes: self.in_flight_bytes,
+            in_flight_chunks: self.in_flight.chunks,
+            in_flight_bytes: self.in_flight.bytes,
             connection: match self.writer_state {
                 WriterState::Closed(_) => Connection::Closed,
                 WriterState::Open => Connection::Open,
@@ -353,10 +352,7 @@ impl Outbox {
             let capability = self.writer.capability();
             let medium = capability.medium;
             let bytes = entry.chunk.bytes.len();
-            let in_flight_bytes = self.in_flight_bytes + bytes;
-            if self.in_flight_chunks >= capability.window_chunks.get()
-                || (self.in_flight_chunks > 0 && in_flight_bytes > capability.window_bytes.get())
-            {
+            if !self.in_flight.has_room(bytes, capability) {
                 return;
             }
             let chunk = entry.chunk.clone();
@@ -366,8 +362,7 @@ impl Outbox {
                     entry.offers += 1;
                     entry.offered = true;
                     self.retries += u64::from(again);
-                    self.in_flight_chunks += 1;
-                    self.in_flight_bytes = in_flight_bytes;
+                    self.in_flight.add(bytes);
                     at += 1;
                     continue;
                 }
@@ -397,8 +392,7 @@ impl Outbox {
     fn leave_flight(&mut self, at: usize) {
         if let Some(entry) = self.unconfirmed.get_mut(at) {
             if std::mem::take(&mut entry.offered) {
-                self.in_flight_chunks = self.in_flight_chunks.saturating_sub(1);
-                self.in_flight_bytes = self.in_flight_bytes.saturating_sub(entry.chunk.bytes.len());
+                self.in_flight.remove(entry.chunk.bytes.len());
             }
         }
     }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::fate::{End, Fate};
 use super::{Outbox, WriterState};
+use crate::transport::window::InFlight;
 use crate::transport::{Failure, RetryClass, TransportError};
 
 impl Outbox {
@@ -46,8 +47,7 @@ impl Outbox {
             entry.not_before = None;
         }
         self.offered_to = 0;
-        self.in_flight_chunks = 0;
-        self.in_flight_bytes = 0;
+        self.in_flight = InFlight::default();
         self.broken += 1;
         let pause = self.backoff.pause(&self.settings.retry);
         self.writer_state = WriterState::Closed(now.checked_add(pause));
