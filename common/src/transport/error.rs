@@ -143,6 +143,16 @@ impl Failure {
     }
 }
 
+impl From<&TransportError> for Failure {
+    fn from(error: &TransportError) -> Self {
+        Self {
+            operation: error.operation,
+            message: error.message.clone(),
+            class: error.class,
+        }
+    }
+}
+
 /// Returns the text of a panic.
 pub fn panic_text(panic: &(dyn Any + Send)) -> &str {
     panic

@@ -9,7 +9,8 @@
 //! async runtime, and a connector with an asynchronous client keeps its runtime to itself. Every
 //! call can fail, and its error says whether a retry can help ([`RetryClass`]). The owner of the
 //! writer owns the policy. Retry, metering and fault injection wrap a writer or reader; they are
-//! not inside one. [`Outbox`] is the policy for go-back-N, without a thread or a clock.
+//! not inside one. [`Outbox`] is the policy for go-back-N, without a thread or a clock. [`WriterState`]
+//! is the half of a writer that is the same for each medium.
 
 mod backoff;
 mod chunk;
@@ -24,6 +25,7 @@ pub mod uri;
 mod waiting;
 mod window;
 mod writer;
+mod writer_state;
 
 pub use backoff::{Backoff, RetryPolicy};
 pub use chunk::{
@@ -45,3 +47,4 @@ pub use writer::{
     Capability, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, NotifyCell, Order,
     Outcome, Probes, RejectReason, Rejected, SpoolStats, WriterStats,
 };
+pub use writer_state::{Sending, WriterState};

@@ -156,4 +156,4 @@ impl Window {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

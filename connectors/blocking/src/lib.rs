@@ -5,7 +5,6 @@ mod lock;
 #[cfg(feature = "schema")]
 pub mod schema;
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -13,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Failure, Notify, NotifyCell,
-    Outcome, Probes, Rejected, RetryClass, TransportError, Window, WriterStats,
+    Outcome, Probes, Rejected, RetryClass, Sending, TransportError, WriterState, WriterStats,
 };
 
 pub use lock::FileLock;
@@ -102,14 +101,11 @@ pub struct Answers<'a>(&'a WriterThread);
 impl Answers<'_> {
     /// Adds the outcomes of the oldest chunks that have none, and wakes the owner.
     pub fn add(self, outcomes: impl IntoIterator<Item = Outcome>) {
-        let mut state = self.0.lock();
+        let mut state = self.0.writer.lock();
         for outcome in outcomes {
-            if let Some(ticket) = state.window.remove_oldest() {
-                state.confirmed.push(DeliveryReport { ticket, outcome });
-            }
+            state.answer_oldest(outcome);
         }
-        drop(state);
-        self.0.notify.notify();
+        self.0.writer.answered(state, true);
     }
 }
 
@@ -172,8 +168,7 @@ pub struct ThreadWriter<M: BlockingMedium> {
     medium: M,
     capability: Capability,
     counts: Arc<Mutex<M::Counts>>,
-    thread: Option<Arc<WriterThread>>,
-    notify: Arc<NotifyCell>,
+    thread: Arc<WriterThread>,
     probes: Option<Arc<dyn Probes>>,
 }
 
@@ -182,10 +177,9 @@ impl<M: BlockingMedium> ThreadWriter<M> {
     pub fn new(medium: M) -> Self {
         Self {
             capability: medium.capability(),
+            thread: Arc::new(WriterThread::new(&medium, Arc::default(), None)),
             medium,
             counts: Arc::default(),
-            thread: None,
-            notify: Arc::default(),
             probes: None,
         }
     }
@@ -201,25 +195,9 @@ impl<M: BlockingMedium> ThreadWriter<M> {
         move || read(&counts)
     }
 
-    fn error(&self, operation: &'static str, class: RetryClass, message: &str) -> TransportError {
-        TransportError::new(operation, self.medium.endpoint(), class, message)
-    }
-
-    fn not_open(&self) -> TransportError {
-        self.error("write to", RetryClass::Retry, "the writer is not open")
-    }
-
     fn late(&self, operation: &'static str, class: RetryClass) -> TransportError {
-        self.error(operation, class, "no answer in time")
-    }
-
-    /// Returns the error if nothing can be written.
-    fn broken(&self, phase: &Phase) -> Option<TransportError> {
-        match phase {
-            Phase::Open => None,
-            Phase::Ended(Some(error)) => Some(error.again()),
-            Phase::Opening | Phase::Ended(None) => Some(self.not_open()),
-        }
+        let endpoint = self.thread.writer.endpoint();
+        TransportError::new(operation, endpoint, class, "no answer in time")
     }
 }
 
@@ -234,39 +212,17 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
-            return Err(Rejected::too_large(chunk, &self.capability));
-        }
-        let Some(thread) = &self.thread else {
-            return Err(Rejected::broken(chunk, self.not_open()));
-        };
-        let mut state = thread.lock();
-        if let Some(error) = self.broken(&state.phase) {
-            return Err(Rejected::broken(chunk, error));
-        }
-        if !state.window.take(&chunk, &self.capability) {
-            return Err(Rejected::full(chunk));
-        }
-        state.queue.push_back(chunk);
-        drop(state);
-        thread.work.notify_one();
+        self.thread.writer.offer(chunk, &self.capability)?;
+        self.thread.work.notify_one();
         Ok(())
     }
 
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
-        let Some(thread) = &self.thread else {
-            return Err(self.not_open());
-        };
-        let mut state = thread.lock();
-        out.append(&mut state.confirmed);
-        match &state.phase {
-            Phase::Ended(Some(error)) => Err(error.again()),
-            Phase::Opening | Phase::Open | Phase::Ended(None) => Ok(()),
-        }
+        self.thread.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.notify.set(notify);
+        self.thread.writer.notify().set(notify);
     }
 
     fn set_probes(&mut self, probes: Arc<dyn Probes>) {
@@ -275,61 +231,49 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         // Wait for a thread that is still opening since an earlier call; do not start a second one.
-        let earlier = self.thread.take_if(|thread| !thread.is_opening());
-        if let Some(earlier) = earlier {
-            earlier.stop(StopRequest::Abandon);
-            if !earlier.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
-                self.thread = Some(earlier);
+        if !self.thread.is(Phase::Opening) {
+            self.thread.stop(StopRequest::Abandon);
+            let closed = Failure::retry("write to", "it was closed");
+            self.thread.writer.fail(closed);
+            if !self.thread.wait(by, Phase::Ended) {
                 return Err(self.late("close", RetryClass::Retry));
             }
+            let notify = Arc::clone(self.thread.writer.notify());
+            let thread = WriterThread::new(&self.medium, notify, self.probes.clone());
+            let counts = Arc::clone(&self.counts);
+            self.thread = thread.start(self.medium.clone(), counts, by)?;
         }
-        let thread = match &self.thread {
-            Some(thread) => Arc::clone(thread),
-            None => {
-                let counts = Arc::clone(&self.counts);
-                let started = WriterThread::new(Arc::clone(&self.notify), self.probes.clone());
-                started.start(self.medium.clone(), counts, by)?
-            }
-        };
-        self.thread = Some(Arc::clone(&thread));
-        if !thread.wait(by, |phase| !matches!(phase, Phase::Opening)) {
-            return Err(self.late("open", RetryClass::Retry));
+        self.thread.wait(by, Phase::Open);
+        let state = self.thread.writer.lock();
+        match state.failure() {
+            Some(error) => Err(error.again()),
+            None if state.medium.phase == Phase::Open => Ok(()),
+            None => Err(self.late("open", RetryClass::Retry)),
         }
-        let error = self.broken(&thread.lock().phase);
-        error.map_or(Ok(()), Err)
     }
 
     fn stats(&self) -> WriterStats {
         M::stats(&self.counts())
     }
 
-    fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
-        let Some(thread) = self.thread.take() else {
-            return CloseReport::default();
-        };
+    fn close(self: Box<Self>, by: Instant) -> CloseReport {
+        let thread = &self.thread;
         thread.stop(StopRequest::Flush);
-        if !thread.wait(by, |phase| matches!(phase, Phase::Ended(_))) {
+        let ended = thread.wait(by, Phase::Ended);
+        if !ended {
             // A thread that hangs in its medium ends when the medium answers.
             thread.stop(StopRequest::Abandon);
         }
-        let mut state = thread.lock();
-        let error = match &state.phase {
-            Phase::Ended(error) => error.as_ref().map(TransportError::again),
-            Phase::Opening | Phase::Open => Some(self.late("close", RetryClass::Exhausted)),
-        };
-        CloseReport {
-            delivery_reports: std::mem::take(&mut state.confirmed),
-            unconfirmed: state.window.tickets().collect(),
-            error,
-        }
+        let failed = thread.writer.lock().failure().map(TransportError::again);
+        let late = || self.late("close", RetryClass::Exhausted);
+        let error = if ended { failed } else { Some(late()) };
+        thread.writer.close_report(error)
     }
 }
 
 impl<M: BlockingMedium> Drop for ThreadWriter<M> {
     fn drop(&mut self) {
-        if let Some(thread) = &self.thread {
-            thread.stop(StopRequest::Flush);
-        }
+        self.thread.stop(StopRequest::Flush);
     }
 }
 
@@ -344,38 +288,29 @@ impl<M: BlockingMedium> fmt::Debug for ThreadWriter<M> {
 
 /// One life of the thread: from the opening of the medium to the first error or the end.
 struct WriterThread {
-    state: Mutex<ThreadState>,
+    writer: WriterState<Life>,
     /// Notified when there is work for the thread.
     work: Condvar,
-    /// Notified when the phase changed.
-    changed: Condvar,
-    notify: Arc<NotifyCell>,
     probes: Option<Arc<dyn Probes>>,
     abandon: Abandon,
 }
 
 #[derive(Default)]
-struct ThreadState {
+struct Life {
     phase: Phase,
-    /// Chunks that were offered and not yet taken by the thread.
-    queue: VecDeque<Chunk>,
-    /// Chunks that were offered and not yet confirmed, `queue` included.
-    window: Window,
-    /// Reports that the owner has not fetched.
-    confirmed: Vec<DeliveryReport>,
     stop: StopRequest,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum Phase {
-    #[default]
     Opening,
     Open,
-    /// The thread has ended; with an error unless it ended by request.
-    Ended(Option<TransportError>),
+    /// The thread has ended, or was never started.
+    #[default]
+    Ended,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 enum StopRequest {
     /// End now.
     Abandon,
@@ -386,12 +321,14 @@ enum StopRequest {
 }
 
 impl WriterThread {
-    fn new(notify: Arc<NotifyCell>, probes: Option<Arc<dyn Probes>>) -> Self {
+    fn new<M: BlockingMedium>(
+        medium: &M,
+        notify: Arc<NotifyCell>,
+        probes: Option<Arc<dyn Probes>>,
+    ) -> Self {
         Self {
-            state: Mutex::default(),
+            writer: WriterState::new(medium.endpoint(), notify, Life::default()),
             work: Condvar::new(),
-            changed: Condvar::new(),
-            notify,
             probes,
             abandon: Abandon::default(),
         }
@@ -406,43 +343,39 @@ impl WriterThread {
     ) -> Result<Arc<Self>, TransportError> {
         let started = Arc::new(self);
         let this = Arc::clone(&started);
-        let endpoint = medium.endpoint();
+        this.writer.lock().medium.phase = Phase::Opening;
         let run = move || {
             let ran = Failure::catching("write to", || this.run(&medium, &counts, by));
-            this.end(ran.unwrap_or_else(|failure| Err(failure.at(&medium.endpoint()))));
+            this.end(ran.unwrap_or_else(|failure| Err(failure.at(this.writer.endpoint()))));
         };
         let spawned = thread::Builder::new().name(M::THREAD.into()).spawn(run);
+        let endpoint = started.writer.endpoint();
         spawned.map_err(|error| {
             TransportError::caused_by("start a thread for", endpoint, RetryClass::Retry, error)
         })?;
         Ok(started)
     }
 
-    fn lock(&self) -> MutexGuard<'_, ThreadState> {
-        // No code that holds the lock can leave the state half changed.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn is(&self, phase: Phase) -> bool {
+        self.writer.lock().medium.phase == phase
     }
 
-    fn is_opening(&self) -> bool {
-        matches!(self.lock().phase, Phase::Opening)
-    }
-
+    /// Ends the thread, unless a stronger request has.
     fn stop(&self, stop: StopRequest) {
-        self.lock().stop = stop;
+        self.writer
+            .update(|state| state.medium.stop = stop.min(state.medium.stop));
         if stop == StopRequest::Abandon {
             self.abandon.abandon();
         }
         self.work.notify_one();
     }
 
-    /// Waits until `wanted` accepts the phase, until `by` at most. Returns whether it does.
-    fn wait(&self, by: Instant, wanted: impl Fn(&Phase) -> bool) -> bool {
-        let left = by.saturating_duration_since(Instant::now());
-        let (state, _) = self
-            .changed
-            .wait_timeout_while(self.lock(), left, |state| !wanted(&state.phase))
-            .unwrap_or_else(PoisonError::into_inner);
-        wanted(&state.phase)
+    /// Waits for this phase or a later one, until `by` at most. Returns whether it came.
+    fn wait(&self, by: Instant, phase: Phase) -> bool {
+        let state = self
+            .writer
+            .wait(by, Instant::now(), |it| it.medium.phase >= phase);
+        state.medium.phase >= phase
     }
 
     fn run<M: BlockingMedium>(
@@ -457,15 +390,14 @@ impl WriterThread {
             probes: self.probes.as_ref(),
             by,
         })?;
-        self.lock().phase = Phase::Open;
-        self.changed.notify_all();
-        self.notify.notify();
+        self.writer.open();
+        self.enter(Phase::Open);
         while let Some(chunks) = self.next_chunks(output.tend()?) {
             if !chunks.is_empty() {
                 output.write(&chunks, Answers(self))?;
             }
         }
-        if self.lock().stop == StopRequest::Abandon {
+        if self.writer.lock().medium.stop == StopRequest::Abandon {
             return Ok(());
         }
         output.finish()
@@ -473,11 +405,14 @@ impl WriterThread {
 
     /// Waits for chunks to write, for this time at most. Returns `None` when the thread must end.
     fn next_chunks(&self, wait: Duration) -> Option<Vec<Chunk>> {
-        let waits =
-            |state: &mut ThreadState| state.stop == StopRequest::No && state.queue.is_empty();
-        let waited = self.work.wait_timeout_while(self.lock(), wait, waits);
+        let waits = |state: &mut Sending<Life>| {
+            state.medium.stop == StopRequest::No && state.queue.is_empty()
+        };
+        let waited = self
+            .work
+            .wait_timeout_while(self.writer.lock(), wait, waits);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let ends = match state.stop {
+        let ends = match state.medium.stop {
             StopRequest::Abandon => true,
             StopRequest::Flush => state.queue.is_empty(),
             StopRequest::No => false,
@@ -486,12 +421,14 @@ impl WriterThread {
     }
 
     fn end(&self, outcome: Result<(), TransportError>) {
-        let mut state = self.lock();
-        state.phase = Phase::Ended(outcome.err());
-        // Chunks that were not confirmed belong to the owner again.
-        state.queue.clear();
-        drop(state);
-        self.changed.notify_all();
-        self.notify.notify();
+        if let Err(error) = outcome {
+            self.writer.fail_with(error);
+        }
+        self.enter(Phase::Ended);
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.writer.update(|state| state.medium.phase = phase);
+        self.writer.notify().notify();
     }
 }

@@ -7,7 +7,7 @@ use crate::transport::{
     ChunkIdentity, ChunkMeta, ContainerKind, Durability, Epoch, Order, ProducerId,
 };
 
-fn chunk(ticket: u64, bytes: usize) -> Chunk {
+pub(in crate::transport) fn chunk(ticket: u64, bytes: usize) -> Chunk {
     let identity = ChunkIdentity {
         producer: ProducerId::new(1),
         epoch: Epoch {
@@ -28,7 +28,7 @@ fn chunk(ticket: u64, bytes: usize) -> Chunk {
     }
 }
 
-fn capability(chunks: usize, bytes: usize) -> Capability {
+pub(in crate::transport) fn capability(chunks: usize, bytes: usize) -> Capability {
     let mut capability = Capability::new("test", Order::PerLane, Durability::None);
     capability.window_chunks = NonZeroUsize::new(chunks).unwrap();
     capability.window_bytes = NonZeroUsize::new(bytes).unwrap();

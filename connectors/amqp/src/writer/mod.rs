@@ -30,7 +30,7 @@ use crate::error::{self, broker_limit};
 use crate::headers;
 use publish::InFlight;
 pub use state::AmqpWriterCounts;
-use state::WriterState;
+use state::{ConnectionState, overdue_at, take_outgoing};
 
 /// Publishes chunks to a queue or an exchange, each as one persistent message. It confirms a chunk
 /// when the broker has confirmed it.
@@ -40,9 +40,8 @@ use state::WriterState;
 #[derive(Debug)]
 pub struct AmqpWriter {
     config: Arc<AmqpConfig>,
-    endpoint: Box<str>,
     capability: Capability,
-    shared: Arc<WriterState>,
+    shared: Arc<ConnectionState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -61,27 +60,21 @@ impl AmqpWriter {
             NonZeroUsize::try_from(config.max_chunk_bytes).unwrap_or(NonZeroUsize::MAX);
         config.window.apply(&mut capability);
         Self {
-            endpoint: config.to_string().into(),
+            shared: Arc::new(ConnectionState::unopened(config.to_string())),
             config: Arc::new(config),
             capability,
-            shared: WriterState::unopened(),
             thread: None,
         }
     }
 
     /// The events so far.
     pub fn counts(&self) -> AmqpWriterCounts {
-        self.shared.lock().counts
+        self.shared.counts()
     }
 
     /// Ends the connection, if there is one, and its thread. The thread may close it until `by`.
     fn disconnect(&mut self, by: Instant) {
-        let mut state = self.shared.lock();
-        state.stop = Some(by);
-        let closed = || Failure::retry("publish to", "it was closed");
-        state.failure.get_or_insert_with(closed);
-        drop(state);
-        self.shared.work.notify_one();
+        self.shared.stop(by);
         if let Some(thread) = self.thread.take() {
             // A panic was caught and reported.
             drop(thread.join());
@@ -89,16 +82,15 @@ impl AmqpWriter {
     }
 
     fn connect(&mut self, by: Instant) -> Result<(), Failure> {
-        self.shared.lock().reset();
+        self.shared.reset();
         let (opened, opening) = mpsc::sync_channel(1);
         let (shared, config) = (Arc::clone(&self.shared), Arc::clone(&self.config));
-        let endpoint = self.endpoint.clone();
         let failing = Arc::clone(&shared);
         self.thread = Some(client::spawn(
             "baler-amqp-send",
             "publish to",
-            move || async move { run(&shared, &config, &endpoint, &opened, by).await },
-            move |failure| failing.fail(failure),
+            move || async move { run(&shared, &config, &opened, by).await },
+            move |failure| failing.writer.fail(failure),
         )?);
         let left = by.saturating_duration_since(Instant::now());
         match opening.recv_timeout(left) {
@@ -119,71 +111,58 @@ impl ChunkWriter for AmqpWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let mut state = self.shared.lock();
-        if let Some(failure) = &state.failure {
-            return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
-        }
-        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
-            return Err(Rejected::too_large(chunk, &self.capability));
-        }
-        state.offer(chunk, &self.capability)?;
-        drop(state);
+        self.shared.writer.offer(chunk, &self.capability)?;
         self.shared.work.notify_one();
         Ok(())
     }
 
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
-        let mut state = self.shared.lock();
-        out.append(&mut state.delivery_reports);
-        match &state.failure {
-            None => Ok(()),
-            Some(failure) => Err(failure.at(&self.endpoint)),
-        }
+        self.shared.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.shared.notify.set(notify);
+        self.shared.writer.notify().set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.shared.notify.set_awaited(awaited);
+        self.shared.writer.notify().set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         // The broker says its limit only when it closes the channel over a message above it. It does
         // not say which message. From now on the writer refuses such chunks as too large.
-        let failure = self.shared.lock().failure.clone();
-        let limit = failure.and_then(|failure| broker_limit(&failure.message));
+        let state = self.shared.writer.lock();
+        let limit = state.failure().and_then(|it| broker_limit(&it.message));
+        drop(state);
         if let Some(limit) = limit.and_then(NonZeroUsize::new) {
             let known = self.capability.max_chunk_bytes;
             self.capability.max_chunk_bytes = known.min(limit);
         }
         self.disconnect(Instant::now());
         self.connect(by).map_err(|failure| {
-            let error = failure.at(&self.endpoint);
-            self.shared.fail(failure);
+            let error = failure.at(self.shared.writer.endpoint());
+            self.shared.writer.fail(failure);
             error
         })
     }
 
     fn stats(&self) -> WriterStats {
         let mut stats = WriterStats::default();
-        stats.blocked = self.shared.lock().counts.is_blocked;
+        stats.blocked = self.shared.counts().is_blocked;
         stats
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
-        let error = self.shared.drain(by);
+        let late = self.shared.writer.drain(by, Instant::now());
+        let error = late.or_else(|| {
+            let state = self.shared.writer.lock();
+            let was_opened = state.medium.counts.connections > 0;
+            let failure = state.failure().filter(|_| was_opened);
+            failure.map(TransportError::again)
+        });
         // If the confirmations took too long, the writer does not wait for the close either.
         self.disconnect(if error.is_none() { by } else { Instant::now() });
-        let mut state = self.shared.lock();
-        let report = CloseReport {
-            delivery_reports: std::mem::take(&mut state.delivery_reports),
-            unconfirmed: state.window.tickets().collect(),
-            error: error.map(|failure| failure.at(&self.endpoint)),
-        };
-        drop(state);
-        report
+        self.shared.writer.close_report(error)
     }
 }
 
@@ -195,9 +174,8 @@ impl Drop for AmqpWriter {
 
 /// Connects before `by` and reports the result. Serves the connection until it is lost or stopped.
 async fn run(
-    shared: &WriterState,
+    shared: &ConnectionState,
     config: &AmqpConfig,
-    endpoint: &str,
     opened: &SyncSender<Result<(), Failure>>,
     by: Instant,
 ) {
@@ -210,37 +188,36 @@ async fn run(
         }
     };
     let mut in_flight = InFlight::new(connected.channel.clone(), config);
-    shared.lock().open();
+    shared.open();
     opened.send(Ok(())).ok();
-    let served = serve(shared, config, endpoint, &connected, &mut in_flight).await;
+    let served = serve(shared, config, &connected, &mut in_flight).await;
     match served {
         // The owner has all reports already.
         Ok(by) => drop(connected.close(by).await),
         Err(failure) => {
             // Earlier answers still count. The first error is reported.
-            drop(shared.take_answers(None, &mut in_flight, endpoint));
-            shared.fail(failure);
+            drop(shared.take_answers(None, &mut in_flight));
+            shared.writer.fail(failure);
         }
     }
 }
 
 /// Publishes and takes answers until it is stopped. Returns the deadline for closing the connection.
 async fn serve(
-    shared: &WriterState,
+    shared: &ConnectionState,
     config: &AmqpConfig,
-    endpoint: &str,
     connected: &Connected,
     in_flight: &mut InFlight,
 ) -> Result<Instant, Failure> {
     let mut events = connected.connection.events_listener();
     loop {
         let (chunks, overdue) = {
-            let mut state = shared.lock();
-            if let Some(by) = state.stop {
+            let mut state = shared.writer.lock();
+            if let Some(by) = state.medium.stop {
                 return Ok(by);
             }
-            let chunks = state.take_outgoing();
-            (chunks, state.overdue_at(in_flight.oldest(), config))
+            let chunks = take_outgoing(&mut state);
+            (chunks, overdue_at(&state, in_flight.oldest(), config))
         };
         if !chunks.is_empty() {
             for chunk in chunks {
@@ -252,7 +229,7 @@ async fn serve(
         tokio::select! {
             () = shared.work.notified() => {}
             answer = in_flight.next_answer() => {
-                shared.take_answers(Some(answer), in_flight, endpoint)?;
+                shared.take_answers(Some(answer), in_flight)?;
             }
             event = client::next(&mut events) => match event {
                 Some(Event::ConnectionBlocked(_)) => shared.set_blocked(true),

@@ -27,7 +27,7 @@ use super::error::{ErrorClass, error_class};
 use super::headers::Label;
 use partitions::Partitions;
 use producer::{Absence, Limits, Producer};
-use state::WriterState;
+use state::ProducerState;
 
 /// Sends chunks to a topic, one chunk a message.
 ///
@@ -37,7 +37,7 @@ use state::WriterState;
 pub struct KafkaWriter {
     config: KafkaConfig,
     capability: Capability,
-    shared: Arc<WriterState>,
+    shared: Arc<ProducerState>,
     producer: Option<Producer>,
     limits: Limits,
     /// Whether the topic was created, or existed.
@@ -64,7 +64,7 @@ impl KafkaWriter {
         capability.max_chunk_bytes = chunk_of(config.message_bytes());
         config.window.apply(&mut capability);
         Self {
-            shared: WriterState::unopened(&config),
+            shared: ProducerState::unopened(&config),
             partitions: Partitions::new(&config),
             config,
             capability,
@@ -107,7 +107,7 @@ impl KafkaWriter {
     }
 
     fn broken(&self, failure: &Failure) -> RejectReason {
-        RejectReason::Broken(Box::new(failure.at(&self.config.endpoint)))
+        RejectReason::Broken(Box::new(failure.at(self.shared.writer.endpoint())))
     }
 
     /// Puts a chunk that the window has taken into the client's queue.
@@ -135,7 +135,7 @@ impl KafkaWriter {
         let Err((error, _)) = client.send(record) else {
             return Ok(());
         };
-        self.shared.give_back(chunk.ticket);
+        self.shared.writer.lock().give_back(chunk.ticket);
         let code = error
             .rdkafka_error_code()
             .unwrap_or(RDKafkaErrorCode::Unknown);
@@ -151,8 +151,9 @@ impl KafkaWriter {
                 Failure::retry("write to", code.to_string())
             }
         };
-        self.shared.fail(failure.clone());
-        Err(self.broken(&failure))
+        let reason = self.broken(&failure);
+        self.shared.writer.fail(failure);
+        Err(reason)
     }
 }
 
@@ -174,34 +175,23 @@ impl ChunkWriter for KafkaWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        let failure = self.shared.lock().failure.clone();
-        if let Some(failure) = failure {
-            let reason = self.broken(&failure);
-            return Err(Rejected { chunk, reason });
-        }
-        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
-            return Err(Rejected::too_large(chunk, &self.capability));
-        }
-        if !self.shared.take(&chunk, &self.capability) {
-            return Err(Rejected::full(chunk));
-        }
-        self.send(&chunk)
+        // The client has the queue.
+        let taken = self.shared.writer.take(&chunk, &self.capability);
+        taken
+            .and_then(|()| self.send(&chunk))
             .map_err(|reason| Rejected { chunk, reason })
     }
 
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
-        match self.shared.delivery_reports(out) {
-            None => Ok(()),
-            Some(failure) => Err(failure.at(&self.config.endpoint)),
-        }
+        self.shared.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.shared.persistent.notify.set(notify);
+        self.shared.writer.notify().set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.shared.persistent.notify.set_awaited(awaited);
+        self.shared.writer.notify().set_awaited(awaited);
     }
 
     fn stats(&self) -> WriterStats {
@@ -213,30 +203,28 @@ impl ChunkWriter for KafkaWriter {
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.producer = None;
-        let too_large = self.shared.lock().too_large;
+        let too_large = self.shared.writer.lock().medium.too_large;
         if let Some(bytes) = too_large {
             self.limits.too_large(bytes, self.shared.alone);
         }
         let alone = self.shared.alone || too_large.is_some();
         self.shared = self.shared.next(alone);
         self.open(by).map_err(|failure| {
-            self.shared.fail(failure.clone());
-            failure.at(&self.config.endpoint)
+            let error = failure.at(self.shared.writer.endpoint());
+            self.shared.writer.fail(failure);
+            error
         })
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
-        let mut report = CloseReport::default();
         let Some(producer) = self.producer.take() else {
-            return report;
+            return CloseReport::default();
         };
-        let failure = self.shared.drain(by);
+        let writer = &self.shared.writer;
+        let error = writer.drain(by, Instant::now());
         // This stops further confirmations: the report is complete.
-        self.shared
-            .fail(Failure::retry("write to", "it was closed"));
-        self.shared.delivery_reports(&mut report.delivery_reports);
-        report.unconfirmed = self.shared.lock().window.tickets().collect();
-        report.error = failure.map(|failure| failure.at(&self.config.endpoint));
+        writer.fail(Failure::retry("write to", "it was closed"));
+        let report = writer.close_report(error);
         producer.close(by);
         report
     }

@@ -11,7 +11,7 @@ use rdkafka::error::{IsError, KafkaError, RDKafkaErrorCode};
 use rdkafka::metadata::Metadata;
 use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 
-use super::state::{Callbacks, WriterState};
+use super::state::{Callbacks, ProducerState};
 use crate::client::{self, topic_settings};
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
 use crate::error::{ErrorClass, error_class};
@@ -31,9 +31,12 @@ const TOPIC_IS_CREATED: Duration = Duration::from_secs(10);
 /// two requests.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The time between two requests for the topic.
+const REPEAT_AFTER: Duration = Duration::from_millis(50);
+
 /// A producer, polled by a thread of its own.
 pub(super) struct Producer {
-    shared: Arc<WriterState>,
+    shared: Arc<ProducerState>,
     /// `None` once only the thread holds it.
     client: Option<Arc<BaseProducer<Callbacks>>>,
     stop: Arc<AtomicBool>,
@@ -83,7 +86,10 @@ pub(super) struct Topic {
 
 impl Producer {
     /// Starts a producer, which connects by itself.
-    pub(super) fn start(config: &KafkaConfig, shared: &Arc<WriterState>) -> Result<Self, Failure> {
+    pub(super) fn start(
+        config: &KafkaConfig,
+        shared: &Arc<ProducerState>,
+    ) -> Result<Self, Failure> {
         let callbacks = Callbacks {
             shared: Arc::clone(shared),
             tokens: config.client.tokens(),
@@ -105,11 +111,11 @@ impl Producer {
                 let polled = Failure::catching("write to", || {
                     while !stop.load(Ordering::Acquire) {
                         client.poll(POLL);
-                        shared.notify_of_room();
+                        shared.writer.notify_of_room();
                     }
                 });
                 if let Err(failure) = polled {
-                    shared.fail(failure);
+                    shared.writer.fail(failure);
                 }
                 // To drop the last reference takes a moment. The owner does not wait for it.
                 drop(client);
@@ -175,17 +181,17 @@ impl Producer {
         let mut last: Box<str> = "no broker answered in time".into();
         let mut absent = None;
         loop {
-            let state = self.shared.lock();
-            if let Some(reason) = &state.refused {
+            let state = self.shared.writer.lock();
+            if let Some(reason) = &state.medium.refused {
                 return Err(Failure::last("connect to", reason.clone()));
             }
-            if let Some(failure) = &state.failure {
-                return Err(failure.clone());
+            if let Some(error) = state.failure() {
+                return Err(error.into());
             }
             let left = by.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let unreachable = || {
-                    let message = state.trouble.clone().unwrap_or(last);
+                    let message = state.medium.last.clone().unwrap_or(last);
                     Failure::retry("connect to", message)
                 };
                 return Err(absent.unwrap_or_else(unreachable));
@@ -212,7 +218,11 @@ impl Producer {
                 return Err(Failure::last("open", code.to_string()));
             }
             last = error.to_string().into();
-            self.shared.wait(left.min(Duration::from_millis(50)));
+            let now = Instant::now();
+            let again = by.min(now + REPEAT_AFTER);
+            drop(self.shared.writer.wait(again, now, |state| {
+                state.failure().is_some() || state.medium.refused.is_some()
+            }));
         }
     }
 

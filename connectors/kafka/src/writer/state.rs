@@ -1,15 +1,12 @@
-//! The state of a producer: unconfirmed chunks, delivery reports, and its failure. The owner's thread
-//! and the client's callbacks share it.
+//! The state of a producer. The owner's thread and the client's callbacks share it.
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use baler_common::transport::{
-    Capability, Chunk, DeliveryReport, Failure, Notify as _, NotifyCell, Outcome, Window,
-};
+use baler_common::transport::{Failure, NotifyCell, Outcome, WriterState};
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{DeliveryResult, Message};
@@ -23,39 +20,31 @@ use crate::error::{ErrorClass, error_class, is_alert, is_refusal};
 
 /// The state of one producer.
 #[derive(Debug)]
-pub(super) struct WriterState {
+pub(super) struct ProducerState {
     /// Whether each message is a batch of its own, so that the broker judges its size alone.
     pub(super) alone: bool,
     pub(super) persistent: Arc<PersistentState>,
-    state: Mutex<State>,
-    changed: Condvar,
+    pub(super) writer: WriterState<Trouble>,
 }
 
 /// The state that outlives a producer.
 #[derive(Debug)]
 pub(super) struct PersistentState {
     pub(super) topic: Arc<TopicWatch>,
-    pub(super) notify: NotifyCell,
     /// How long brokers throttled the writer, in milliseconds.
     throttled_ms: AtomicU64,
     offsets: Mutex<Offsets>,
 }
 
+/// What the client and the cluster said of a producer's troubles.
 #[derive(Debug, Default)]
-pub(super) struct State {
-    /// The unconfirmed chunks.
-    pub(super) window: Window,
-    /// The delivery reports that the owner has not fetched.
-    delivery_reports: Vec<DeliveryReport>,
-    pub(super) failure: Option<Failure>,
+pub(super) struct Trouble {
     /// The client's last error of its connections.
-    pub(super) trouble: Option<Box<str>>,
+    pub(super) last: Option<Box<str>>,
     /// The reason why the cluster does not accept this client.
     pub(super) refused: Option<Box<str>>,
     /// The size in bytes of a chunk that was refused because it, or its batch, was too large.
     pub(super) too_large: Option<usize>,
-    /// Whether the last offer was refused because there was no room.
-    lacks_room: bool,
 }
 
 /// The identity of a chunk, which the client returns with its delivery report.
@@ -68,7 +57,7 @@ pub(super) struct SentChunk {
 
 /// The client's callbacks. All of them run on the thread that polls.
 pub(super) struct Callbacks {
-    pub(super) shared: Arc<WriterState>,
+    pub(super) shared: Arc<ProducerState>,
     pub(super) tokens: TokenSource,
 }
 
@@ -91,22 +80,24 @@ impl ClientContext for Callbacks {
         let shared = &self.shared;
         match error.rdkafka_error_code() {
             // The next delivery report or offer fails too, but without the reason.
-            Some(RDKafkaErrorCode::Fatal) => shared.fail(Failure::retry("write to", reason)),
+            Some(RDKafkaErrorCode::Fatal) => {
+                shared.writer.fail(Failure::retry("write to", reason));
+            }
             Some(code) if is_refusal(code) || is_alert(reason) => {
-                shared.update(|state| state.refused = Some(reason.into()));
+                shared.note(|trouble| trouble.refused = Some(reason.into()));
             }
             // Its text has the number of brokers, but not the reason.
             Some(RDKafkaErrorCode::AllBrokersDown) => {
-                let refused = shared.lock().refused.clone();
+                let refused = shared.writer.lock().medium.refused.clone();
                 match refused {
                     // The next producer reads secrets again. It fails for good if they are wrong.
-                    Some(refused) => shared.fail(Failure::retry("write to", refused)),
-                    None => shared.update(|state| {
-                        state.trouble.get_or_insert_with(|| reason.into());
+                    Some(refused) => shared.writer.fail(Failure::retry("write to", refused)),
+                    None => shared.note(|trouble| {
+                        trouble.last.get_or_insert_with(|| reason.into());
                     }),
                 }
             }
-            _ => shared.update(|state| state.trouble = Some(reason.into())),
+            _ => shared.note(|trouble| trouble.last = Some(reason.into())),
         }
     }
 }
@@ -122,7 +113,7 @@ impl ProducerContext for Callbacks {
                 let loss = self.shared.loss(sent.number, partition, offset);
                 self.shared.settle(sent.ticket, Outcome::Confirmed);
                 if let Some(failure) = loss {
-                    self.shared.fail(failure);
+                    self.shared.writer.fail(failure);
                 }
             }
             Err((error, _)) => self.shared.failed(sent.ticket, error),
@@ -130,43 +121,37 @@ impl ProducerContext for Callbacks {
     }
 }
 
-impl WriterState {
+impl ProducerState {
     /// The state of a writer that was never opened.
     pub(super) fn unopened(config: &KafkaConfig) -> Arc<Self> {
         let persistent = PersistentState {
             topic: Arc::new(TopicWatch::new(config)),
-            notify: NotifyCell::default(),
             throttled_ms: AtomicU64::default(),
             offsets: Mutex::default(),
         };
-        let shared = Self::with(false, Arc::new(persistent));
-        shared.update(|state| {
-            state.failure = Some(Failure::retry("write to", "it was not opened yet"));
-        });
-        shared
+        Self::with(false, Arc::new(persistent), Arc::default())
     }
 
-    /// The state of the next producer of the same owner.
+    /// The state of the next producer of the same owner. It is open: the client sends chunks as soon
+    /// as it can.
     pub(super) fn next(&self, alone: bool) -> Arc<Self> {
-        Self::with(alone, Arc::clone(&self.persistent))
+        let notify = Arc::clone(self.writer.notify());
+        let next = Self::with(alone, Arc::clone(&self.persistent), notify);
+        next.writer.open();
+        next
     }
 
-    fn with(alone: bool, persistent: Arc<PersistentState>) -> Arc<Self> {
+    fn with(alone: bool, persistent: Arc<PersistentState>, notify: Arc<NotifyCell>) -> Arc<Self> {
+        let endpoint = persistent.topic.endpoint.clone();
         Arc::new(Self {
             alone,
             persistent,
-            state: Mutex::default(),
-            changed: Condvar::new(),
+            writer: WriterState::new(endpoint, notify, Trouble::default()),
         })
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn update(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.lock());
-        self.changed.notify_all();
+    fn note(&self, note: impl FnOnce(&mut Trouble)) {
+        self.writer.update(|state| note(&mut state.medium));
     }
 
     fn offsets(&self) -> MutexGuard<'_, Offsets> {
@@ -179,56 +164,19 @@ impl WriterState {
         Duration::from_millis(self.persistent.throttled_ms.load(Ordering::Relaxed))
     }
 
-    /// Takes a chunk into the window if there is room. An empty window takes any chunk.
-    pub(super) fn take(&self, chunk: &Chunk, capability: &Capability) -> bool {
-        let mut state = self.lock();
-        state.lacks_room = !state.window.take(chunk, capability);
-        !state.lacks_room
-    }
-
     /// Numbers the next chunk.
     pub(super) fn number(&self, ticket: u64) -> Box<SentChunk> {
         let number = self.offsets().offer();
         Box::new(SentChunk { ticket, number })
     }
 
-    /// Removes a chunk from the window that the client did not take.
-    pub(super) fn give_back(&self, ticket: u64) {
-        let mut state = self.lock();
-        state.window.remove(ticket);
-        state.lacks_room = true;
-    }
-
-    /// Notifies an owner whose last offer was refused that it may try again.
-    pub(super) fn notify_of_room(&self) {
-        if self.lock().lacks_room {
-            self.persistent.notify.notify();
-        }
-    }
-
-    /// Appends the new delivery reports. Returns the failure of a broken producer.
-    pub(super) fn delivery_reports(&self, out: &mut Vec<DeliveryReport>) -> Option<Failure> {
-        let mut state = self.lock();
-        out.append(&mut state.delivery_reports);
-        state.failure.clone()
-    }
-
     fn settle(&self, ticket: u64, outcome: Outcome) {
-        let mut state = self.lock();
+        let mut state = self.writer.lock();
+        let is_refused = !matches!(outcome, Outcome::Confirmed);
         // A failure puts all chunks in doubt: a later chunk must not be confirmed before an earlier
         // one of its lane.
-        if state.failure.is_some() || !state.window.remove(ticket) {
-            return;
-        }
-        let is_refused = !matches!(outcome, Outcome::Confirmed);
-        state
-            .delivery_reports
-            .push(DeliveryReport { ticket, outcome });
-        let notifies = is_refused || state.lacks_room || self.persistent.notify.is_awaited();
-        drop(state);
-        self.changed.notify_all();
-        if notifies {
-            self.persistent.notify.notify();
+        if state.failure().is_none() && state.answer(ticket, outcome) {
+            self.writer.answered(state, is_refused);
         }
     }
 
@@ -252,19 +200,22 @@ impl WriterState {
                     "batch of chunks"
                 };
                 let message = format!("a {what} is above the topic's max.message.bytes");
-                self.fail(Failure::retry("write to", message));
+                self.writer.fail(Failure::retry("write to", message));
             }
             ErrorClass::TooLarge | ErrorClass::InvalidMessage => {
                 let failure = Failure::last("write to", error.to_string());
-                let refused = failure.at(&self.persistent.topic.endpoint);
+                let refused = failure.at(self.writer.endpoint());
                 self.settle(ticket, Outcome::Refused(refused));
             }
-            ErrorClass::Permanent => self.fail(Failure::last("write to", error.to_string())),
+            ErrorClass::Permanent => {
+                self.writer
+                    .fail(Failure::last("write to", error.to_string()));
+            }
             ErrorClass::Transient => {
-                let trouble = self.lock().trouble.clone();
-                let last = trouble.map(|trouble| format!("; last: {trouble}"));
+                let last = self.writer.lock().medium.last.clone();
+                let last = last.map(|last| format!("; last: {last}"));
                 let message = format!("{error}{}", last.unwrap_or_default());
-                self.fail(Failure::retry("write to", message));
+                self.writer.fail(Failure::retry("write to", message));
             }
         }
     }
@@ -272,45 +223,12 @@ impl WriterState {
     /// Whether a chunk that was too large can be split, or sent in a batch of its own. Notes its
     /// size.
     fn can_be_smaller(&self, ticket: u64) -> bool {
-        let mut state = self.lock();
+        let mut state = self.writer.lock();
         let least = chunk_of(LEAST_MESSAGE_MAX_BYTES).get();
         let bytes = state.window.bytes_of(ticket);
         let too_large = bytes.filter(|bytes| !self.alone || *bytes > least);
-        state.too_large = too_large.or(state.too_large);
+        state.medium.too_large = too_large.or(state.medium.too_large);
         too_large.is_some()
-    }
-
-    /// Breaks the producer. The first reason stays.
-    pub(super) fn fail(&self, failure: Failure) {
-        let mut state = self.lock();
-        if state.failure.is_some() {
-            return;
-        }
-        state.failure = Some(failure);
-        drop(state);
-        self.changed.notify_all();
-        self.persistent.notify.notify();
-    }
-
-    /// Waits for a change, for `time` at most.
-    pub(super) fn wait(&self, time: Duration) {
-        let waited = self.changed.wait_timeout(self.lock(), time);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
-    }
-
-    /// Waits until all chunks are confirmed or the producer is broken, until `by` at most. Returns the
-    /// reason why chunks are unconfirmed.
-    pub(super) fn drain(&self, by: Instant) -> Option<Failure> {
-        let left = by.saturating_duration_since(Instant::now());
-        let waits = |state: &mut State| !state.window.is_empty() && state.failure.is_none();
-        let waited = self.changed.wait_timeout_while(self.lock(), left, waits);
-        let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        if state.window.is_empty() {
-            return None;
-        }
-        // Later reports come too late for the owner.
-        let late = || Failure::retry("close", "not everything was confirmed in time");
-        Some(state.failure.get_or_insert_with(late).clone())
     }
 }
 

@@ -9,7 +9,7 @@ use baler_common::transport::Failure;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader, ReadHalf, WriteHalf};
 use tokio::{runtime, time};
 
-use super::state::{Work, WriterState};
+use super::state::{ConnectionState, Work};
 use crate::client::{self, Connected, Stream};
 use crate::config::TcpConfig;
 use crate::error::ProtocolErrorKind;
@@ -19,7 +19,7 @@ use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, Hello};
 /// Connects before `by`, reports the result, and serves the connection until it ends.
 pub(super) fn run(
     config: &TcpConfig,
-    state: &WriterState,
+    state: &ConnectionState,
     by: Instant,
     connected: &Sender<Result<ConnectionLimits, Failure>>,
 ) {
@@ -41,6 +41,7 @@ pub(super) fn run(
                 answer(Err(failure));
             }
             Ok(opened) => {
+                state.writer.open();
                 answer(Ok(opened.limits));
                 if let Err(failure) = serve(opened, state, config.heartbeat()).await {
                     state.fail(failure);
@@ -55,7 +56,7 @@ pub(super) fn run(
 /// Writes and reads at the same time until the last frame is sent or the connection ends.
 async fn serve(
     connected: Connected,
-    state: &WriterState,
+    state: &ConnectionState,
     heartbeat: Duration,
 ) -> Result<(), Failure> {
     let (read, write) = tokio::io::split(connected.stream);
@@ -70,7 +71,7 @@ async fn serve(
 /// Writes offered chunks until the owner closes and everything is acknowledged.
 async fn send(
     mut write: WriteHalf<Box<dyn Stream>>,
-    state: &WriterState,
+    state: &ConnectionState,
     heartbeat: Duration,
 ) -> Result<(), Failure> {
     let fail = |error| Failure::of_io("write to", &error);
@@ -103,7 +104,7 @@ async fn send(
 /// Reads the receiver's frames until the connection ends. Returns the reason of the end.
 async fn receive(
     read: ReadHalf<Box<dyn Stream>>,
-    state: &WriterState,
+    state: &ConnectionState,
     silence: Duration,
 ) -> Failure {
     let mut offset = u64::try_from(Hello::BYTES).unwrap_or_default();
@@ -142,7 +143,7 @@ async fn receive(
 /// Processes a frame. Returns whether it confirms chunks, or nothing if it is the last frame.
 fn take(
     frame: &[u8; FrameHeader::BYTES],
-    state: &WriterState,
+    state: &ConnectionState,
 ) -> Result<Option<bool>, ProtocolErrorKind> {
     let header = FrameHeader::read(frame)?;
     match header.kind {

@@ -17,7 +17,7 @@ use baler_common::transport::{
 use crate::SCHEME;
 use crate::config::TcpConfig;
 use crate::headers::{ConnectionLimits, Role};
-use state::WriterState;
+use state::ConnectionState;
 
 /// Sends chunks to one [`TcpReader`](crate::TcpReader).
 ///
@@ -27,9 +27,8 @@ use state::WriterState;
 #[derive(Debug)]
 pub struct TcpWriter {
     config: TcpConfig,
-    endpoint: Box<str>,
     capability: Capability,
-    state: Arc<WriterState>,
+    state: Arc<ConnectionState>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -40,9 +39,8 @@ impl TcpWriter {
         let mut capability = Capability::new(SCHEME, Order::PerLane, Durability::Received);
         apply(&mut capability, config.hello(Role::Sender).limits);
         Self {
-            endpoint: config.to_string().into(),
             capability,
-            state: Arc::default(),
+            state: Arc::new(ConnectionState::new(&config.to_string())),
             thread: None,
             config,
         }
@@ -98,56 +96,48 @@ impl ChunkWriter for TcpWriter {
     }
 
     fn offer(&mut self, chunk: Chunk) -> Result<(), Rejected> {
-        if let Some(failure) = self.state.failure() {
-            return Err(Rejected::broken(chunk, failure.at(&self.endpoint)));
-        }
-        if chunk.bytes.len() > self.capability.max_chunk_bytes.get() {
-            return Err(Rejected::too_large(chunk, &self.capability));
-        }
-        self.state.offer(chunk, &self.capability)
+        self.state.writer.offer(chunk, &self.capability)?;
+        self.state.work.notify_one();
+        Ok(())
     }
 
     fn delivery_reports(&mut self, out: &mut Vec<DeliveryReport>) -> Result<(), TransportError> {
-        match self.state.delivery_reports(out) {
-            None => Ok(()),
-            Some(failure) => Err(failure.at(&self.endpoint)),
-        }
+        self.state.writer.delivery_reports(out)
     }
 
     fn set_notify(&mut self, notify: Arc<dyn Notify>) {
-        self.state.notify.set(notify);
+        self.state.writer.notify().set(notify);
     }
 
     fn set_awaited(&mut self, awaited: bool) {
-        self.state.notify.set_awaited(awaited);
+        self.state.writer.notify().set_awaited(awaited);
     }
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.disconnect();
         self.state.reset();
         let limits = self.connect(by).map_err(|failure| {
-            self.state.fail(failure.clone());
-            failure.at(&self.endpoint)
+            let error = failure.at(self.state.writer.endpoint());
+            self.state.fail(failure);
+            error
         })?;
         apply(&mut self.capability, limits);
         Ok(())
     }
 
     fn close(mut self: Box<Self>, by: Instant) -> CloseReport {
-        let mut report = CloseReport::default();
+        let mut error = None;
         if self.thread.is_some() {
-            let failure = self.state.drain(by);
-            if failure.is_none() {
+            self.state.writer.lock().medium.closing = true;
+            self.state.work.notify_one();
+            error = self.state.writer.drain(by, Instant::now());
+            if error.is_none() {
                 // Everything is acknowledged, so the socket has room for the last frame.
                 self.join();
             }
-            report.error = failure.map(|failure| failure.at(&self.endpoint));
         }
         self.disconnect();
-        // The report has the failure already.
-        self.state.delivery_reports(&mut report.delivery_reports);
-        report.unconfirmed = self.state.unconfirmed();
-        report
+        self.state.writer.close_report(error)
     }
 }
 
