@@ -41,24 +41,27 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-tls"]),
+        Allowed::Only(&["baler-common", "baler-files", "baler-tls"]),
     ),
-    (
-        "baler-blocking",
-        Allowed::Only(&["baler-common", "baler-irl"]),
-    ),
+    ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-file",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-files"]),
     ),
+    ("baler-files", Allowed::Only(&["baler-common", "baler-irl"])),
     (
         "baler-follow",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-common", "baler-files"]),
     ),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-follow"]),
+        Allowed::Only(&[
+            "baler-blocking",
+            "baler-common",
+            "baler-files",
+            "baler-follow",
+        ]),
     ),
     (
         "baler-connector-lines",

@@ -1,10 +1,5 @@
 #![doc = include_str!("../README.md")]
 
-pub mod files;
-mod lock;
-#[cfg(feature = "schema")]
-pub mod schema;
-
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -14,8 +9,6 @@ use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Failure, Notify, NotifyCell,
     Outcome, Probes, Rejected, RetryClass, Sending, TransportError, WriterState, WriterStats,
 };
-
-pub use lock::FileLock;
 
 /// The settings of a medium that is written by blocking calls.
 pub trait BlockingMedium: Clone + fmt::Debug + Send + 'static {

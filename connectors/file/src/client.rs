@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use baler_blocking::files::{folder_of, if_found, sync_folder};
+use baler_files::{folder_of, if_found, sync_folder};
 
 /// The sub-folder for damaged bytes that were moved aside.
 pub const DAMAGED_FOLDER: &str = "damaged";

@@ -6,9 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use baler_blocking::FileLock;
-use baler_blocking::files::{if_found, replace_file, sync_folder};
 use baler_common::transport::TransportError;
+use baler_files::{FileLock, if_found, replace_file, sync_folder};
 
 use crate::client::{
     CONSUMERS_FOLDER, LOCK_FILE, damaged_path, list_segments, make_folder, segment_name,

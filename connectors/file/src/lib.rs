@@ -9,9 +9,8 @@ mod quarantine;
 mod reader;
 mod writer;
 
-pub use baler_blocking::FileLock;
-pub use baler_blocking::files::replace_file;
 use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
+pub use baler_files::{FileLock, replace_file};
 pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,

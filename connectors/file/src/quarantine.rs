@@ -7,12 +7,12 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use baler_blocking::files::{if_found, new_file, sync_folder};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, NotKept, Order, Origin, Poison, PutAside,
     Quarantine, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
     TransportError, Verdict,
 };
+use baler_files::{if_found, new_file, sync_folder};
 use serde::{Deserialize, Serialize};
 
 /// The most peers and kinds of reasons of which a folder keeps an example each. All others share one

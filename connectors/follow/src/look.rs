@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use baler_blocking::files::if_found;
+use baler_files::if_found;
 
 use crate::content::{Content, FileId};
 use crate::event::Event;

@@ -10,9 +10,9 @@ mod writer;
 use std::sync::Arc;
 
 use adaptive::Bridge;
-pub use baler_blocking::schema::read_schema;
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{Browse, Medium, OpenReader, ReaderFactory, Readership};
+pub use baler_files::schema::read_schema;
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};

@@ -17,11 +17,11 @@ mod senders;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use baler_blocking::schema;
 use baler_common::transport::{
     ChunkReader, Damaged, Delivery, Failure, Origin, ReaderCapability, ReaderCloseReport,
     ReaderStats, Received, Settled, Token, TransportError, Verdict,
 };
+use baler_files::schema;
 
 use super::config::AmqpConfig;
 use super::reader::{AmqpReader, AmqpReaderCounts};

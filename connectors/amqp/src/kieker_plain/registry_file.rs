@@ -9,11 +9,10 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Wr
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use baler_blocking::FileLock;
-use baler_blocking::files::{beside, if_found};
 use baler_common::container::KiekerStream;
 use baler_common::number::to_u64;
 use baler_common::transport::Failure;
+use baler_files::{FileLock, beside, if_found};
 
 use crate::reader::{lock_beside, open_file};
 

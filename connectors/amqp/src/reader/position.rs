@@ -5,9 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use baler_blocking::FileLock;
-use baler_blocking::files::{beside, folder_of, if_found, new_file, sync_folder};
 use baler_common::transport::{Failure, SettledPrefix};
+use baler_files::{FileLock, beside, folder_of, if_found, new_file, sync_folder};
 
 use super::landmark::Landmark;
 use crate::config::Start;

@@ -8,9 +8,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use baler_blocking::FileLock;
-use baler_blocking::files::{if_found, sync_folder};
 use baler_common::transport::{Chunk, RetryClass, TransportError};
+use baler_files::{FileLock, if_found, sync_folder};
 
 use super::recovery::recover;
 use super::stats::{WriterStats, lock_stats};

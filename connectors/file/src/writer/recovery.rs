@@ -9,7 +9,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Mutex;
 
-use baler_blocking::files::sync_folder;
+use baler_files::sync_folder;
 
 use super::stats::{WriterStats, lock_stats};
 use crate::client::{SegmentEntry, damaged_path, list_segments, segment_name};

@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use baler_blocking::files::{if_found, replace_file};
+use baler_files::{if_found, replace_file};
 use baler_follow::Places;
 use serde::{Deserialize, Serialize};
 

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_blocking::schema;
 use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
     ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict, WrongData,
 };
+use baler_files::schema;
 use baler_follow::{Pending, Places as _};
 
 use super::config::KiekerLogConfig;

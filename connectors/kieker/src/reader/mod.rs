@@ -13,13 +13,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
-use baler_blocking::schema;
 use baler_common::non_zero;
 use baler_common::number::to_u64;
 use baler_common::transport::{
     self, ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict, panic_text,
 };
+use baler_files::schema;
 use tokio::runtime;
 use tokio::sync::watch;
 

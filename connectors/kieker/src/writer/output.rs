@@ -4,10 +4,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use baler_blocking::{Answers, BlockingOutput, schema};
+use baler_blocking::{Answers, BlockingOutput};
 use baler_common::container::{ChunkDecoder, EncodeError};
 use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
+use baler_files::schema;
 
 /// An open connection or folder that accepts records. Its calls block.
 pub trait RecordOutput {

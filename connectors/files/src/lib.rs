@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+
+mod lock;
+mod replace;
+#[cfg(feature = "schema")]
+pub mod schema;
+
+pub use lock::FileLock;
+pub use replace::{beside, folder_of, if_found, new_file, replace_file, sync_folder};
