@@ -75,6 +75,11 @@ impl<M> Sending<M> {
         }
     }
 
+    /// Whether the writer waits for its medium to be opened, or was never opened.
+    pub fn is_closed(&self) -> bool {
+        matches!(self.connection, Connection::Closed)
+    }
+
     /// Whether nothing more will be answered: all chunks are, or the writer is broken.
     fn is_settled(&self) -> bool {
         self.window.is_empty() || self.failure().is_some()
@@ -160,10 +165,23 @@ impl<M> WriterState<M> {
     /// Opens the writer, unless it broke while the medium was opened.
     pub fn open(&self) {
         self.update(|state| {
-            if matches!(state.connection, Connection::Closed) {
+            if state.is_closed() {
                 state.connection = Connection::Open;
             }
         });
+    }
+
+    /// Waits until the writer is open, until `by` at most.
+    ///
+    /// # Errors
+    ///
+    /// It is broken, or not open in time.
+    pub fn opened(&self, by: Instant, now: Instant) -> Result<(), TransportError> {
+        let state = self.wait(by, now, |state| !state.is_closed());
+        match state.is_closed() {
+            true => Err(Failure::retry("open", "no answer in time").at(&self.endpoint)),
+            false => self.check(&state),
+        }
     }
 
     /// Takes a chunk into the window, or says why not.

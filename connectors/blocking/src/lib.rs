@@ -224,11 +224,11 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
 
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         // Wait for a thread that is still opening since an earlier call; do not start a second one.
-        if !self.thread.is(Phase::Opening) {
+        if !self.thread.is_opening() {
             self.thread.stop(StopRequest::Abandon);
             let closed = Failure::retry("write to", "it was closed");
             self.thread.writer.fail(closed);
-            if !self.thread.wait(by, Phase::Ended) {
+            if !self.thread.has_ended(by) {
                 return Err(self.late("close", RetryClass::Retry));
             }
             let notify = Arc::clone(self.thread.writer.notify());
@@ -236,13 +236,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
             let counts = Arc::clone(&self.counts);
             self.thread = thread.start(self.medium.clone(), counts, by)?;
         }
-        self.thread.wait(by, Phase::Open);
-        let state = self.thread.writer.lock();
-        match state.failure() {
-            Some(error) => Err(error.again()),
-            None if state.medium.phase == Phase::Open => Ok(()),
-            None => Err(self.late("open", RetryClass::Retry)),
-        }
+        self.thread.writer.opened(by, Instant::now())
     }
 
     fn stats(&self) -> WriterStats {
@@ -252,7 +246,7 @@ impl<M: BlockingMedium> ChunkWriter for ThreadWriter<M> {
     fn close(self: Box<Self>, by: Instant) -> CloseReport {
         let thread = &self.thread;
         thread.stop(StopRequest::Flush);
-        let ended = thread.wait(by, Phase::Ended);
+        let ended = thread.has_ended(by);
         if !ended {
             // A thread that hangs in its medium ends when the medium answers.
             thread.stop(StopRequest::Abandon);
@@ -290,17 +284,8 @@ struct WriterThread {
 
 #[derive(Default)]
 struct Life {
-    phase: Phase,
+    is_running: bool,
     stop: StopRequest,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-enum Phase {
-    Opening,
-    Open,
-    /// The thread has ended, or was never started.
-    #[default]
-    Ended,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -336,7 +321,7 @@ impl WriterThread {
     ) -> Result<Arc<Self>, TransportError> {
         let started = Arc::new(self);
         let this = Arc::clone(&started);
-        this.writer.lock().medium.phase = Phase::Opening;
+        this.writer.lock().medium.is_running = true;
         let run = move || {
             let ran = Failure::catching("write to", || this.run(&medium, &counts, by));
             this.end(ran.unwrap_or_else(|failure| Err(failure.at(this.writer.endpoint()))));
@@ -349,8 +334,9 @@ impl WriterThread {
         Ok(started)
     }
 
-    fn is(&self, phase: Phase) -> bool {
-        self.writer.lock().medium.phase == phase
+    fn is_opening(&self) -> bool {
+        let state = self.writer.lock();
+        state.medium.is_running && state.is_closed()
     }
 
     /// Ends the thread, unless a stronger request has.
@@ -363,12 +349,10 @@ impl WriterThread {
         self.work.notify_one();
     }
 
-    /// Waits for this phase or a later one, until `by` at most. Returns whether it came.
-    fn wait(&self, by: Instant, phase: Phase) -> bool {
-        let state = self
-            .writer
-            .wait(by, Instant::now(), |it| it.medium.phase >= phase);
-        state.medium.phase >= phase
+    /// Waits until the thread has ended, until `by` at most. Returns whether it has.
+    fn has_ended(&self, by: Instant) -> bool {
+        let ended = |state: &Sending<Life>| !state.medium.is_running;
+        ended(&self.writer.wait(by, Instant::now(), ended))
     }
 
     fn run<M: BlockingMedium>(
@@ -384,7 +368,7 @@ impl WriterThread {
             by,
         })?;
         self.writer.open();
-        self.enter(Phase::Open);
+        self.writer.notify().notify();
         while let Some(chunks) = self.next_chunks(output.tend()?) {
             if !chunks.is_empty() {
                 output.write(&chunks, Answers(self))?;
@@ -417,11 +401,7 @@ impl WriterThread {
         if let Err(error) = outcome {
             self.writer.fail_with(error);
         }
-        self.enter(Phase::Ended);
-    }
-
-    fn enter(&self, phase: Phase) {
-        self.writer.update(|state| state.medium.phase = phase);
+        self.writer.update(|state| state.medium.is_running = false);
         self.writer.notify().notify();
     }
 }

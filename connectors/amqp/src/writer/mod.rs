@@ -13,7 +13,6 @@ mod tests;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -81,27 +80,17 @@ impl AmqpWriter {
         }
     }
 
+    /// Starts the thread of a connection.
     fn connect(&mut self, by: Instant) -> Result<(), Failure> {
-        self.shared.reset();
-        let (opened, opening) = mpsc::sync_channel(1);
         let (shared, config) = (Arc::clone(&self.shared), Arc::clone(&self.config));
         let failing = Arc::clone(&shared);
         self.thread = Some(client::spawn(
             "baler-amqp-send",
             "publish to",
-            move || async move { run(&shared, &config, &opened, by).await },
+            move || async move { run(&shared, &config, by).await },
             move |failure| failing.writer.fail(failure),
         )?);
-        let left = by.saturating_duration_since(Instant::now());
-        match opening.recv_timeout(left) {
-            Ok(result) => result,
-            Err(RecvTimeoutError::Timeout) => {
-                Err(Failure::retry("connect to", "no answer in time"))
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                Err(Failure::retry("connect to", "the connecting thread ended"))
-            }
-        }
+        Ok(())
     }
 }
 
@@ -139,11 +128,11 @@ impl ChunkWriter for AmqpWriter {
             self.capability.max_chunk_bytes = known.min(limit);
         }
         self.disconnect(Instant::now());
-        self.connect(by).map_err(|failure| {
-            let error = failure.at(self.shared.writer.endpoint());
+        self.shared.reset();
+        if let Err(failure) = self.connect(by) {
             self.shared.writer.fail(failure);
-            error
-        })
+        }
+        self.shared.writer.opened(by, Instant::now())
     }
 
     fn stats(&self) -> WriterStats {
@@ -172,24 +161,14 @@ impl Drop for AmqpWriter {
     }
 }
 
-/// Connects before `by` and reports the result. Serves the connection until it is lost or stopped.
-async fn run(
-    shared: &ConnectionState,
-    config: &AmqpConfig,
-    opened: &SyncSender<Result<(), Failure>>,
-    by: Instant,
-) {
+/// Connects before `by` and opens the writer. Serves the connection until it is lost or stopped.
+async fn run(shared: &ConnectionState, config: &AmqpConfig, by: Instant) {
     let connected = match client::connect_to_publish(config, "baler writer", by).await {
         Ok(connected) => connected,
-        Err(failure) => {
-            // The owner may have stopped waiting.
-            opened.send(Err(failure)).ok();
-            return;
-        }
+        Err(failure) => return shared.writer.fail(failure),
     };
     let mut in_flight = InFlight::new(connected.channel.clone(), config);
     shared.open();
-    opened.send(Ok(())).ok();
     let served = serve(shared, config, &connected, &mut in_flight).await;
     match served {
         // The owner has all reports already.

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IoSlice};
-use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Failure;
@@ -14,43 +13,22 @@ use crate::client::{self, Connected, Stream};
 use crate::config::TcpConfig;
 use crate::error::ProtocolErrorKind;
 use crate::framing::Outgoing;
-use crate::headers::{ConnectionLimits, FrameHeader, FrameKind, Hello};
+use crate::headers::{FrameHeader, FrameKind, Hello};
 
-/// Connects before `by`, reports the result, and serves the connection until it ends.
-pub(super) fn run(
-    config: &TcpConfig,
-    state: &ConnectionState,
-    by: Instant,
-    connected: &Sender<Result<ConnectionLimits, Failure>>,
-) {
-    // The owner waits for one answer; a second one is not sent.
-    let answer = |answer| connected.send(answer).ok();
+/// Connects before `by`, opens the writer, and serves the connection until it ends.
+pub(super) fn run(config: &TcpConfig, state: &ConnectionState, by: Instant) -> Result<(), Failure> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = match runtime {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            answer(Err(Failure::of_io("set up", &error)));
-            return;
-        }
-    };
-    runtime.block_on(async {
-        let opened = time::timeout_at(by.into(), client::connect(config)).await;
+    let runtime = runtime.map_err(|error| Failure::of_io("set up", &error))?;
+    let served = runtime.block_on(async {
+        let connected = time::timeout_at(by.into(), client::connect(config)).await;
         let late = |_| Err(Failure::retry("connect to", "no answer in time"));
-        match opened.unwrap_or_else(late) {
-            Err(failure) => {
-                answer(Err(failure));
-            }
-            Ok(opened) => {
-                state.writer.open();
-                answer(Ok(opened.limits));
-                if let Err(failure) = serve(opened, state, config.heartbeat()).await {
-                    state.fail(failure);
-                }
-            }
-        }
+        let connected = connected.unwrap_or_else(late)?;
+        state.open(connected.limits);
+        serve(connected, state, config.heartbeat()).await
     });
     // Do not wait for a name lookup that is still running.
     runtime.shutdown_background();
+    served
 }
 
 /// Writes and reads at the same time until the last frame is sent or the connection ends.

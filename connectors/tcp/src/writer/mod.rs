@@ -4,7 +4,7 @@ mod connection;
 mod state;
 
 use std::num::NonZeroUsize;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
@@ -59,23 +59,19 @@ impl TcpWriter {
         }
     }
 
-    /// Starts the thread of a connection, and waits until both sides have said hello.
-    fn connect(&mut self, by: Instant) -> Result<ConnectionLimits, Failure> {
-        let by = by.min(Instant::now() + self.config.connect_timeout);
-        let (connected, answer) = mpsc::channel();
+    /// Starts the thread of a connection.
+    fn connect(&mut self, by: Instant) -> Result<(), Failure> {
         let (config, state) = (self.config.clone(), Arc::clone(&self.state));
         let thread = thread::Builder::new()
             .name("baler-tcp-send".into())
             .spawn(move || {
-                let run = || connection::run(&config, &state, by, &connected);
-                if let Err(failure) = Failure::catching("write to", run) {
+                let run = || connection::run(&config, &state, by);
+                if let Err(failure) = Failure::catching("write to", run).and_then(|ran| ran) {
                     state.fail(failure);
                 }
             });
-        let failed = |error| Failure::of_io("set up", &error);
-        self.thread = Some(thread.map_err(failed)?);
-        let ended = |_| Err(Failure::retry("connect to", "its thread ended"));
-        answer.recv().unwrap_or_else(ended)
+        self.thread = Some(thread.map_err(|error| Failure::of_io("set up", &error))?);
+        Ok(())
     }
 }
 
@@ -116,12 +112,15 @@ impl ChunkWriter for TcpWriter {
     fn reopen(&mut self, by: Instant) -> Result<(), TransportError> {
         self.disconnect();
         self.state.reset();
-        let limits = self.connect(by).map_err(|failure| {
-            let error = failure.at(self.state.writer.endpoint());
+        let by = by.min(Instant::now() + self.config.connect_timeout);
+        if let Err(failure) = self.connect(by) {
             self.state.fail(failure);
-            error
-        })?;
-        apply(&mut self.capability, limits);
+        }
+        let writer = &self.state.writer;
+        writer.opened(by, Instant::now())?;
+        if let Some(limits) = writer.lock().medium.limits {
+            apply(&mut self.capability, limits);
+        }
         Ok(())
     }
 

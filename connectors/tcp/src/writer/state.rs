@@ -5,6 +5,8 @@ use std::collections::VecDeque;
 use baler_common::transport::{Chunk, Failure, Outcome, WriterState};
 use tokio::sync::Notify;
 
+use crate::headers::ConnectionLimits;
+
 #[derive(Debug)]
 pub(super) struct ConnectionState {
     pub(super) writer: WriterState<Progress>,
@@ -20,6 +22,8 @@ pub(super) struct Progress {
     acknowledged: u64,
     /// Whether the owner closes and offers no more chunks.
     pub(super) closing: bool,
+    /// The limits that both ends agreed on, once they have.
+    pub(super) limits: Option<ConnectionLimits>,
 }
 
 /// The next frames that the thread writes.
@@ -42,6 +46,12 @@ impl ConnectionState {
     pub(super) fn reset(&self) {
         self.writer.reset();
         self.writer.lock().medium = Progress::default();
+    }
+
+    /// Opens the writer with these limits.
+    pub(super) fn open(&self, limits: ConnectionLimits) {
+        self.writer.lock().medium.limits = Some(limits);
+        self.writer.open();
     }
 
     /// Waits for the next frames to write. Moves chunks into `chunks`, which must be empty.
