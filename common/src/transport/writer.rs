@@ -347,4 +347,4 @@ pub enum Durability {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -4,7 +4,13 @@ use super::*;
 
 /// Counts notifications.
 #[derive(Default)]
-struct Counter(AtomicUsize);
+pub(in crate::transport) struct Counter(AtomicUsize);
+
+impl Counter {
+    pub(in crate::transport) fn count(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 impl Notify for Counter {
     fn notify(&self) {
@@ -16,7 +22,7 @@ impl Notify for Counter {
 fn an_owner_that_begins_to_wait_is_notified_at_once() {
     let (cell, counter) = (NotifyCell::default(), Arc::<Counter>::default());
     cell.set(counter.clone());
-    let state = || (cell.is_awaited(), counter.0.load(Ordering::Relaxed));
+    let state = || (cell.is_awaited(), counter.count());
     cell.set_awaited(true);
     assert_eq!(state(), (true, 0), "it waited before");
     cell.set_awaited(false);

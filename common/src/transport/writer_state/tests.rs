@@ -1,19 +1,8 @@
 use std::num::NonZeroUsize;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
-use crate::transport::Notify;
 use crate::transport::window::tests::{capability, chunk};
-
-/// Counts notifications.
-#[derive(Default)]
-struct Counter(AtomicUsize);
-
-impl Notify for Counter {
-    fn notify(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-}
+use crate::transport::writer::tests::Counter;
 
 /// A writer for at most 3 chunks of 8 bytes each, and the count of its notifications.
 fn writer() -> (WriterState<()>, Capability, Arc<Counter>) {
@@ -74,7 +63,7 @@ fn first_failure_stays_until_the_writer_is_opened_again() {
     }
     writer.lock().answer_oldest(Outcome::Confirmed);
     writer.fail(Failure::retry("write to", "first"));
-    assert_eq!(counter.0.load(Ordering::Relaxed), 1);
+    assert_eq!(counter.count(), 1);
     writer.fail(Failure::retry("write to", "second"));
     writer.open();
     assert!(is_broken(writer.offer(chunk(2, 1), &capability), "first"));
@@ -96,9 +85,9 @@ fn first_failure_stays_until_the_writer_is_opened_again() {
 fn owner_is_notified_of_what_it_waits_for() {
     let (writer, capability, counter) = writer();
     let is_notified = |is_urgent| {
-        let before = counter.0.load(Ordering::Relaxed);
+        let before = counter.count();
         writer.answered(writer.lock(), is_urgent);
-        counter.0.load(Ordering::Relaxed) > before
+        counter.count() > before
     };
     writer.open();
     assert!(is_notified(false), "it awaits confirmations");

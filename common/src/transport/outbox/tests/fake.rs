@@ -4,12 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use bytes::Bytes;
-
+pub(super) use crate::transport::window::tests::chunk;
 use crate::transport::{
-    Capability, Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, CloseReport, ContainerKind,
-    DeliveryReport, Durability, Epoch, Notify, Order, Outbox, OutboxSettings, Outcome, ProducerId,
-    RejectReason, Rejected, RetryClass, RetryPolicy, TransportError,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Durability, Notify, Order, Outbox,
+    OutboxSettings, Outcome, RejectReason, Rejected, RetryClass, RetryPolicy, TransportError,
 };
 
 /// A moment that tests count from.
@@ -19,26 +17,6 @@ use crate::transport::{
 )]
 pub(super) fn start() -> Instant {
     Instant::now()
-}
-
-pub(super) fn chunk(ticket: u64, bytes: usize) -> Chunk {
-    Chunk {
-        ticket,
-        meta: ChunkMeta {
-            container: ContainerKind::Native,
-            records: 1,
-            identity: ChunkIdentity {
-                producer: ProducerId::new(1),
-                epoch: Epoch {
-                    start_unix_ns: 1,
-                    random: 1,
-                },
-                lane: 0,
-                sequence: ticket,
-            },
-        },
-        bytes: Bytes::from(vec![0; bytes]),
-    }
 }
 
 pub(super) fn error(class: RetryClass) -> TransportError {
