@@ -31,8 +31,6 @@ use super::writer::{
 /// A connector adds the state of its medium, `M`, under the same lock. It starts its thread, wakes
 /// it after an offer, and ends it. A panic of the thread is a [`fail`](Self::fail) with the failure
 /// of [`Failure::catching`].
-///
-/// A spool does not use it: its chunks stay with it while its medium is closed, and may go to disk.
 pub struct WriterState<M> {
     endpoint: Box<str>,
     notify: Arc<NotifyCell>,

@@ -13,6 +13,9 @@ use baler_common::transport::{
 pub(crate) const DISK_GRACE: Duration = Duration::from_millis(500);
 
 /// The state that the owner's side and the spool's thread share.
+///
+/// It is no [`WriterState`](baler_common::transport::WriterState): a spool takes chunks while its
+/// medium is closed, and keeps each until the medium or the disk has it, also after a failure.
 pub(crate) struct SpoolState {
     state: Mutex<State>,
     /// Notified when there is work for the thread.
