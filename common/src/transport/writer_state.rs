@@ -273,14 +273,16 @@ impl<M> WriterState<M> {
 
     /// Breaks the writer, as [`fail`](Self::fail), by an error with its own endpoint.
     pub fn fail_with(&self, error: TransportError) {
-        self.update(|state| {
-            if state.failure().is_none() {
-                state.connection = Connection::Broken(error);
-            }
-            // They belong to the owner again.
-            state.queue.clear();
-            state.is_blocked = false;
-        });
+        let mut state = self.lock();
+        if state.failure().is_some() {
+            return;
+        }
+        state.connection = Connection::Broken(error);
+        // They belong to the owner again.
+        state.queue.clear();
+        state.is_blocked = false;
+        drop(state);
+        self.changed.notify_all();
         self.notify.notify();
     }
 
