@@ -16,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use baler_analysis::filters::{Count, Tee};
+use baler_analysis::quarantine::QuarantineFolder;
 use baler_analysis::{AnalysisError, Parcel, Source, Stage, Stop};
 use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
 use baler_common::record::{BatchBuilder, Record};
@@ -23,7 +24,7 @@ use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, ContainerKind, Epoch, ProducerId,
 };
 use baler_connector_file::{
-    ConsumerName, FileReader, FileReaderConfig, FileWriter, FileWriterConfig, QuarantineFolder,
+    ConsumerName, FileReader, FileReaderConfig, FileWriter, FileWriterConfig,
 };
 
 /// The producer's record. A consumer needs only the fields that it uses.

@@ -15,8 +15,6 @@ pub mod lanes;
 mod last_time;
 mod parcel;
 mod pipe;
-pub mod quarantine;
-mod quarantine_thread;
 mod report;
 pub mod sinks;
 mod source;
@@ -24,6 +22,8 @@ mod stage;
 pub mod text;
 pub mod traces;
 pub mod workers;
+
+pub use baler_blocking::quarantine;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};

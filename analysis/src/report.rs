@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use baler_blocking::quarantine::NotKept;
 use baler_common::container::Losses;
-use baler_common::transport::{ChunkIdentity, NotKept, ReaderStats, Readership, Waiting};
+use baler_common::transport::{ChunkIdentity, ReaderStats, Readership, Waiting};
 
 use crate::lanes::Gap;
 

@@ -8,10 +8,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_analysis::Source;
-use baler_analysis::quarantine::{
-    Attempts, MediumQuarantine, NotKept, Poison, PutAside, Quarantine,
+use baler_blocking::quarantine::{
+    Attempts, MediumQuarantine, NotKept, Poison, PutAside, Quarantine, QuarantineFolder,
 };
-use baler_connector_file::QuarantineFolder;
 
 use crate::args::{AttemptsArgs, QuarantineArgs};
 use crate::endpoint;

@@ -1,5 +1,6 @@
 //! Handles received chunks: decodes them, recognises copies, or passes them to the quarantine.
 
+use baler_blocking::quarantine::PoisonJob;
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 
@@ -7,7 +8,6 @@ use super::{Source, Step};
 use crate::error::AnalysisError;
 use crate::lanes::{Arrival, EarlierChunk};
 use crate::parcel::Parcel;
-use crate::quarantine_thread::PoisonJob;
 
 impl Source {
     pub(super) fn arrived(&mut self, delivery: Delivery) -> Result<Step, AnalysisError> {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
+use baler_blocking::quarantine::{Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread};
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
@@ -18,8 +19,6 @@ use super::error::AnalysisError;
 use super::group::{Group, Member};
 use super::lanes::LaneTracker;
 use super::parcel::{Parcel, Processed};
-use super::quarantine::{Attempts, ChunkInWork, Discard, Quarantine};
-use super::quarantine_thread::QuarantineThread;
 use super::report::{SourceReport, SourceWatch};
 use super::stage::Stage;
 

@@ -6,13 +6,12 @@
 use std::io;
 use std::time::Instant;
 
+use baler_blocking::quarantine::{PoisonResult, PutAside};
 use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, TransportError, Verdict};
 
 use super::{Failures, Source};
 use crate::error::AnalysisError;
 use crate::parcel::Processed;
-use crate::quarantine::PutAside;
-use crate::quarantine_thread::PoisonResult;
 
 impl Source {
     pub(super) fn settle_done(&mut self) -> Result<(), AnalysisError> {

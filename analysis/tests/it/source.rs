@@ -7,15 +7,15 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::{Poison, PutAside, Quarantine};
 use baler_analysis::workers::Group;
 use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
+use baler_blocking::quarantine::QuarantineFolder;
+use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
     RetryClass, Settled, Token, TransportError, Verdict,
 };
-use baler_connector_file::QuarantineFolder;
 use baler_connector_testkit::PATIENCE;
 use bytes::Bytes;
 

@@ -71,8 +71,7 @@ fn with_quarantine(source: Source, config: &ConsumerConfig) -> Result<Source, Er
 /// Keeps chunks in a folder, and counts there the chunks that crash the process.
 #[cfg(feature = "file")]
 fn in_folder(source: Source, folder: &str) -> io::Result<Source> {
-    use baler_analysis::quarantine::Attempts;
-    use baler_connector_file::QuarantineFolder;
+    use baler_analysis::quarantine::{Attempts, QuarantineFolder};
 
     let attempts = Attempts::open(folder.as_ref())?;
     let quarantine = QuarantineFolder::new(folder)

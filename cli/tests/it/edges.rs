@@ -79,16 +79,23 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-signature"]),
     ),
     ("baler-irl", Allowed::Only(&[])),
-    ("baler-relay", Allowed::Only(&["baler-common"])),
+    (
+        "baler-relay",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
     // writes, recovers and reads. A second implementation would be a second set of bugs.
     (
         "baler-spool",
-        Allowed::Only(&["baler-common", "baler-connector-file"]),
+        Allowed::Only(&["baler-blocking", "baler-common", "baler-connector-file"]),
     ),
     ("baler-signature", Allowed::Only(&[])),
     ("baler-tls", Allowed::Only(&["baler-common"])),
-    ("baler-analysis", Allowed::Only(&["baler-common"])),
+    // It has the quarantine from there, as spool and relay have.
+    (
+        "baler-analysis",
+        Allowed::Only(&["baler-blocking", "baler-common"]),
+    ),
     // A crate of its own, since Arrow is larger than all the rest of the analysis.
     (
         "baler-arrow",

@@ -36,9 +36,8 @@ pub use error::{Failure, RetryClass, TransportError, WrongData, panic_text};
 pub use media::{Browse, BrowserSettings, Media, Medium, OpenReader, ReaderFactory};
 pub use outbox::{Connection, End, Fate, Outbox, OutboxSettings, OutboxStats, guarded};
 pub use reader::{
-    ChunkReader, Damaged, Delivery, LaneLag, LaneName, NotKept, Origin, Poison, PutAside,
-    Quarantine, ReaderCapability, ReaderCloseReport, ReaderStats, Readership, Received, Settled,
-    Token, Verdict,
+    ChunkReader, Damaged, Delivery, LaneLag, LaneName, Origin, ReaderCapability, ReaderCloseReport,
+    ReaderStats, Readership, Received, Settled, Token, Verdict,
 };
 pub use settled_prefix::SettledPrefix;
 pub use waiting::Waiting;

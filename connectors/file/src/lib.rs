@@ -5,7 +5,6 @@ mod config;
 mod consumers;
 mod error;
 pub mod headers;
-mod quarantine;
 mod reader;
 mod writer;
 
@@ -16,7 +15,6 @@ pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
 pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
-pub use quarantine::{QuarantineFolder, QuarantineReader};
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};
 

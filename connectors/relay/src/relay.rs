@@ -10,9 +10,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use baler_blocking::quarantine::Quarantine;
 use baler_common::transport::{
-    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, Quarantine,
-    TransportError,
+    ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };
 
 use super::error::RelayError;

@@ -11,8 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_analysis::Source;
+use baler_blocking::quarantine::QuarantineReader;
 use baler_common::transport::{ChunkReader, Received};
-use baler_connector_file::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
 use serde_json::{Value, json};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use baler_analysis::quarantine::{Poison, PutAside, Quarantine};
 use baler_analysis::{AnalysisError, Parcel, Source, SourceReport, Stage, Stop};
+use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
 
 use super::messages::{Event, Order, follow_orders, tell};
 use super::records::{Numbered, runs};

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Chunk, Delivery, Poison, Received, TransportError};
+use baler_blocking::quarantine::Poison;
+use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
 use super::ledger::{InFlight, Ledger};
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step};

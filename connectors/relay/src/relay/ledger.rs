@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
+use baler_blocking::quarantine::{NotKept, Poison, PutAside, Quarantine};
 use baler_common::transport::{
-    ChunkReader, Damaged, End, Fate, NotKept, Origin, OutboxStats, Poison, PutAside, Quarantine,
-    ReaderStats, Settled, Token, Verdict, Waiting,
+    ChunkReader, Damaged, End, Fate, Origin, OutboxStats, ReaderStats, Settled, Token, Verdict,
+    Waiting,
 };
 
 use crate::error::RelayError;

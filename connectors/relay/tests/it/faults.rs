@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Poison, PutAside, Quarantine, RetryClass};
+use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
+use baler_common::transport::RetryClass;
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };

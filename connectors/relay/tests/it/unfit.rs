@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::transport::{
-    ChunkReader, Poison, PutAside, Quarantine, ReaderCapability, ReaderCloseReport, Received,
-    RetryClass, Settled, Token, TransportError, Verdict,
+    ChunkReader, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
+    TransportError, Verdict,
 };
 use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, read_label};
 use baler_relay::{Ended, Relay, RelayError, Stop};

@@ -14,7 +14,7 @@ use std::time::Instant;
 use baler_common::transport::{ChunkMeta, Origin, Token};
 use bytes::Bytes;
 
-use crate::quarantine::{Poison, PutAside, Quarantine};
+use super::poison::{Poison, PutAside, Quarantine};
 
 /// The most chunks that wait for the quarantine. Beyond it the source waits, too.
 const MAX_WAITING: usize = 1_024;
@@ -27,27 +27,27 @@ const MAX_GROUP: usize = 64;
 
 /// A poison message on its way to the quarantine.
 #[derive(Debug)]
-pub(crate) struct PoisonJob {
+pub struct PoisonJob {
     /// `None` for damage that the medium itself skipped.
-    pub(crate) token: Option<Token>,
-    pub(crate) bytes: Bytes,
-    pub(crate) origin: Origin,
-    pub(crate) meta: Option<ChunkMeta>,
-    pub(crate) reason: Box<str>,
-    pub(crate) is_sound: bool,
-    pub(crate) peer: Option<IpAddr>,
+    pub token: Option<Token>,
+    pub bytes: Bytes,
+    pub origin: Origin,
+    pub meta: Option<ChunkMeta>,
+    pub reason: Box<str>,
+    pub is_sound: bool,
+    pub peer: Option<IpAddr>,
 }
 
 /// The quarantine's answer to a [`PoisonJob`].
 #[derive(Debug)]
-pub(crate) struct PoisonResult {
-    pub(crate) token: Option<Token>,
-    pub(crate) origin: Origin,
-    pub(crate) result: io::Result<PutAside>,
+pub struct PoisonResult {
+    pub token: Option<Token>,
+    pub origin: Origin,
+    pub result: io::Result<PutAside>,
 }
 
 /// A quarantine and its thread, which starts with the first poison message.
-pub(crate) struct QuarantineThread {
+pub struct QuarantineThread {
     /// Present until the thread has it.
     quarantine: Option<Box<dyn Quarantine>>,
     thread: Option<JoinHandle<()>>,
@@ -71,7 +71,7 @@ struct PoisonQueueState {
 }
 
 impl QuarantineThread {
-    pub(crate) fn new(quarantine: Box<dyn Quarantine>) -> Self {
+    pub fn new(quarantine: Box<dyn Quarantine>) -> Self {
         Self {
             quarantine: Some(quarantine),
             thread: None,
@@ -80,13 +80,13 @@ impl QuarantineThread {
     }
 
     /// Whether a result is still to come or to be taken.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         let state = self.shared.lock();
         state.waiting > 0 || !state.results.is_empty()
     }
 
     /// Passes a poison message to the thread. Waits while too many are waiting.
-    pub(crate) fn put(&mut self, job: PoisonJob) {
+    pub fn put(&mut self, job: PoisonJob) {
         let started = self.start();
         let bytes = job.bytes.len();
         let mut state = self.shared.lock();
@@ -107,12 +107,12 @@ impl QuarantineThread {
     }
 
     /// Takes the next result, if there is one. Results come in the order of the jobs.
-    pub(crate) fn next(&self) -> Option<PoisonResult> {
+    pub fn next(&self) -> Option<PoisonResult> {
         self.shared.lock().results.pop_front()
     }
 
     /// Waits for the next result, until `by` at most; returns `None` if there is no job.
-    pub(crate) fn wait(&self, by: Instant) -> Option<PoisonResult> {
+    pub fn wait(&self, by: Instant) -> Option<PoisonResult> {
         let left = by.duration_since(Instant::now());
         let is_pending =
             |state: &mut PoisonQueueState| state.results.is_empty() && state.waiting > 0;

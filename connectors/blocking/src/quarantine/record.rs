@@ -1,33 +1,11 @@
-//! Keeps chunks that do not decode, with their bytes, their origin and the reason.
-//!
-//! [`MediumQuarantine`] keeps them in a topic, a queue or any other medium with a writer. The file
-//! connector has a quarantine in a folder. [`Attempts`] finds the chunks that crash their consumer.
+//! A chunk in quarantine, as a record.
 
-mod attempts;
-mod medium;
+use bytes::Bytes;
 
-use std::io;
-
+use super::poison::Poison;
 use baler_common::container::DecodedChunk;
 use baler_common::record::Record;
 use baler_common::transport::{ChunkIdentity, Origin};
-use bytes::Bytes;
-
-pub use baler_common::transport::{NotKept, Poison, PutAside, Quarantine};
-
-pub use attempts::Attempts;
-pub(crate) use attempts::ChunkInWork;
-pub use medium::MediumQuarantine;
-
-/// Keeps nothing. The source counts its rejected chunks, but their bytes are gone.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Discard;
-
-impl Quarantine for Discard {
-    fn put_aside(&mut self, _poison: Poison<'_>) -> io::Result<PutAside> {
-        Ok(PutAside::Counted(NotKept::NoQuarantine))
-    }
-}
 
 /// A chunk in quarantine, as a record in a chunk of its own.
 ///
@@ -53,7 +31,7 @@ pub struct Quarantined {
 
 impl Quarantined {
     /// Wraps a poison message.
-    fn new(poison: Poison<'_>) -> Self {
+    pub(super) fn new(poison: Poison<'_>) -> Self {
         Self {
             reason: poison.reason.to_owned(),
             endpoint: poison.origin.endpoint.to_string(),
@@ -64,7 +42,7 @@ impl Quarantined {
         }
     }
 
-    /// Returns the chunk in quarantine, if `chunk` comes from a [`MediumQuarantine`]: it has
+    /// Returns the chunk in quarantine, if `chunk` comes from a [`MediumQuarantine`](super::MediumQuarantine): it has
     /// exactly one such record.
     pub fn of(chunk: &DecodedChunk) -> Option<Self> {
         if chunk.batch.len() != 1 {

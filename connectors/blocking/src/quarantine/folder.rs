@@ -7,13 +7,14 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use baler_common::transport::{
-    ChunkMeta, ChunkReader, ContainerKind, Delivery, NotKept, Order, Origin, Poison, PutAside,
-    Quarantine, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
-    TransportError, Verdict,
-};
-use baler_files::{if_found, new_file, sync_folder};
 use serde::{Deserialize, Serialize};
+
+use super::poison::{NotKept, Poison, PutAside, Quarantine};
+use crate::files::{if_found, new_file, sync_folder};
+use baler_common::transport::{
+    ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin, ReaderCapability,
+    ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict,
+};
 
 /// The most peers and kinds of reasons of which a folder keeps an example each. All others share one
 /// more. With two files each, and the file that counts attempts, they are 63 files.
@@ -312,7 +313,7 @@ impl Quarantine for QuarantineFolder {
     }
 }
 
-/// Reads the chunks of a [`QuarantineFolder`](super::QuarantineFolder) in the order of their names.
+/// Reads the chunks of a [`QuarantineFolder`] in the order of their names.
 /// Never blocks.
 #[derive(Debug)]
 pub struct QuarantineReader {

@@ -119,7 +119,7 @@ impl Attempts {
     }
 
     /// Returns the entry of one source.
-    pub(crate) fn entry(&self) -> ChunkInWork {
+    pub fn entry(&self) -> ChunkInWork {
         let number = self.0.next_source.fetch_add(1, Ordering::Relaxed);
         ChunkInWork {
             file: Arc::clone(&self.0),
@@ -183,7 +183,7 @@ fn write_all(file: &File, counted: &HashMap<u64, u32>) -> io::Result<()> {
 
 /// The chunk that one source has in work.
 #[derive(Debug)]
-pub(crate) struct ChunkInWork {
+pub struct ChunkInWork {
     file: Arc<AttemptsFile>,
     offset: u64,
     is_written: bool,
@@ -192,14 +192,14 @@ pub(crate) struct ChunkInWork {
 
 impl ChunkInWork {
     /// Returns how often a consumer died while it processed this chunk.
-    pub(crate) fn attempts(&self, chunk: &[u8]) -> u32 {
+    pub fn attempts(&self, chunk: &[u8]) -> u32 {
         let counted = self.file.counted.get(&key(chunk));
         counted.map_or(0, |deaths| *deaths)
     }
 
     /// Records that the chunk is being processed. If an earlier life died with it, waits until
     /// other sources have processed their suspects.
-    pub(crate) fn begin(&mut self, chunk: &[u8]) -> io::Result<()> {
+    pub fn begin(&mut self, chunk: &[u8]) -> io::Result<()> {
         let key = key(chunk);
         if self.file.counted.contains_key(&key) && !self.is_suspect {
             // It fails only without a receiver, but the receiver is stored beside it.
@@ -210,7 +210,7 @@ impl ChunkInWork {
     }
 
     /// Records that no chunk is being processed.
-    pub(crate) fn end(&mut self) -> io::Result<()> {
+    pub fn end(&mut self) -> io::Result<()> {
         if std::mem::take(&mut self.is_suspect) {
             self.file.suspect.1.try_recv().ok();
         }

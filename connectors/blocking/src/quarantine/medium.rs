@@ -15,7 +15,8 @@ use baler_common::transport::{
     OutboxSettings, ProducerId,
 };
 
-use super::{Poison, PutAside, Quarantine, Quarantined};
+use super::poison::{Poison, PutAside, Quarantine};
+use super::record::Quarantined;
 
 /// How long to wait for the medium by default. This is longer than a broker's restart.
 const DEFAULT_PATIENCE: Duration = Duration::from_secs(30);
