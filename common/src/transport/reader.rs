@@ -1,7 +1,6 @@
 //! The receiving end of a connector.
 
 use std::fmt;
-use std::io;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};

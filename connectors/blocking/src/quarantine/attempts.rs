@@ -61,7 +61,7 @@ impl Attempts {
     /// The folder or a file in it cannot be created, read or written.
     pub fn open(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let mut own = None;
+        let (mut own, mut others) = (None, Vec::new());
         let mut counted = HashMap::new();
         let mut discarded_files = 0;
         for number in 0..MAX_FILES {
@@ -92,7 +92,7 @@ impl Attempts {
             }
             match own {
                 None => own = Some((path, file)),
-                Some(_) => file.set_len(0)?,
+                Some(_) => others.push(file),
             }
         }
         let (path, file) = own.ok_or_else(|| {
@@ -103,6 +103,10 @@ impl Attempts {
             io::Error::new(io::ErrorKind::QuotaExceeded, message)
         })?;
         write_all(&file, &counted)?;
+        // Only now: a count twice does less harm than a count that is lost.
+        for other in others {
+            other.set_len(0)?;
+        }
         Ok(Self(Arc::new(AttemptsFile {
             path,
             file,

@@ -4,6 +4,7 @@
 //! more time than for one chunk.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,19 +31,28 @@ const MAX_GROUP: usize = 64;
 pub struct PoisonJob {
     /// `None` for damage that the medium itself skipped.
     pub token: Option<Token>,
+    /// The bytes as they were received.
     pub bytes: Bytes,
+    /// Their origin.
     pub origin: Origin,
+    /// What is known of the chunk.
     pub meta: Option<ChunkMeta>,
+    /// The reason.
     pub reason: Box<str>,
+    /// See [`Poison::is_sound`].
     pub is_sound: bool,
+    /// See [`Poison::peer`].
     pub peer: Option<IpAddr>,
 }
 
 /// The quarantine's answer to a [`PoisonJob`].
 #[derive(Debug)]
 pub struct PoisonResult {
+    /// The token of the job.
     pub token: Option<Token>,
+    /// The origin of the job.
     pub origin: Origin,
+    /// Whether the bytes are safe; an error if they could not be kept.
     pub result: io::Result<PutAside>,
 }
 
@@ -70,7 +80,16 @@ struct PoisonQueueState {
     closed: bool,
 }
 
+impl fmt::Debug for QuarantineThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuarantineThread")
+            .field("is_waiting", &self.is_waiting())
+            .finish_non_exhaustive()
+    }
+}
+
 impl QuarantineThread {
+    /// Creates the thread's owner. The thread starts with the first poison message.
     pub fn new(quarantine: Box<dyn Quarantine>) -> Self {
         Self {
             quarantine: Some(quarantine),

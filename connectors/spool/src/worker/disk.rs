@@ -4,9 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::Poison;
+use baler_blocking::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
-    Chunk, Delivery, DeliveryReport, Outcome, Quarantine as _, RetryClass, TransportError, Verdict,
+    Chunk, Delivery, DeliveryReport, Outcome, RetryClass, TransportError, Verdict,
 };
 
 use super::{Medium, Worker};

@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use baler_blocking::quarantine::Poison;
+use baler_blocking::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
-    Chunk, ChunkMeta, DeliveryReport, Outcome, Quarantine as _, RejectReason, Rejected, RetryClass,
-    TransportError, Verdict, guarded,
+    Chunk, ChunkMeta, DeliveryReport, Outcome, RejectReason, Rejected, RetryClass, TransportError,
+    Verdict, guarded,
 };
 use bytes::Bytes;
 
