@@ -23,7 +23,7 @@ pub mod text;
 pub mod traces;
 pub mod workers;
 
-pub use baler_blocking::quarantine;
+pub use baler_files::quarantine;
 
 pub use error::AnalysisError;
 pub use parcel::{Held, Parcel};

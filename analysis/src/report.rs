@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baler_blocking::quarantine::NotKept;
+use baler_files::quarantine::NotKept;
 use baler_common::container::Losses;
 use baler_common::transport::{ChunkIdentity, ReaderStats, Readership, Waiting};
 

@@ -1,6 +1,6 @@
 //! Handles received chunks: decodes them, recognises copies, or passes them to the quarantine.
 
-use baler_blocking::quarantine::PoisonJob;
+use baler_files::quarantine::PoisonJob;
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 

@@ -6,7 +6,7 @@
 use std::io;
 use std::time::Instant;
 
-use baler_blocking::quarantine::{PoisonResult, PutAside};
+use baler_files::quarantine::{PoisonResult, PutAside};
 use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, TransportError, Verdict};
 
 use super::{Failures, Source};

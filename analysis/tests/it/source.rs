@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::workers::Group;
 use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
-use baler_blocking::quarantine::QuarantineFolder;
-use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
+use baler_files::quarantine::QuarantineFolder;
+use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,

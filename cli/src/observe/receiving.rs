@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Progress, SourceReport, SourceWatch};
-use baler_blocking::quarantine::NotKept;
+use baler_files::quarantine::NotKept;
 use baler_common::transport::{LaneLag, ReaderStats};
 
 use super::exposition::{Exposition, every_reason};

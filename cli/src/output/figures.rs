@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use baler_blocking::quarantine::NotKept;
+use baler_files::quarantine::NotKept;
 use baler_common::container::{LossReason, Losses};
 use serde_json::Value;
 

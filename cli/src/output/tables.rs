@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use baler_analysis::text::shortened;
-use baler_blocking::quarantine::NotKept;
+use baler_files::quarantine::NotKept;
 use serde_json::{Map, Value};
 
 use super::{escape, width};

@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
 mod lock;
+#[cfg(feature = "quarantine")]
+pub mod quarantine;
 mod replace;
 #[cfg(feature = "schema")]
 pub mod schema;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::Quarantine;
+use baler_files::quarantine::Quarantine;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };

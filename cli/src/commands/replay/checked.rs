@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baler_blocking::quarantine::Quarantined;
+use baler_files::quarantine::Quarantined;
 use baler_common::container::{ChunkDecoder, ChunkExtent};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,

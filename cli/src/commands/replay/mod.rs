@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_analysis::Source;
-use baler_blocking::quarantine::QuarantineReader;
+use baler_files::quarantine::QuarantineReader;
 use baler_common::transport::{ChunkReader, Received};
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};

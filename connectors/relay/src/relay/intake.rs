@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::Poison;
+use baler_files::quarantine::Poison;
 use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
 use super::ledger::{InFlight, Ledger};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use baler_blocking::quarantine::{NotKept, Poison, PutAside, Quarantine};
+use baler_files::quarantine::{NotKept, Poison, PutAside, Quarantine};
 use baler_common::transport::{
     ChunkReader, Damaged, End, Fate, Origin, OutboxStats, ReaderStats, Settled, Token, Verdict,
     Waiting,

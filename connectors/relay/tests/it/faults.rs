@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
+use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::transport::RetryClass;
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use baler_blocking::quarantine::{Poison, PutAside, Quarantine};
+use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::transport::{
     ChunkReader, ReaderCapability, ReaderCloseReport, Received, RetryClass, Settled, Token,
     TransportError, Verdict,

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::{Poison, Quarantine as _};
+use baler_files::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
     Chunk, Delivery, DeliveryReport, Outcome, RetryClass, TransportError, Verdict,
 };

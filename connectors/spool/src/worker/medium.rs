@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use baler_blocking::quarantine::{Poison, Quarantine as _};
+use baler_files::quarantine::{Poison, Quarantine as _};
 use baler_common::transport::{
     Chunk, ChunkMeta, DeliveryReport, Outcome, RejectReason, Rejected, RetryClass, TransportError,
     Verdict, guarded,

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_blocking::quarantine::QuarantineFolder;
+use baler_files::quarantine::QuarantineFolder;
 use baler_common::transport::{
     Backoff, ChunkWriter, Delivery, Failure, RetryClass, TransportError, guarded,
 };

@@ -10,7 +10,7 @@ use std::time::Instant;
 use serde::{Deserialize, Serialize};
 
 use super::poison::{NotKept, Poison, PutAside, Quarantine};
-use crate::files::{if_found, new_file, sync_folder};
+use crate::{if_found, new_file, sync_folder};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, Order, Origin, ReaderCapability,
     ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict,
