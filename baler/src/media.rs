@@ -1,6 +1,8 @@
 //! The media of this build.
 
 use baler_common::transport::Media;
+#[cfg(feature = "amqp")]
+use baler_common::transport::Medium;
 
 /// Returns the media of this build, according to the features of this crate.
 ///
@@ -20,7 +22,7 @@ pub fn media() -> Media {
     #[cfg(not(feature = "tls"))]
     let media = media.without(&["tcp+tls"], &lacks("tls"));
     #[cfg(feature = "amqp")]
-    let media = media.with(baler_connector_amqp::MEDIUM);
+    let media = media.with(AMQP);
     #[cfg(not(feature = "amqp"))]
     let media = media.without(&["amqp", "amqps"], &lacks("amqp"));
     #[cfg(feature = "kafka")]
@@ -41,6 +43,23 @@ pub fn media() -> Media {
     let media = media.without(&["jsonl", "text"], &lacks("lines"));
     media
 }
+
+/// RabbitMQ.
+#[cfg(all(feature = "amqp", not(feature = "kieker")))]
+const AMQP: Medium = baler_connector_amqp::MEDIUM;
+
+/// RabbitMQ, also for the messages of Kieker's `AmqpWriter`.
+#[cfg(all(feature = "amqp", feature = "kieker"))]
+const AMQP: Medium = {
+    use baler_connector_amqp::MEDIUM;
+    use baler_connector_kieker::messages;
+    Medium {
+        writer: |uri| messages::writer(uri, &MEDIUM),
+        receiver: |uri, follow| messages::receiver(uri, follow, &MEDIUM),
+        browser: Some(|uri, browse| messages::browser(uri, browse, &MEDIUM)),
+        ..MEDIUM
+    }
+};
 
 /// Names a missing feature, and the command that adds it: for an application, and for the program
 /// `baler`, which also uses this list.

@@ -48,7 +48,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-file",
         Allowed::Only(&["baler-blocking", "baler-common", "baler-files"]),
     ),
-    ("baler-files", Allowed::Only(&["baler-common", "baler-irl"])),
+    ("baler-files", Allowed::Only(&["baler-common"])),
     (
         "baler-follow",
         Allowed::Only(&["baler-common", "baler-files"]),
@@ -61,6 +61,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
             "baler-common",
             "baler-files",
             "baler-follow",
+            "baler-irl",
         ]),
     ),
     (

@@ -4,17 +4,12 @@ mod client;
 mod config;
 mod error;
 mod headers;
-mod kieker_plain;
 mod plain;
 mod reader;
 mod writer;
 
-use baler_common::transport::uri::UriError;
 use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
 pub use config::{AmqpConfig, QueueType};
-pub use kieker_plain::KiekerPlainReader;
-#[doc(hidden)]
-pub use kieker_plain::fuzzing as kieker_plain_fuzzing;
 pub use plain::PlainPublisher;
 pub use reader::{AmqpReader, AmqpReaderCounts};
 pub use writer::{AmqpWriter, AmqpWriterCounts};
@@ -30,19 +25,10 @@ pub const MEDIUM: Medium = Medium {
     schemes: &[SCHEME, SCHEME_TLS],
     writer: |uri| {
         let config = AmqpConfig::from_uri(uri)?;
-        if config.is_kieker_plain {
-            let why = "format=kieker-plain is one of readers; write chunks, which Kieker's \
-                       ChunkingAmqpReader reads with --container kieker";
-            return Err(UriError::refused(why));
-        }
         Ok(Box::new(AmqpWriter::new(config)))
     },
     receiver: |uri, _follow| {
         let config = AmqpConfig::from_uri(uri)?;
-        if config.is_kieker_plain {
-            let open = move || KiekerPlainReader::new(config.clone());
-            return Ok(ReaderFactory::new(Readership::OneProcess, open));
-        }
         let open = move || AmqpReader::new(config.clone());
         Ok(ReaderFactory::new(Readership::Shared, open))
     },

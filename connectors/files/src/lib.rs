@@ -4,8 +4,9 @@ mod lock;
 #[cfg(feature = "quarantine")]
 pub mod quarantine;
 mod replace;
-#[cfg(feature = "schema")]
-pub mod schema;
 
 pub use lock::FileLock;
-pub use replace::{beside, folder_of, if_found, new_file, replace_file, sync_folder};
+pub use replace::{
+    beside, check_file, folder_of, if_found, lock_beside, new_file, open_file, replace_file,
+    sync_folder,
+};

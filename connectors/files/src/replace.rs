@@ -100,6 +100,61 @@ pub fn beside(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Locks a file beside this one, which may be replaced.
+///
+/// # Errors
+///
+/// Another reader has it, or it is not an ordinary file.
+pub fn lock_beside(path: &Path) -> io::Result<FileLock> {
+    let path = beside(path, ".lock");
+    check_file(&path)?;
+    FileLock::acquire(&path).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another reader has it"),
+        _ => error,
+    })
+}
+
+/// Opens an ordinary file. It neither follows a symlink nor waits for the other end of a pipe.
+///
+/// # Errors
+///
+/// It cannot be opened, or it is not an ordinary file.
+pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    check_file(path)?;
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = options.open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(not_a_file(path)),
+    }
+}
+
+/// Refuses a path that exists and is not an ordinary file.
+///
+/// # Errors
+///
+/// It is a symlink, a device or a folder.
+pub fn check_file(path: &Path) -> io::Result<()> {
+    match if_found(fs::symlink_metadata(path))? {
+        Some(metadata) if !metadata.is_file() => Err(not_a_file(path)),
+        _ => Ok(()),
+    }
+}
+
+fn not_a_file(path: &Path) -> io::Error {
+    let message = format!(
+        "{} is a symlink, a device or a folder; name an ordinary file, or one that is not there",
+        path.display()
+    );
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}
+
 #[cfg(unix)]
 fn is_of_another_user(link: &Metadata) -> bool {
     ![0, rustix::process::geteuid().as_raw()].contains(&link.uid())

@@ -4,7 +4,9 @@ pub mod adaptive;
 mod config;
 mod headers;
 pub mod log;
+pub mod messages;
 mod reader;
+mod schema;
 mod writer;
 
 use std::sync::Arc;
@@ -16,6 +18,7 @@ pub use baler_files::schema::read_schema;
 pub use config::KiekerTcpConfig;
 pub use log::{KiekerLogConfig, KiekerLogReader};
 pub use reader::{KiekerTcpReader, ReaderStats};
+pub use schema::read_schema;
 pub use writer::{
     KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpWriter, KiekerTcpWriterConfig, LogCompression,
     LogFormat, WriterCounts,

@@ -12,7 +12,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use baler_common::container::TimeUnit;
 use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
@@ -49,14 +48,6 @@ pub struct AmqpConfig {
     pub(crate) lag_interval: Duration,
     pub(crate) start: Start,
     pub(crate) position_file: Option<PathBuf>,
-    /// Whether the messages come from Kieker's `AmqpWriter` and are no chunks.
-    pub(crate) is_kieker_plain: bool,
-    /// The file for the strings of such messages.
-    pub(crate) registry_file: Option<PathBuf>,
-    /// An `.irl` file, or a folder of them, with further record types of such messages.
-    pub(crate) schema: Option<PathBuf>,
-    /// The unit of times of such messages, if the metadata record's does not count.
-    pub(crate) time_unit: Option<TimeUnit>,
     /// Set if the scheme is that with TLS.
     pub(crate) tls: Option<TlsFiles>,
     /// Set if readers only look; see [`AmqpConfig::tap`] and [`AmqpConfig::inspect`].
@@ -126,7 +117,6 @@ impl AmqpConfig {
         let names = Names::take(&mut uri)?;
         let arguments = QueueArguments::take(&mut uri)?;
         let queue_type = uri.take_choice("queue_type", &QueueType::CHOICES)?;
-        let formats = [("chunks", false), ("kieker-plain", true)];
         let mut window = WindowLimits::new(non_zero!(256));
         window.take(&mut uri)?;
         let max_chunk_bytes = non_zero!(16 << 20);
@@ -155,10 +145,6 @@ impl AmqpConfig {
             lag_interval: or(uri.take_duration("lag_interval"), secs(1))?,
             start: start.unwrap_or(Start::First),
             position_file: uri.take_path("position_file"),
-            is_kieker_plain: or(uri.take_choice("format", &formats), false)?,
-            registry_file: uri.take_path("registry_file"),
-            schema: uri.take_path("schema"),
-            time_unit: uri.take_choice("time_unit", &TimeUnit::CHOICES)?,
             tls: TlsFiles::take(&mut uri, SCHEME_TLS)?,
             tap_target: None,
         };
@@ -179,26 +165,6 @@ impl AmqpConfig {
         {
             let why = "a stream has no dead letters";
             return Err(UriError::conflict(setting, "queue_type=stream", why));
-        }
-        if self.is_kieker_plain != self.registry_file.is_some() {
-            let what = "format=kieker-plain and registry_file belong together: one of them";
-            return Err(UriError::missing(what));
-        }
-        if self.schema.is_some() && !self.is_kieker_plain {
-            let why = "chunks have the schemas of their records";
-            return Err(UriError::conflict("schema", "format=chunks", why));
-        }
-        if self.time_unit.is_some() && !self.is_kieker_plain {
-            let why = "times in chunks are nanoseconds";
-            return Err(UriError::conflict("time_unit", "format=chunks", why));
-        }
-        if self.is_kieker_plain && self.queue_type == QueueType::Stream {
-            let why = "Kieker's strings are kept for a queue, whose messages come once";
-            return Err(UriError::conflict(
-                "format=kieker-plain",
-                "queue_type=stream",
-                why,
-            ));
         }
         if self.queue_type != QueueType::Stream && self.position_file.is_some() {
             return Err(self.not_a_stream("position_file"));

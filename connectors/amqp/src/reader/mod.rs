@@ -23,7 +23,6 @@ use crate::client;
 use crate::config::{AmqpConfig, QueueType, TapTarget};
 use ledger::Ledger;
 use position::StreamPosition;
-pub(crate) use position::{lock_beside, open_file};
 pub use state::AmqpReaderCounts;
 use state::ReaderState;
 

@@ -6,7 +6,9 @@ use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use baler_common::transport::{Failure, SettledPrefix};
-use baler_files::{FileLock, beside, folder_of, if_found, new_file, sync_folder};
+use baler_files::{
+    FileLock, beside, check_file, folder_of, if_found, lock_beside, new_file, open_file, sync_folder,
+};
 
 use super::landmark::Landmark;
 use crate::config::Start;
@@ -237,49 +239,6 @@ impl PositionFile {
         fs::rename(&new, &self.path)?;
         sync_folder(folder_of(&self.path))
     }
-}
-
-/// Locks a file beside this one, which may be replaced.
-pub(crate) fn lock_beside(path: &Path) -> io::Result<FileLock> {
-    let path = beside(path, ".lock");
-    check_file(&path)?;
-    FileLock::acquire(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock => io::Error::new(error.kind(), "another reader has it"),
-        _ => error,
-    })
-}
-
-/// Opens an ordinary file. It neither follows a symlink nor waits for the other end of a pipe.
-pub(crate) fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    check_file(path)?;
-    #[cfg(unix)]
-    {
-        use rustix::fs::OFlags;
-        use std::os::unix::fs::OpenOptionsExt as _;
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
-    }
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(not_a_file(path)),
-    }
-}
-
-/// Refuses a path that exists and is not an ordinary file.
-fn check_file(path: &Path) -> io::Result<()> {
-    match if_found(fs::symlink_metadata(path))? {
-        Some(metadata) if !metadata.is_file() => Err(not_a_file(path)),
-        _ => Ok(()),
-    }
-}
-
-fn not_a_file(path: &Path) -> io::Error {
-    let message = format!(
-        "{} is a symlink, a device or a folder; name an ordinary file, or one that is not there",
-        path.display()
-    );
-    io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 
 fn failure(path: &Path, error: &io::Error) -> Failure {

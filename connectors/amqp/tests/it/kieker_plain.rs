@@ -7,8 +7,12 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::record::{RecordRef, ValueRef};
-use baler_common::transport::{ChunkReader, Damaged, Delivery, Received, Settled, Verdict};
-use baler_connector_amqp::{AmqpConfig, KiekerPlainReader};
+use baler_common::transport::uri::{Uri, UriError};
+use baler_common::transport::{
+    ChunkReader, Damaged, Delivery, ReaderFactory, Received, Settled, Verdict,
+};
+use baler_connector_amqp::MEDIUM;
+use baler_connector_kieker::messages;
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, within_patience};
 use baler_faults::TcpProxy;
 use tempfile::TempDir;
@@ -73,11 +77,11 @@ impl Queue {
         self.folder.path().join("registry")
     }
 
-    fn reader(&self) -> KiekerPlainReader {
+    fn reader(&self) -> Box<dyn ChunkReader> {
         self.reader_with(&self.file())
     }
 
-    fn reader_with(&self, file: &Path) -> KiekerPlainReader {
+    fn reader_with(&self, file: &Path) -> Box<dyn ChunkReader> {
         plain_reader(&self.uri, file)
     }
 
@@ -106,9 +110,14 @@ impl Queue {
     }
 }
 
-fn plain_reader(uri: &str, file: &Path) -> KiekerPlainReader {
+fn plain_reader(uri: &str, file: &Path) -> Box<dyn ChunkReader> {
     let rest = format!("&format=kieker-plain&registry_file={}", file.display());
-    KiekerPlainReader::new(config(&format!("{uri}{rest}"))).unwrap()
+    let opened = receiver(&format!("{uri}{rest}")).unwrap().open();
+    opened.unwrap().reader
+}
+
+fn receiver(uri: &str) -> Result<ReaderFactory, UriError> {
+    messages::receiver(Uri::parse(uri).unwrap(), true, &MEDIUM)
 }
 
 /// What a reader handed out.
@@ -120,7 +129,7 @@ struct Heard {
 }
 
 impl Heard {
-    fn step(&mut self, reader: &mut KiekerPlainReader) {
+    fn step(&mut self, reader: &mut Box<dyn ChunkReader>) {
         match reader.receive(Instant::now() + Duration::from_millis(50)) {
             Ok(Received::Chunk(delivery)) => {
                 let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
@@ -136,7 +145,7 @@ impl Heard {
     }
 
     /// Receives until so many records came.
-    fn records(mut self, reader: &mut KiekerPlainReader, records: usize) -> Self {
+    fn records(mut self, reader: &mut Box<dyn ChunkReader>, records: usize) -> Self {
         within_patience("the records", || {
             self.step(reader);
             (self.lines.len() >= records).then_some(())
@@ -145,7 +154,7 @@ impl Heard {
     }
 
     /// Settles everything with this verdict.
-    fn settle(&mut self, reader: &mut KiekerPlainReader, verdict: Verdict) {
+    fn settle(&mut self, reader: &mut Box<dyn ChunkReader>, verdict: Verdict) {
         for delivery in self.deliveries.drain(..) {
             let settled = reader.settle(delivery.token, verdict).unwrap();
             assert_eq!(settled, Settled::Done);
@@ -153,8 +162,8 @@ impl Heard {
     }
 }
 
-fn close(reader: KiekerPlainReader) {
-    let report = Box::new(reader).close(Instant::now() + PATIENCE);
+fn close(reader: Box<dyn ChunkReader>) {
+    let report = reader.close(Instant::now() + PATIENCE);
     assert!(report.error.is_none(), "{report:?}");
 }
 
@@ -290,15 +299,19 @@ fn a_connection_that_is_lost_within_a_record_loses_nothing() {
     let uri = format!("amqp://127.0.0.1:{}/?{settings}", proxy.address().port());
     let mut reader = plain_reader(&uri, &queue.file());
     let mut heard = Heard::default();
-    within_patience("the beginning of a record", || {
+    let is_string = |message: &&Vec<u8>| message[0] == 0xff;
+    let strings = messages[..3].iter().filter(is_string).count();
+    within_patience("the strings", || {
         heard.step(&mut reader);
-        (reader.counts().delivered >= 3).then_some(())
+        let kept = std::fs::read_to_string(queue.file()).unwrap();
+        (kept.lines().count() >= strings).then_some(())
     });
-    heard.step(&mut reader);
+    // The beginning of a record, in two messages.
+    (0..5).for_each(|_| heard.step(&mut reader));
     proxy.cut();
     within_patience("the next connection", || {
         heard.step(&mut reader);
-        (reader.counts().connections >= 2).then_some(())
+        (reader.stats().reconnects >= 1).then_some(())
     });
     queue.publish(&messages[3..]);
     let mut heard = heard.records(&mut reader, expected().len());
@@ -311,9 +324,8 @@ fn a_connection_that_is_lost_within_a_record_loses_nothing() {
 #[test]
 fn a_reader_needs_a_file_for_strings_and_a_queue() {
     let refused = |settings: &str| {
-        let uri = format!("amqp://localhost?queue=q&{settings}");
-        let uri = baler_common::transport::uri::Uri::parse(&uri).unwrap();
-        AmqpConfig::from_uri(uri).unwrap_err().to_string()
+        let refused = receiver(&format!("amqp://localhost?queue=q&{settings}"));
+        refused.unwrap_err().to_string()
     };
     let together = "format=kieker-plain and registry_file belong together";
     assert!(refused("format=kieker-plain").contains(together));
@@ -326,9 +338,7 @@ fn a_reader_needs_a_file_for_strings_and_a_queue() {
     let stream = refused("format=kieker-plain&registry_file=x&queue_type=stream");
     assert!(stream.contains("queue_type=stream"), "{stream}");
     let uri = "amqp://localhost?queue=q&format=kieker-plain&registry_file=x";
-    let uri = baler_common::transport::uri::Uri::parse(uri).unwrap();
-    let error = (baler_connector_amqp::MEDIUM.writer)(uri)
-        .map(drop)
-        .unwrap_err();
+    let writer = messages::writer(Uri::parse(uri).unwrap(), &MEDIUM);
+    let error = writer.map(drop).unwrap_err();
     assert!(error.to_string().contains("is one of readers"), "{error}");
 }

@@ -22,6 +22,7 @@ use super::folder::{FolderStep, LogFolder, folders, log_names};
 use super::position::LogPosition;
 use crate::LOG_SCHEME;
 use crate::headers::first_identity;
+use crate::schema;
 
 /// The pause before a log that is followed is polled again.
 const POLL: Duration = Duration::from_millis(100);

@@ -26,6 +26,7 @@ use tokio::sync::watch;
 use crate::SCHEME;
 use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
+use crate::schema;
 use state::{Event, Pending, ReaderState};
 
 pub use state::ReaderStats;

@@ -10,6 +10,8 @@ use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
 use baler_files::schema;
 
+use crate::schema;
+
 /// An open connection or folder that accepts records. Its calls block.
 pub trait RecordOutput {
     /// Writes the records of a chunk. After `Ok` the operating system has all of them. Returns the

@@ -1,13 +1,17 @@
 //! Messages of Kieker's own `AmqpWriter`, as chunks.
 //!
 //! ```text
-//! AmqpWriter --strings, parts of records--> AmqpReader -> KiekerStream a writer -> KIKA/DFLT chunks
-//!                                                  \-> strings -> RegistryFile
+//! AmqpWriter --strings, parts of records--> reader of a medium -> KiekerStream a writer -> KIKA/DFLT chunks
+//!                                                             \-> strings -> RegistryFile
 //! ```
 //!
 //! A message is settled at the broker with the chunk of its last record. Its strings are in the file
 //! before that, since no later message repeats them.
+//!
+//! The medium does not know this format. [`writer`], [`receiver`] and [`browser`] add the setting
+//! `format=kieker-plain` to the URIs of a medium.
 
+mod config;
 #[doc(hidden)]
 pub mod fuzzing;
 mod registry_file;
@@ -17,29 +21,80 @@ mod senders;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
+use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{
-    ChunkReader, Damaged, Delivery, Failure, Origin, ReaderCapability, ReaderCloseReport,
-    ReaderStats, Received, Settled, Token, TransportError, Verdict,
+    Browse, ChunkReader, ChunkWriter, Damaged, Delivery, Failure, Medium, OpenReader, Origin,
+    ReaderCapability, ReaderCloseReport, ReaderFactory, ReaderStats, Readership, Received, Settled,
+    Token, TransportError, Verdict,
 };
-use baler_files::schema;
 
-use super::config::AmqpConfig;
-use super::reader::{AmqpReader, AmqpReaderCounts};
+use crate::schema;
+use config::{MessageConfig, Settings};
 use sender::{Broken, Finished};
 use senders::Senders;
 
 /// How long a record may wait for others in its chunk.
 const MAX_AGE: Duration = Duration::from_millis(100);
 
+/// Makes the sending end of a medium, which sends chunks alone.
+///
+/// # Errors
+///
+/// The errors of the medium, or the URI says `format=kieker-plain`.
+pub fn writer(mut uri: Uri, medium: &Medium) -> Result<Box<dyn ChunkWriter>, UriError> {
+    let settings = Settings::take(&mut uri)?;
+    let writer = (medium.writer)(uri)?;
+    match settings.check()? {
+        None => Ok(writer),
+        Some(_) => {
+            let why = "format=kieker-plain is one of readers; write chunks, which Kieker's \
+                       ChunkingAmqpReader reads with --container kieker";
+            Err(UriError::refused(why))
+        }
+    }
+}
+
+/// Makes the receiving end of a medium, for chunks or, with `format=kieker-plain`, for the messages
+/// of Kieker's `AmqpWriter`.
+///
+/// # Errors
+///
+/// The errors of the medium, or the settings exclude each other.
+pub fn receiver(mut uri: Uri, follow: bool, medium: &Medium) -> Result<ReaderFactory, UriError> {
+    let settings = Settings::take(&mut uri)?;
+    let endpoint: Box<str> = uri.to_string().into();
+    let messages = (medium.receiver)(uri, follow)?;
+    let Some(config) = settings.check()? else {
+        return Ok(messages);
+    };
+    Ok(ReaderFactory::new(Readership::OneProcess, move || {
+        KiekerMessageReader::open(&config, &endpoint, || messages.open())
+    }))
+}
+
+/// Makes the receiving end of a medium that takes nothing from other readers, and shows messages as
+/// they are.
+///
+/// # Errors
+///
+/// The errors of the medium, or the settings exclude each other.
+pub fn browser(mut uri: Uri, browse: Browse, medium: &Medium) -> Result<ReaderFactory, UriError> {
+    let settings = Settings::take(&mut uri)?;
+    let browser = medium
+        .browser
+        .expect("only media with a browser are browsed");
+    let browser = browser(uri, browse)?;
+    settings.check().map(|_| browser)
+}
+
 /// Reads the messages that Kieker's `AmqpWriter` publishes, and hands out chunks of their records.
 ///
 /// It must be the only reader of its queue: it needs every message, in order.
-#[derive(Debug)]
-pub struct KiekerPlainReader {
-    messages: AmqpReader,
+struct KiekerMessageReader {
+    messages: Box<dyn ChunkReader>,
     endpoint: Box<str>,
-    /// The number of connections before the last message.
-    connections: u64,
+    /// The number of reconnects before the last message.
+    reconnects: u64,
     senders: Senders,
     /// Chunks that are not handed out. Retried ones come first.
     ready: VecDeque<Finished>,
@@ -51,26 +106,27 @@ pub struct KiekerPlainReader {
     due: Option<Instant>,
 }
 
-impl KiekerPlainReader {
-    /// Starts to read. The broker may be away.
+impl KiekerMessageReader {
+    /// Starts to read. The file of strings is open before the medium is.
     ///
     /// # Errors
     ///
-    /// The errors of [`AmqpReader::new`]. Or the configuration names no file of strings, the file cannot
-    /// be read, or another reader has it.
-    pub fn new(config: AmqpConfig) -> Result<Self, TransportError> {
-        let endpoint: Box<str> = config.to_string().into();
-        let at = |failure: Failure| failure.at(&endpoint);
-        let Some(path) = &config.registry_file else {
-            let message = "format=kieker-plain needs registry_file=FILE";
-            return Err(at(Failure::last("read from", message)));
-        };
-        let catalog = schema::catalog(config.schema.as_deref()).map_err(at)?;
-        let senders = Senders::open(path, catalog, config.time_unit).map_err(at)?;
-        Ok(Self {
-            messages: AmqpReader::new(config)?,
-            endpoint,
-            connections: 0,
+    /// The medium cannot be opened. The schema or the file of strings cannot be read, or another
+    /// reader has the file.
+    fn open(
+        config: &MessageConfig,
+        endpoint: &str,
+        open: impl FnOnce() -> Result<OpenReader, TransportError>,
+    ) -> Result<OpenReader, TransportError> {
+        let catalog = schema::catalog(config.schema.as_deref());
+        let senders = catalog
+            .and_then(|catalog| Senders::open(&config.registry_file, catalog, config.time_unit));
+        let senders = senders.map_err(|failure| failure.at(endpoint))?;
+        let opened = open()?;
+        let reader = Self {
+            messages: opened.reader,
+            endpoint: endpoint.into(),
+            reconnects: 0,
             senders,
             ready: VecDeque::new(),
             damaged: VecDeque::new(),
@@ -78,19 +134,21 @@ impl KiekerPlainReader {
             next_token: 0,
             demand: usize::MAX,
             due: None,
+        };
+        Ok(OpenReader {
+            reader: Box::new(reader),
+            ..opened
         })
-    }
-
-    /// The events of the messages so far.
-    pub fn counts(&self) -> AmqpReaderCounts {
-        self.messages.counts()
     }
 
     /// Takes a message apart.
     fn take(&mut self, message: &Delivery) -> Result<(), TransportError> {
-        let connections = self.messages.counts().connections;
-        if connections != self.connections {
-            self.connections = connections;
+        if message.origin.endpoint != self.endpoint {
+            self.endpoint = message.origin.endpoint.clone();
+        }
+        let reconnects = self.messages.stats().reconnects;
+        if reconnects != self.reconnects {
+            self.reconnects = reconnects;
             self.senders.forget_unsettled();
             self.ready.clear();
         }
@@ -163,7 +221,7 @@ impl KiekerPlainReader {
     }
 }
 
-impl ChunkReader for KiekerPlainReader {
+impl ChunkReader for KiekerMessageReader {
     fn capability(&self) -> &ReaderCapability {
         self.messages.capability()
     }
@@ -220,7 +278,7 @@ impl ChunkReader for KiekerPlainReader {
 
     fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
         let unsettled = self.handed_out.len();
-        let report = Box::new(self.messages).close(by);
+        let report = self.messages.close(by);
         ReaderCloseReport {
             unsettled,
             ..report

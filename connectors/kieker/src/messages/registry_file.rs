@@ -12,9 +12,7 @@ use std::sync::Arc;
 use baler_common::container::KiekerStream;
 use baler_common::number::to_u64;
 use baler_common::transport::Failure;
-use baler_files::{FileLock, beside, if_found};
-
-use crate::reader::{lock_beside, open_file};
+use baler_files::{FileLock, beside, if_found, lock_beside, open_file};
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;

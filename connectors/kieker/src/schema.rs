@@ -13,7 +13,7 @@ use baler_irl::{TextFile, read_files};
 /// # Errors
 ///
 /// A file cannot be read, or its content is wrong and must be changed.
-pub fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
+pub(crate) fn catalog(schema: Option<&Path>) -> Result<Arc<Catalog>, Failure> {
     schema.map_or_else(|| Ok(Catalog::shared_kieker()), read_schema)
 }
 

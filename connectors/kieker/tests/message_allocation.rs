@@ -7,7 +7,7 @@
     reason = "helpers of tests fail by panicking, like the tests"
 )]
 
-use baler_connector_amqp::kieker_plain_fuzzing::{Outcome, take};
+use baler_connector_kieker::messages::fuzzing::{Outcome, take};
 
 #[path = "../../../common/tests/it/counting.rs"]
 mod counting;

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn corpus_of_the_fuzz_target_yields_no_finding() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/kieker_plain");
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/messages");
     let (mut records, mut broken, mut writers) = (0, 0, 0);
     for entry in fs::read_dir(corpus).unwrap() {
         let path = entry.unwrap().path();

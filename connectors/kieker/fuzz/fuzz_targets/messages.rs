@@ -10,7 +10,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         std::env::temp_dir()
     };
     let file = folder.join(format!("baler-fuzz-plain-{}", std::process::id()));
-    if let Err(problem) = baler_connector_amqp::kieker_plain_fuzzing::read(input, &file) {
+    if let Err(problem) = baler_connector_kieker::messages::fuzzing::read(input, &file) {
         panic!("{problem}");
     }
 });
