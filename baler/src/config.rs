@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 #[cfg(feature = "consumer")]
-use baler_common::container::ChunkDecoder;
+use baler_common::container::{ChunkDecoder, Limits};
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 
@@ -128,7 +128,7 @@ impl ConsumerConfig {
             max_attempts: MAX_ATTEMPTS,
             demand: DEMAND,
             media: media(),
-            decoder: ChunkDecoder::default(),
+            decoder: crate::decoder(Limits::default()),
         }
     }
 }

@@ -12,7 +12,7 @@ mod media;
 pub use baler_analysis as analysis;
 #[cfg(feature = "arrow")]
 pub use baler_arrow as arrow;
-pub use baler_common::{container, transport};
+pub use baler_common::transport;
 pub use baler_monitoring as monitoring;
 pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
 /// Records each call of a function: [`baler_monitoring::probe`], for programs that depend only on
@@ -30,8 +30,17 @@ pub use consumer::BatchStream;
 pub use consumer::{Batch, Consumer, RecordIdentity, StopHandle, consume, source};
 pub use controller::Controller;
 pub use error::Error;
-pub use media::media;
+pub use media::{decoder, media};
 pub use record::{Record, Records};
+
+/// Encoding and decoding of chunks ([`baler_common::container`]), also in Kieker's container.
+pub mod container {
+    pub use baler_common::container::*;
+    pub use baler_connector_kieker::container::{
+        ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
+        KiekerStreamEncoder, StreamChunk, StreamStep, TimeUnit,
+    };
+}
 
 /// Records: types, schemas, batches ([`baler_common::record`]).
 pub mod record {

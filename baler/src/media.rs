@@ -1,8 +1,17 @@
-//! The media of this build.
+//! The media and the containers of this build.
 
+use baler_common::container::{ChunkDecoder, Limits};
 use baler_common::transport::Media;
 #[cfg(feature = "amqp")]
 use baler_common::transport::Medium;
+use baler_connector_kieker::container::KiekerDeserializer;
+
+/// Returns a decoder of the containers of this build: native chunks, and Kieker's.
+///
+/// A program adds containers of its own by [`ChunkDecoder::with_deserializer`].
+pub fn decoder(limits: Limits) -> ChunkDecoder {
+    ChunkDecoder::new(limits).with_deserializer(KiekerDeserializer::default())
+}
 
 /// Returns the media of this build, according to the features of this crate.
 ///

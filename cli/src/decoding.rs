@@ -45,7 +45,7 @@ pub(crate) fn decoder(args: &DecodingArgs, workers: NonZeroUsize) -> Result<Chun
     limits.decoded_bytes = all_workers / workers;
     // An expanded body takes memory, too.
     limits.body_bytes = limits.body_bytes.min(limits.decoded_bytes);
-    let decoder = ChunkDecoder::new(limits).with_dictionaries(dictionaries);
+    let decoder = baler::decoder(limits).with_dictionaries(dictionaries);
     #[cfg(feature = "kieker")]
     if let Some(schema) = &args.schemas.path {
         let catalog = baler_connector_kieker::read_schema(schema)

@@ -17,7 +17,7 @@ use baler_common::container::{
 use baler_common::record::kieker::{OperationExecutionRecord, TraceMetadata};
 use baler_common::record::{BatchBuilder, DynamicRecord, RecordBatch};
 use baler_common::transport::{ChunkReader as _, Received};
-use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
+use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, container};
 use proptest::prelude::*;
 
 use crate::support::identity;
@@ -68,7 +68,7 @@ pub(crate) fn log(folder: &str, seed: Option<u64>) -> Vec<Parcel> {
     let mut reader = KiekerLogReader::open(KiekerLogConfig::new(data(folder))).unwrap();
     let mut records = Vec::new();
     while let Received::Chunk(delivery) = reader.receive(Instant::now()).unwrap() {
-        let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+        let decoded = container::decoder().decode(&delivery.bytes).unwrap();
         records.extend(decoded.batch.records().map(DynamicRecord::from));
     }
     if let Some(seed) = seed {

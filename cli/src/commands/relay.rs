@@ -4,6 +4,7 @@
 
 use std::time::{Duration, Instant};
 
+use baler_common::container::Limits;
 use baler_common::transport::Connection;
 use baler_relay::{Ended, Relay, RelayError, RelayStats, Stop};
 use baler_spool::{SpoolStatus, SpoolWatch};
@@ -50,6 +51,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let observation = Observation::start_with(&args.observe, "relay", shutdown, quiet, probes)?;
     let reader = observation.observed.tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
+    let relay = relay.with_decoder(baler::decoder(Limits::default()));
     let mut stop = Stop::default();
     stop.idle_timeout = args.idle_timeout;
     stop.chunks = args.count_chunks;

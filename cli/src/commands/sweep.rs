@@ -7,7 +7,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
+use baler_common::container::Limits;
 use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received, Verdict};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
@@ -157,7 +157,7 @@ fn from_medium(
 ) -> Result<u64, Failure> {
     output::listening(open.listens_on, None, quiet)?;
     open.reader.set_demand(DEMAND);
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = baler::decoder(Limits::default());
     let mut skipped = 0;
     let mut patience = Patience::new(&open.endpoint, Some(GIVE_UP), quiet);
     let reader = open.reader.as_mut();

@@ -197,7 +197,7 @@ fn a_chunk_closes_by_the_reason_that_was_asked_for() {
 
 #[test]
 fn inspect_shows_golden_chunks_of_kieker() {
-    let folder = workspace("common/tests/golden/kieker");
+    let folder = workspace("connectors/kieker/tests/golden");
     let document = json(&["inspect", folder.to_str().unwrap(), "--format", "json"]);
     let chunks = document["chunks"].as_array().unwrap();
     let records: Vec<u64> = chunks.iter().map(|it| number(&it["records"])).collect();

@@ -123,6 +123,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&[
             "baler-analysis",
             "baler-common",
+            "baler-connector-kieker",
             "baler-connector-null",
             "baler-monitoring",
         ]),

@@ -14,7 +14,10 @@ use crate::support::{
 
 /// Connects and sends a stream of Kieker's socket writer, until the receiver closes.
 fn send_as_kieker(address: &str) {
-    let stream = fs::read(workspace("common/tests/golden/kieker/tcp-single.stream")).unwrap();
+    let stream = fs::read(workspace(
+        "connectors/kieker/tests/golden/tcp-single.stream",
+    ))
+    .unwrap();
     let mut connection = TcpStream::connect(address).unwrap();
     connection.write_all(&stream).unwrap();
     // The end may come as a reset.

@@ -8,7 +8,7 @@ use crate::number::{to_u64, to_usize};
 ///
 /// A failed read leaves the cursor where it was, so that the error points at the bad item.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'a> {
+pub struct Cursor<'a> {
     rest: &'a [u8],
     offset: usize,
     in_body: bool,
@@ -16,7 +16,7 @@ pub(super) struct Cursor<'a> {
 
 impl<'a> Cursor<'a> {
     /// Creates a cursor at the start of a chunk.
-    pub(super) fn new(chunk: &'a [u8]) -> Self {
+    pub fn new(chunk: &'a [u8]) -> Self {
         Self {
             rest: chunk,
             offset: 0,
@@ -25,7 +25,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Creates a cursor over a part of a stream that begins at this offset.
-    pub(super) fn at(part: &'a [u8], offset: usize) -> Self {
+    pub fn at(part: &'a [u8], offset: usize) -> Self {
         Self {
             offset,
             ..Self::new(part)
@@ -33,7 +33,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Creates a cursor at the start of a decompressed body.
-    pub(super) fn in_body(body: &'a [u8]) -> Self {
+    pub fn in_body(body: &'a [u8]) -> Self {
         Self {
             rest: body,
             offset: 0,
@@ -42,22 +42,22 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the position in the chunk or the body, in bytes.
-    pub(super) fn offset(&self) -> usize {
+    pub fn offset(&self) -> usize {
         self.offset
     }
 
     /// Returns how many bytes are left.
-    pub(super) fn left(&self) -> usize {
+    pub fn left(&self) -> usize {
         self.rest.len()
     }
 
     /// Whether no byte is left.
-    pub(super) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
     /// Returns an error for this position.
-    pub(super) fn error(&self, reading: &'static str, kind: DecodeErrorKind) -> DecodeError {
+    pub fn error(&self, reading: &'static str, kind: DecodeErrorKind) -> DecodeError {
         DecodeError {
             offset: self.offset,
             in_body: self.in_body,
@@ -67,23 +67,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns the error that `found` is above `limit`.
-    pub(super) fn over_limit(
-        &self,
-        reading: &'static str,
-        found: u64,
-        limit: usize,
-    ) -> DecodeError {
+    pub fn over_limit(&self, reading: &'static str, found: u64, limit: usize) -> DecodeError {
         let limit = to_u64(limit);
         self.error(reading, DecodeErrorKind::Limit { limit, found })
     }
 
     /// Takes the next `bytes` bytes.
     #[inline]
-    pub(super) fn take(
-        &mut self,
-        bytes: usize,
-        reading: &'static str,
-    ) -> Result<&'a [u8], DecodeError> {
+    pub fn take(&mut self, bytes: usize, reading: &'static str) -> Result<&'a [u8], DecodeError> {
         let Some((head, rest)) = self.rest.split_at_checked(bytes) else {
             return Err(self.error(
                 reading,
@@ -99,11 +90,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns a cursor over the next `bytes` bytes; this one continues after them.
-    pub(super) fn split(
-        &mut self,
-        bytes: usize,
-        reading: &'static str,
-    ) -> Result<Self, DecodeError> {
+    pub fn split(&mut self, bytes: usize, reading: &'static str) -> Result<Self, DecodeError> {
         let offset = self.offset;
         Ok(Self {
             rest: self.take(bytes, reading)?,
@@ -113,7 +100,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Returns a cursor `bytes` bytes further on, or at the end if there are fewer.
-    pub(super) fn after(&self, bytes: usize) -> Self {
+    pub fn after(&self, bytes: usize) -> Self {
         let rest = self.rest.get(bytes..).unwrap_or_default();
         Self {
             rest,
@@ -123,16 +110,13 @@ impl<'a> Cursor<'a> {
     }
 
     /// Takes all remaining bytes.
-    pub(super) fn take_rest(&mut self) -> &'a [u8] {
+    pub fn take_rest(&mut self) -> &'a [u8] {
         self.offset += self.rest.len();
         std::mem::take(&mut self.rest)
     }
 
     /// The next `N` bytes.
-    pub(super) fn array<const N: usize>(
-        &mut self,
-        reading: &'static str,
-    ) -> Result<[u8; N], DecodeError> {
+    pub fn array<const N: usize>(&mut self, reading: &'static str) -> Result<[u8; N], DecodeError> {
         match self.take(N, reading)?.first_chunk() {
             Some(array) => Ok(*array),
             None => Err(self.error(reading, DecodeErrorKind::Ends { needed: N, left: 0 })),
@@ -140,28 +124,28 @@ impl<'a> Cursor<'a> {
     }
 
     /// One byte.
-    pub(super) fn u8(&mut self, reading: &'static str) -> Result<u8, DecodeError> {
+    pub fn u8(&mut self, reading: &'static str) -> Result<u8, DecodeError> {
         Ok(u8::from_le_bytes(self.array(reading)?))
     }
 
     /// Two bytes, little-endian.
-    pub(super) fn u16(&mut self, reading: &'static str) -> Result<u16, DecodeError> {
+    pub fn u16(&mut self, reading: &'static str) -> Result<u16, DecodeError> {
         Ok(u16::from_le_bytes(self.array(reading)?))
     }
 
     /// Four bytes, little-endian.
-    pub(super) fn u32(&mut self, reading: &'static str) -> Result<u32, DecodeError> {
+    pub fn u32(&mut self, reading: &'static str) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array(reading)?))
     }
 
     /// Eight bytes, little-endian.
-    pub(super) fn u64(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
+    pub fn u64(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.array(reading)?))
     }
 
     /// A variable-length number.
     #[inline]
-    pub(super) fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
+    pub fn varint(&mut self, reading: &'static str) -> Result<u64, DecodeError> {
         // Most numbers have one byte.
         if let Some((byte, rest)) = self.rest.split_first() {
             if *byte < 0x80 {
@@ -191,16 +175,12 @@ impl<'a> Cursor<'a> {
     }
 
     /// A variable-length signed number.
-    pub(super) fn signed(&mut self, reading: &'static str) -> Result<i64, DecodeError> {
+    pub fn signed(&mut self, reading: &'static str) -> Result<i64, DecodeError> {
         self.varint(reading).map(varint::unzigzag)
     }
 
     /// A variable-length count, refused above `limit`.
-    pub(super) fn count(
-        &mut self,
-        limit: usize,
-        reading: &'static str,
-    ) -> Result<usize, DecodeError> {
+    pub fn count(&mut self, limit: usize, reading: &'static str) -> Result<usize, DecodeError> {
         let before = self.clone();
         let count = self.varint(reading)?;
         if count > to_u64(limit) {
@@ -210,14 +190,14 @@ impl<'a> Cursor<'a> {
     }
 
     /// A variable-length length, and a cursor over that many bytes.
-    pub(super) fn section(&mut self, reading: &'static str) -> Result<Self, DecodeError> {
+    pub fn section(&mut self, reading: &'static str) -> Result<Self, DecodeError> {
         let before = self.clone();
         let bytes = to_usize(self.varint(reading)?);
         self.split(bytes, reading).inspect_err(|_| *self = before)
     }
 
     /// A variable-length length, and that many bytes of UTF-8.
-    pub(super) fn text(&mut self, reading: &'static str) -> Result<&'a str, DecodeError> {
+    pub fn text(&mut self, reading: &'static str) -> Result<&'a str, DecodeError> {
         let mut section = self.section(reading)?;
         let at = section.clone();
         std::str::from_utf8(section.take_rest())
@@ -225,7 +205,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Checks that nothing is left.
-    pub(super) fn finish(&self, reading: &'static str) -> Result<(), DecodeError> {
+    pub fn finish(&self, reading: &'static str) -> Result<(), DecodeError> {
         if self.is_empty() {
             return Ok(());
         }

@@ -8,10 +8,9 @@ use super::decoded::{ChunkSummary, DecodedChunk, Layout};
 use super::dictionary::Dictionaries;
 use super::error::{DecodeError, DecodeErrorKind};
 use super::format::{BodyFormat, ChunkDeserializer};
-use super::kieker::KiekerDeserializer;
 use super::limits::Limits;
+use super::native;
 use super::native::NativeDeserializer;
-use super::{kieker, native};
 use crate::record::Catalog;
 
 /// Decodes chunks from their bytes alone.
@@ -21,7 +20,6 @@ use crate::record::Catalog;
 pub struct ChunkDecoder {
     limits: Limits,
     native: NativeDeserializer,
-    kieker: KiekerDeserializer,
     added: Vec<Box<dyn AddedDeserializer>>,
 }
 
@@ -59,20 +57,21 @@ impl Default for ChunkDecoder {
 }
 
 impl ChunkDecoder {
-    /// Creates a decoder with Kieker's catalog.
+    /// Creates a decoder of native chunks.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
             native: NativeDeserializer::default(),
-            kieker: KiekerDeserializer::default(),
             added: Vec::new(),
         }
     }
 
-    /// Sets the types for containers without schemas.
+    /// Sets the types for the containers without schemas that were added so far.
     #[must_use]
     pub fn with_catalog(mut self, catalog: Arc<Catalog>) -> Self {
-        self.kieker = KiekerDeserializer::new(catalog);
+        for added in &mut self.added {
+            added.as_deserializer_mut().set_catalog(&catalog);
+        }
         self
     }
 
@@ -142,17 +141,17 @@ impl ChunkDecoder {
     /// Reads the information in a chunk without decoding its records.
     ///
     /// A native chunk's checksums are verified over all of its bytes, because no smaller checksum
-    /// protects its header. Its body is neither decompressed nor read. Kieker's container has no
-    /// checksum, and contains no information but its magic.
+    /// protects its header. Its body is neither decompressed nor read.
     ///
     /// # Errors
     ///
     /// As [`ChunkDecoder::decode`].
     pub fn summarize(&self, chunk: &[u8]) -> Result<ChunkSummary, DecodeError> {
-        let built_in: [&dyn ChunkDeserializer; 2] = [&self.native, &self.kieker];
+        let native: &dyn ChunkDeserializer = &self.native;
         let added = self.added.iter().map(|it| it.as_deserializer());
-        let mut all = built_in.into_iter().chain(added);
-        let found = all.find(|it| chunk.starts_with(&it.magic()));
+        let found = std::iter::once(native)
+            .chain(added)
+            .find(|it| chunk.starts_with(&it.magic()));
         found
             .ok_or_else(|| unknown_container(chunk))?
             .summarize(chunk, &self.limits)
@@ -163,10 +162,11 @@ impl ChunkDecoder {
         chunk: &[u8],
         layout: Option<&mut Layout>,
     ) -> Result<DecodedChunk, DecodeError> {
-        let built_in: [&mut dyn ChunkDeserializer; 2] = [&mut self.native, &mut self.kieker];
+        let native: &mut dyn ChunkDeserializer = &mut self.native;
         let added = self.added.iter_mut().map(|it| it.as_deserializer_mut());
-        let mut all = built_in.into_iter().chain(added);
-        let found = all.find(|it| chunk.starts_with(&it.magic()));
+        let found = std::iter::once(native)
+            .chain(added)
+            .find(|it| chunk.starts_with(&it.magic()));
         found
             .ok_or_else(|| unknown_container(chunk))?
             .deserialize(chunk, &self.limits, layout)
@@ -201,10 +201,13 @@ impl ChunkExtent {
     /// The first bytes of a native chunk. A reader searches for them after damage.
     pub const NATIVE_MAGIC: [u8; 4] = native::MAGIC;
 
+    /// The first bytes of a chunk in Kieker's container, which has a crate of its own.
+    pub const KIEKER_MAGIC: [u8; 4] = *b"KIKA";
+
     /// Returns the extent of the chunk that begins with these bytes. Returns `None` if no chunk
     /// does, or if the checksum of its prefix does not match.
     pub fn of(start: &[u8]) -> Option<Self> {
-        if start.starts_with(&kieker::MAGIC) {
+        if start.starts_with(&Self::KIEKER_MAGIC) {
             return Some(Self::ToEnd);
         }
         native::declared_bytes(start).map(|bytes| Self::Bytes(bytes.into()))

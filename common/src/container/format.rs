@@ -1,12 +1,13 @@
 //! The seams for containers and body formats, including those of other crates.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::decoded::{ChunkSummary, DecodedChunk, Layout};
 use super::error::{DecodeError, EncodeError};
 use super::header::ChunkHeader;
 use super::limits::Limits;
-use crate::record::RecordBatch;
+use crate::record::{Catalog, RecordBatch};
 use crate::transport::ContainerKind;
 
 /// A format of the body of native chunks: the serializer of a batch and its deserializer.
@@ -85,6 +86,12 @@ pub trait ChunkSerializer: Send {
         header: &ChunkHeader,
         out: &mut Vec<u8>,
     ) -> Result<usize, EncodeError>;
+
+    /// Returns a deserializer of this container; `None` if it is the native one. A chunk that is too
+    /// large for its medium is decoded, and its records are sent in smaller chunks.
+    fn deserializer(&self) -> Option<Box<dyn ChunkDeserializer>> {
+        None
+    }
 }
 
 /// Reads the chunks of one container: the counterpart of [`ChunkSerializer`](super::ChunkSerializer).
@@ -108,6 +115,11 @@ pub trait ChunkSerializer: Send {
 pub trait ChunkDeserializer: fmt::Debug + Send + Sync {
     /// The first bytes of each chunk of this container.
     fn magic(&self) -> [u8; 4];
+
+    /// Sets the types of records, if the container has no schemas.
+    fn set_catalog(&mut self, catalog: &Arc<Catalog>) {
+        let _ = catalog;
+    }
 
     /// Reads the information in a chunk without decoding its records.
     ///

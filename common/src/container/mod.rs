@@ -4,15 +4,15 @@
 //! RecordBatch + ChunkHeader -> ChunkSerializer -> bytes -> ChunkDecoder -> DecodedChunk
 //! ```
 //!
-//! [`NativeSerializer`] writes Baler's own container, [`KiekerSerializer`] Kieker's KIKA/DFLT.
+//! [`NativeSerializer`] writes Baler's own container.
 //! [`ChunkDecoder`] finds the [`ChunkDeserializer`] of a chunk by its magic.
-//! Other crates can add containers, and a [`BodyFormat`] or [`BlockCompression`] to the native one.
-//! [`KiekerStream`] makes chunks from the streams of Kieker's socket writers and from its binary
-//! logs. [`KiekerStreamEncoder`] writes such streams and binary logs.
+//! Other crates add containers, such as Kieker's, and a [`BodyFormat`] or [`BlockCompression`] to the
+//! native one.
 
 mod codec;
 mod compression;
-mod cursor;
+#[doc(hidden)]
+pub mod cursor;
 mod decoded;
 mod decoder;
 #[cfg(feature = "zstd")]
@@ -20,10 +20,10 @@ mod dictionary;
 mod error;
 mod format;
 mod header;
-mod kieker;
 mod limits;
 mod native;
-mod varint;
+#[doc(hidden)]
+pub mod varint;
 
 pub use compression::{BlockCompression, Compression};
 pub use decoded::{ChunkSummary, ColumnLayout, DecodedChunk, Layout};
@@ -33,9 +33,5 @@ pub use dictionary::{Dictionaries, Dictionary, DictionaryError};
 pub use error::{DecodeError, DecodeErrorKind, EncodeError};
 pub use format::{BodyFormat, ChunkDeserializer, ChunkSerializer, FIRST_ADDED_NUMBER};
 pub use header::{ChunkHeader, ClockMapping, LossReason, Losses, LostChunks};
-pub use kieker::{
-    ChunkString, KiekerChunk, KiekerDeserializer, KiekerSerializer, KiekerStream,
-    KiekerStreamEncoder, StreamChunk, StreamStep, TimeUnit,
-};
 pub use limits::Limits;
 pub use native::{NativeDeserializer, NativeSerializer, native_identity};

@@ -6,11 +6,11 @@
 use crate::number::to_u64;
 
 /// The most bytes that a number takes.
-pub(super) const MAX_BYTES: usize = 10;
+pub const MAX_BYTES: usize = 10;
 
 /// Why no number could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Broken {
+pub enum Broken {
     /// The bytes end within the number.
     Truncated,
     /// The number is overlong or above 64 bits.
@@ -19,7 +19,7 @@ pub(super) enum Broken {
 
 /// Appends a number.
 #[inline]
-pub(super) fn write(out: &mut Vec<u8>, number: u64) {
+pub fn write(out: &mut Vec<u8>, number: u64) {
     match u8::try_from(number) {
         Ok(byte @ 0..0x80) => out.push(byte),
         _ => {
@@ -30,7 +30,7 @@ pub(super) fn write(out: &mut Vec<u8>, number: u64) {
 }
 
 /// Returns a number's bytes, and how many they are.
-pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
+pub fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
     let mut bytes = [0; MAX_BYTES];
     let length = encoded_len(number);
     for (byte, following) in bytes.iter_mut().zip((0..length).rev()) {
@@ -42,7 +42,7 @@ pub(super) fn encode(mut number: u64) -> ([u8; MAX_BYTES], usize) {
 }
 
 /// Appends a signed number.
-pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
+pub fn write_signed(out: &mut Vec<u8>, number: i64) {
     write(out, zigzag(number));
 }
 
@@ -50,11 +50,7 @@ pub(super) fn write_signed(out: &mut Vec<u8>, number: i64) {
 ///
 /// The length is known only afterwards. Room is reserved for a length like `expected`; if the real
 /// one takes more or fewer bytes, the output is moved.
-pub(super) fn prefixed_by_length(
-    out: &mut Vec<u8>,
-    expected: usize,
-    append: impl FnOnce(&mut Vec<u8>),
-) {
+pub fn prefixed_by_length(out: &mut Vec<u8>, expected: usize, append: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     write(out, to_u64(expected));
     let from = out.len();
@@ -64,20 +60,20 @@ pub(super) fn prefixed_by_length(
 }
 
 /// Appends the length of a text in bytes, then the text.
-pub(super) fn text(out: &mut Vec<u8>, text: &str) {
+pub fn text(out: &mut Vec<u8>, text: &str) {
     write(out, to_u64(text.len()));
     out.extend_from_slice(text.as_bytes());
 }
 
 /// Returns how many bytes a number takes.
-pub(super) const fn encoded_len(number: u64) -> usize {
+pub const fn encoded_len(number: u64) -> usize {
     // 1 to 64 significant bits, seven a byte; a multiplication is cheaper than a division.
     let bits = 64 - (number | 1).leading_zeros();
     (bits as usize * 9 + 64) / 64
 }
 
 /// Reads a number from the front of `bytes`. Returns it, and how many bytes it took.
-pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
+pub fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
     let mut number = 0;
     for (index, byte) in bytes.iter().take(MAX_BYTES).enumerate() {
         let bits = u64::from(byte & 0x7f);
@@ -103,12 +99,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<(u64, usize), Broken> {
 }
 
 /// Maps small magnitudes to small numbers: 0, -1, 1, -2 to 0, 1, 2, 3.
-pub(super) const fn zigzag(number: i64) -> u64 {
+pub const fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }
 
 /// The reverse of [`zigzag`].
-pub(super) const fn unzigzag(number: u64) -> i64 {
+pub const fn unzigzag(number: u64) -> i64 {
     ((number >> 1) as i64) ^ -((number & 1) as i64)
 }
 

@@ -11,7 +11,7 @@ pub enum Dialect {
     /// Kieker's parser and regular expressions.
     ///
     /// Checked against Kieker's own parser for the patterns and signatures of
-    /// `tests/golden/kieker/pattern-golden.json`. Every character beyond ASCII counts as a letter.
+    /// `connectors/kieker/tests/golden/pattern-golden.json`. Every character beyond ASCII counts as a letter.
     /// Three things that Kieker accepts are refused: two modifiers of a kind, `throwsA` without a
     /// blank, and brackets other than `[]`.
     Kieker,

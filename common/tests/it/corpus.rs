@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use baler_common::container::ChunkDecoder;
 
-use crate::{fuzz_bodies, pattern_bodies, stream_bodies};
+use crate::{fuzz_bodies, pattern_bodies};
 
 /// The inputs kept for a target, with the files' names.
 fn inputs(target: &str) -> Vec<(PathBuf, Vec<u8>)> {
@@ -98,13 +98,8 @@ fn the_corpus_of_pattern_agrees_with_a_naive_matcher() {
     replay("pattern", pattern_bodies::pattern);
 }
 
-#[test]
-fn the_corpus_of_stream_is_cut_without_a_panic() {
-    replay("stream", stream_bodies::stream);
-}
-
 #[cfg(feature = "irl")]
 #[test]
 fn the_corpus_of_irl_is_read_without_a_panic() {
-    replay("irl", stream_bodies::irl);
+    replay("irl", crate::irl_bodies::irl);
 }

@@ -8,7 +8,10 @@ use baler_common::record::{Catalog, DynamicRecord, Record, Role, Schema, Value, 
 use serde_json::Value as Json;
 
 fn expected() -> BTreeMap<String, Json> {
-    serde_json::from_str(include_str!("../golden/kieker/expected-records.json")).unwrap()
+    serde_json::from_str(include_str!(
+        "../../../connectors/kieker/tests/golden/expected-records.json"
+    ))
+    .unwrap()
 }
 
 #[test]

@@ -18,8 +18,8 @@ mod evolution;
 mod format_decoder;
 mod format_document;
 mod fuzz_bodies;
-mod kieker_container;
-mod kieker_messages;
+#[cfg(feature = "irl")]
+mod irl_bodies;
 mod kieker_types;
 mod native_calls;
 mod native_chunks;
@@ -35,6 +35,3 @@ mod patterns;
 mod serde_bridge;
 #[cfg(feature = "serde")]
 mod serde_opaque;
-mod stream_bodies;
-mod string_lengths;
-mod time_units;

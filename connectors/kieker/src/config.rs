@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_common::container::TimeUnit;
 use baler_common::non_zero;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 
 use crate::SCHEME;
+use crate::container::TimeUnit;
 
 /// The settings of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]

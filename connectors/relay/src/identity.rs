@@ -25,7 +25,7 @@ const MAX_LANES: usize = 65_536;
 /// be lost.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    decoder: ChunkDecoder,
+    pub(crate) decoder: ChunkDecoder,
     producer: ProducerId,
     epoch: Epoch,
     lanes: HashMap<LaneName, Lane>,

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use baler_files::quarantine::Quarantine;
+use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };
+use baler_files::quarantine::Quarantine;
 
 use super::error::RelayError;
 use super::identity::Identities;
@@ -124,6 +125,13 @@ impl Relay {
             ended: false,
             fates: Vec::new(),
         }
+    }
+
+    /// Sets the decoder of the containers whose chunks come from media without metadata.
+    #[must_use]
+    pub fn with_decoder(mut self, decoder: ChunkDecoder) -> Self {
+        self.identities.decoder = decoder;
+        self
     }
 
     /// Sets the quarantine for chunks that cannot be passed on. It is called on the relay's thread,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{ChunkDecoder, LossReason, Losses};
+use baler_common::container::{LossReason, Losses};
 use baler_common::number::to_u64;
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Chunk, Connection, ContainerKind, End, Fate, Outbox};
@@ -93,7 +93,7 @@ impl Dispatch {
         let chunk = self.encoder.encode(lane, batch, losses, last, limit)?;
         let bytes = chunk.bytes.len();
         self.shared.ledger.encoded(bytes, closed_by);
-        if chunk.meta.container == ContainerKind::Kieker {
+        if chunk.meta.container != ContainerKind::Native {
             self.types.remember(chunk.ticket, batch);
         }
         self.outbox.push(chunk, monotonic());
@@ -231,8 +231,7 @@ impl Dispatch {
         let bytes = chunk.bytes.len();
         self.max_chunk_bytes = self.max_chunk_bytes.min(limit);
         let catalog = self.types.catalog_of(chunk.ticket);
-        let mut decoder = ChunkDecoder::default().with_catalog(catalog);
-        match decoder.decode(&chunk.bytes) {
+        match self.encoder.decode(&chunk.bytes, &catalog) {
             Ok(decoded) => {
                 let problem = EncodeProblem::TooLarge {
                     bytes,

@@ -4,11 +4,13 @@
 //! chunk to the outbox.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use baler_common::container::{
-    ChunkHeader, ChunkSerializer, EncodeError, Losses, LostChunks, NativeSerializer,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, DecodeError, DecodedChunk, EncodeError, Limits,
+    Losses, LostChunks, NativeSerializer,
 };
-use baler_common::record::RecordBatch;
+use baler_common::record::{Catalog, RecordBatch};
 use baler_common::transport::{Chunk, ChunkIdentity, ChunkMeta, ContainerKind};
 use bytes::Bytes;
 
@@ -74,6 +76,21 @@ impl Encoder {
             lanes: (0..lanes).map(numbers).collect(),
             next_ticket: 0,
             capacity: 0,
+        }
+    }
+
+    /// Decodes a chunk of its own, with these types.
+    pub(super) fn decode(
+        &self,
+        chunk: &[u8],
+        catalog: &Arc<Catalog>,
+    ) -> Result<DecodedChunk, DecodeError> {
+        match self.serializer.deserializer() {
+            None => ChunkDecoder::default().decode(chunk),
+            Some(mut deserializer) => {
+                deserializer.set_catalog(catalog);
+                deserializer.deserialize(chunk, &Limits::default(), None)
+            }
         }
     }
 

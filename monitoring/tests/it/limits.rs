@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use baler_common::container::{ChunkDecoder, KiekerSerializer, LossReason};
+use baler_common::container::{ChunkDecoder, LossReason};
 use baler_common::record::{
     DynamicRecord, Field, FieldSource, FieldType, ReadError, Record, RowWriter, Schema, Value, read,
 };
+use baler_connector_kieker::container::KiekerSerializer;
 use baler_monitoring::{Controller, FlushError, Quarantined};
 
 use super::support::{Beat, Medium, Mode, PATIENCE, assert_chunks_add_up, beat, plain};

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{Delivery, ProducerId, Received, Verdict};
+use baler_connector_kieker::container;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
@@ -310,7 +311,7 @@ impl Run {
             number,
             plain,
             schedule: None,
-            decoder: ChunkDecoder::default(),
+            decoder: container::decoder(),
             records: 0,
             latency: latency.map_err(Failure::cannot("make a histogram"))?,
             reported: 0,

@@ -4,7 +4,8 @@ use std::sync::mpsc::Receiver;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_common::container::{Compression, KiekerSerializer, NativeSerializer};
+use baler_common::container::{Compression, NativeSerializer};
+use baler_connector_kieker::container::KiekerSerializer;
 use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 

@@ -3,11 +3,12 @@
 use std::hint::black_box;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, KiekerSerializer, NativeSerializer,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, Compression, NativeSerializer,
 };
 use baler_common::record::RecordBatch;
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::container::{self, KiekerSerializer};
 use baler_rig::workload::PlainCall;
 
 use super::super::piece::Piece;
@@ -45,8 +46,8 @@ impl Baler {
             sequence: 1_000,
         };
         Self {
+            decoder: container::decoder(),
             serializer,
-            decoder: ChunkDecoder::default(),
             decoded: RecordBatch::default(),
             header: ChunkHeader::new(identity),
         }

@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use baler_analysis::filters::Tee;
 use baler_analysis::traces::{TraceSettings, TraceStage};
 use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::container::{ChunkHeader, ChunkSerializer as _, KiekerSerializer};
+use baler_common::container::{ChunkHeader, ChunkSerializer as _};
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_connector_kieker::container::KiekerSerializer;
 
 /// The maximum number of records that wait for the rest of their traces. Over one connection, a
 /// trace is soon complete.

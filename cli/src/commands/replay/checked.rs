@@ -70,7 +70,7 @@ impl Checked {
             looked.unwrapped += 1;
             let container = match wrapped.bytes.first_chunk() {
                 Some(&ChunkExtent::NATIVE_MAGIC) => ContainerKind::Native,
-                Some(b"KIKA") => ContainerKind::Kieker,
+                Some(&ChunkExtent::KIEKER_MAGIC) => ContainerKind::Kieker,
                 _ => ContainerKind::Added,
             };
             delivery.meta = wrapped.identity().map(|identity| ChunkMeta {

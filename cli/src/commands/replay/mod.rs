@@ -11,8 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_analysis::Source;
-use baler_files::quarantine::QuarantineReader;
+use baler_common::container::Limits;
 use baler_common::transport::{ChunkReader, Received};
+use baler_files::quarantine::QuarantineReader;
 use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
 use serde_json::{Value, json};
@@ -66,8 +67,9 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 let mut stop = Stop::default();
                 stop.idle_timeout = Some(args.idle_timeout);
                 let settings = baler_relay::settings();
+                let relay = Relay::new(Box::new(reader), target.writer, settings);
                 let passage = Passage {
-                    relay: Relay::new(Box::new(reader), target.writer, settings),
+                    relay: relay.with_decoder(baler::decoder(Limits::default())),
                     from,
                     to: target.endpoint,
                     spool: target.spool,

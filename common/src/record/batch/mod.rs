@@ -55,6 +55,12 @@ impl Table {
         }
     }
 
+    /// Returns the timestamps and the columns, for containers of other crates.
+    #[doc(hidden)]
+    pub fn parts(&mut self) -> (&mut Vec<i64>, &mut Vec<Column>) {
+        (&mut self.timestamps, &mut self.columns)
+    }
+
     /// Returns the type of its records.
     pub fn schema(&self) -> &Arc<Schema> {
         &self.schema
@@ -120,6 +126,18 @@ impl Table {
 }
 
 impl RecordBatch {
+    /// Creates a batch from parts that fit together, for containers of other crates: each column has
+    /// as many values as its table has timestamps, each string has an id of `strings`, and `order`
+    /// has the position of each record's table if there are several tables.
+    #[doc(hidden)]
+    pub fn from_parts(strings: StringTable, tables: Vec<Table>, order: Vec<u32>) -> Self {
+        Self {
+            strings,
+            tables,
+            order,
+        }
+    }
+
     /// Returns the number of its records.
     pub fn len(&self) -> usize {
         if self.order.is_empty() {

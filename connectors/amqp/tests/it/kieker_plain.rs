@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::{RecordRef, ValueRef};
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{
     ChunkReader, Damaged, Delivery, ReaderFactory, Received, Settled, Verdict,
 };
 use baler_connector_amqp::MEDIUM;
-use baler_connector_kieker::messages;
+use baler_connector_kieker::{container, messages};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, within_patience};
 use baler_faults::TcpProxy;
 use tempfile::TempDir;
@@ -21,8 +20,7 @@ use crate::support::{config, fresh_name, shared_node, writer};
 
 /// The messages, in order.
 fn messages() -> Vec<Vec<u8>> {
-    let mut bytes: &[u8] =
-        include_bytes!("../../../../common/tests/golden/kieker/amqp-plain-mixed.messages");
+    let mut bytes: &[u8] = include_bytes!("../../../kieker/tests/golden/amqp-plain-mixed.messages");
     let mut messages = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap();
@@ -34,7 +32,7 @@ fn messages() -> Vec<Vec<u8>> {
 
 /// The records, each as a line of the recorded ones.
 fn expected() -> Vec<String> {
-    let text = include_str!("../../../../common/tests/golden/kieker/amqp-plain-mixed.jsonl");
+    let text = include_str!("../../../kieker/tests/golden/amqp-plain-mixed.jsonl");
     text.lines().map(str::to_owned).collect()
 }
 
@@ -132,7 +130,7 @@ impl Heard {
     fn step(&mut self, reader: &mut Box<dyn ChunkReader>) {
         match reader.receive(Instant::now() + Duration::from_millis(50)) {
             Ok(Received::Chunk(delivery)) => {
-                let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+                let decoded = container::decoder().decode(&delivery.bytes).unwrap();
                 let records = delivery.meta.unwrap().records;
                 assert_eq!(decoded.batch.len(), usize::try_from(records).unwrap());
                 self.lines.extend(decoded.batch.records().map(line));

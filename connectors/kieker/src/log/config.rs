@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use baler_common::container::TimeUnit;
 use baler_common::transport::uri::{Uri, UriError};
+
+use crate::container::TimeUnit;
 
 /// The settings of a reader of logs.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use baler_common::container::{ChunkString, KiekerChunk};
 use baler_common::record::{FieldType, Schema};
 use foldhash::fast::RandomState;
 use memchr::{memchr, memchr_iter, memchr2};
 
 use super::number::{floating, integer, plain_integer, shown};
+use crate::container::{ChunkString, KiekerChunk};
 
 /// The memory of texts that a parser keeps before it forgets all of them.
 const MAX_TEXT_MEMORY: usize = 16 << 20;

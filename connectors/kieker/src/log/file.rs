@@ -3,7 +3,6 @@
 use std::io;
 use std::path::PathBuf;
 
-use baler_common::container::{KiekerChunk, KiekerStream, StreamStep};
 use baler_common::number::{to_u64, to_usize};
 use bytes::Bytes;
 use memchr::{memchr_iter, memmem};
@@ -12,6 +11,7 @@ use super::fields::{Problem, RecordEnd};
 use super::input::Input;
 use super::position::FilePosition;
 use super::text::{End, Found, NO_RECORD, Refused, TextParser, find, with_line_end};
+use crate::container::{KiekerChunk, KiekerStream, StreamStep};
 use crate::headers::DAMAGED_BYTES;
 
 /// The number of bytes that are read at a time.

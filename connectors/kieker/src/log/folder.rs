@@ -4,12 +4,10 @@
 //! they grow.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
+use std::{fs, io};
 
-use baler_common::container::{KiekerChunk, KiekerStream, TimeUnit};
 use baler_follow::checksum;
 use bytes::Bytes;
 
@@ -18,6 +16,7 @@ use super::input::Input;
 use super::map::LogMap;
 use super::position::{FilePosition, ReadFile};
 use super::text::TextParser;
+use crate::container::{KiekerChunk, KiekerStream, TimeUnit};
 
 /// The names of the map. Kieker's predecessor used the second one.
 const MAPS: [&str; 2] = ["kieker.map", "tpmon.map"];

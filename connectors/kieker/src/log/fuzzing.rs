@@ -5,11 +5,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkReader as _, Received};
 
 use super::{KiekerLogConfig, KiekerLogReader};
+use crate::container::decoder;
 
 /// The result of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,7 +34,7 @@ pub fn read(input: &[u8], folder: &Path) -> Result<Outcome, Box<dyn Error>> {
     fs::write(folder.join("kieker.map"), map)?;
     fs::write(folder.join("kieker-1.dat"), log.unwrap_or_default())?;
     let mut reader = KiekerLogReader::open(KiekerLogConfig::new(folder))?;
-    let mut decoder = ChunkDecoder::default().with_catalog(Catalog::shared_kieker());
+    let mut decoder = decoder();
     let mut outcome = Outcome::default();
     let mut tokens = Vec::new();
     loop {

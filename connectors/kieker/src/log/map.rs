@@ -5,10 +5,9 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use baler_common::container::KiekerStream;
-
 use super::number::{integer, shown};
 use super::text::{End, Found, find};
+use crate::container::KiekerStream;
 
 /// The number of bytes that are read at a time.
 const PART: u64 = 64 << 10;

@@ -1,13 +1,11 @@
 //! All folders of a log as one sequence of chunks.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use baler_common::container::{KiekerChunk, KiekerStream};
 use baler_common::record::Catalog;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
@@ -20,9 +18,9 @@ use super::config::KiekerLogConfig;
 use super::file::BadPart;
 use super::folder::{FolderStep, LogFolder, folders, log_names};
 use super::position::LogPosition;
-use crate::LOG_SCHEME;
+use crate::container::{KiekerChunk, KiekerStream};
 use crate::headers::first_identity;
-use crate::schema;
+use crate::{LOG_SCHEME, schema};
 
 /// The pause before a log that is followed is polled again.
 const POLL: Duration = Duration::from_millis(100);

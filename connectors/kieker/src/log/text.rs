@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use baler_common::container::{ChunkString, KiekerChunk, KiekerStream};
 use baler_common::number::to_u64;
 use baler_common::record::{Catalog, Schema};
 use foldhash::fast::RandomState;
@@ -14,6 +13,7 @@ use memchr::{memchr_iter, memchr2_iter};
 
 use super::fields::{Backslash, Fields, Problem, RecordEnd, Texts};
 use super::number::{integer, shown};
+use crate::container::{ChunkString, KiekerChunk, KiekerStream};
 
 /// The problem of text that does not begin with `$`.
 pub(super) const NO_RECORD: &str =

@@ -6,13 +6,13 @@ use std::error::Error;
 use std::fs;
 use std::path::Path;
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::Catalog;
 use baler_common::transport::{Delivery, Failure, Origin, RetryClass, Token};
 use bytes::Bytes;
 
 use super::sender::Finished;
 use super::senders::Senders;
+use crate::container::decoder;
 
 /// The result of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -120,7 +120,7 @@ impl Run {
 
     fn take(&mut self, ready: &mut VecDeque<Finished>) -> Result<(), Box<dyn Error>> {
         for chunk in ready.drain(..) {
-            let records = ChunkDecoder::default().decode(&chunk.bytes)?.batch.len();
+            let records = decoder().decode(&chunk.bytes)?.batch.len();
             if u32::try_from(records) != Ok(chunk.meta.records) {
                 return Err("the number of records is wrong".into());
             }

@@ -9,10 +9,11 @@ use std::io::{self, BufRead as _, BufReader, BufWriter, Read as _, Seek as _, Wr
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use baler_common::container::KiekerStream;
 use baler_common::number::to_u64;
 use baler_common::transport::Failure;
 use baler_files::{FileLock, beside, if_found, lock_beside, open_file};
+
+use crate::container::KiekerStream;
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;

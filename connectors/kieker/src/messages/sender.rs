@@ -5,10 +5,11 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baler_common::container::{KiekerStream, StreamStep, TimeUnit};
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, ProducerId, Token};
 use bytes::Bytes;
+
+use crate::container::{KiekerStream, StreamStep, TimeUnit};
 
 /// The most bytes of an incomplete record with its strings.
 const MAX_UNFINISHED: usize =

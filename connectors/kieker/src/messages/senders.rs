@@ -4,12 +4,12 @@ use std::collections::{HashMap, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
 
-use baler_common::container::{KiekerStream, TimeUnit};
 use baler_common::record::Catalog;
 use baler_common::transport::{Delivery, Failure, Token};
 
 use super::registry_file::RegistryFile;
 use super::sender::{Broken, Finished, Sender};
+use crate::container::{KiekerStream, TimeUnit};
 
 /// The most writers whose strings are kept.
 const MAX_SENDERS: usize = 1_024;

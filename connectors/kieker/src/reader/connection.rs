@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use baler_common::container::{KiekerStream, StreamStep};
 use baler_common::number::to_u64;
 use baler_common::transport::{ChunkIdentity, Damaged, Origin};
 use bytes::{Buf as _, BytesMut};
@@ -17,6 +16,7 @@ use tokio::time::{self, Instant};
 use super::link::{AdaptiveLink, Taken};
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
+use crate::container::{KiekerStream, StreamStep};
 use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
 
 /// The least room for a read.

@@ -4,7 +4,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baler_common::container::TimeUnit;
 use baler_common::record::Catalog;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Failure, Origin, Token};
 use bytes::Bytes;
@@ -12,6 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::adaptive::Bridge;
 use crate::config::KiekerTcpConfig;
+use crate::container::TimeUnit;
 
 /// The most reports of damage or failure that wait for the owner; more are only counted.
 const MAX_REPORTS: usize = 16;

@@ -19,7 +19,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_blocking::{BlockingMedium, Opening};
 use baler_common::calendar;
-use baler_common::container::KiekerStreamEncoder;
 use baler_common::number::to_u64;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
 use baler_common::transport::{
@@ -30,6 +29,7 @@ use super::log_config::{KiekerLogWriterConfig, LogFormat};
 use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
 use super::text::TextEncoder;
 use crate::LOG_SCHEME;
+use crate::container::KiekerStreamEncoder;
 
 /// A folder that is being filled.
 #[derive(Debug)]

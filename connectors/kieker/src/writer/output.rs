@@ -10,6 +10,7 @@ use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
 use baler_files::schema;
 
+use crate::container::decoder;
 use crate::schema;
 
 /// An open connection or folder that accepts records. Its calls block.
@@ -94,7 +95,7 @@ impl<O: RecordOutput> ChunkOutput<O> {
         let (catalog, output) = opened.map_err(|failure| failure.at(&endpoint))?;
         Ok(Self {
             output,
-            decoder: ChunkDecoder::default().with_catalog(Arc::clone(&catalog)),
+            decoder: decoder().with_catalog(Arc::clone(&catalog)),
             catalog,
             counts: Arc::clone(counts),
             endpoint: endpoint.into(),

@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_blocking::{BlockingMedium, Opening};
-use baler_common::container::KiekerStreamEncoder;
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Capability, Durability, Failure, Order, Probes, TransportError};
 use socket2::SockRef;
@@ -24,6 +23,7 @@ use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
 use super::tcp_config::KiekerTcpWriterConfig;
 use crate::SCHEME;
 use crate::adaptive::{ProgramEnd, wire};
+use crate::container::KiekerStreamEncoder;
 
 /// How often to look for verdicts and for new probes while nothing is written.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);

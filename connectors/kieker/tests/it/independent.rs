@@ -13,7 +13,7 @@ struct Field {
 
 /// The fields of Kieker's record classes, as its own generator listed them.
 static CLASSES: LazyLock<HashMap<String, Vec<Field>>> = LazyLock::new(|| {
-    let text = include_str!("../../../../common/tests/golden/kieker/expected-records.json");
+    let text = include_str!("../golden/expected-records.json");
     let classes: Map<String, Value> = serde_json::from_str(text).unwrap();
     let classes = classes.into_iter().map(|(name, class)| {
         let text = |field: &Value, key: &str| field[key].as_str().unwrap().to_owned();

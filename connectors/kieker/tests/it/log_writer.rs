@@ -119,7 +119,7 @@ fn config(format: LogFormat) -> (TempDir, KiekerLogWriterConfig) {
 #[test]
 fn independent_decoder_reads_the_text_and_the_binary_log_of_kieker_alike() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let text = here.join("../../common/tests/golden/kieker/file-text-none");
+    let text = here.join("tests/golden/file-text-none");
     let binary = here.join("tests/data/file-binary-none");
     let records = files(&text).concat();
     assert_eq!(records.len(), 13);

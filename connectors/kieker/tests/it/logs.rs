@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use baler_common::container::TimeUnit;
 use baler_common::transport::{ChunkReader as _, Damaged, Received, Verdict};
+use baler_connector_kieker::container::TimeUnit;
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader};
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -111,10 +111,10 @@ fn every_value_of_every_log_is_that_of_the_records_beside_it() {
 
 #[test]
 fn golden_logs_hold_what_their_twin_in_the_container_does() {
-    let chunk = fs::read(manifest("../../common/tests/golden/kieker/container.kika")).unwrap();
+    let chunk = fs::read(manifest("tests/golden/container.kika")).unwrap();
     let twin = records(&chunk);
     for path in [
-        "../../common/tests/golden/kieker/file-text-none",
+        "tests/golden/file-text-none",
         "tests/data/logs/golden-file-binary-gzip",
         "tests/data/logs/golden-file-binary-none",
         "tests/data/logs/golden-file-text-gzip",
@@ -125,7 +125,7 @@ fn golden_logs_hold_what_their_twin_in_the_container_does() {
 
 #[test]
 fn what_kieker_spoils_in_its_own_log_is_named_and_the_rest_is_read() {
-    let odd = manifest("../../common/tests/golden/kieker/file-text-none-odd");
+    let odd = manifest("tests/golden/file-text-none-odd");
     let content = LogContent::of(&odd);
     assert_eq!(content.records.len(), 14);
     let [reason] = &content.reasons()[..] else {

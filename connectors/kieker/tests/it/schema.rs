@@ -4,13 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::irl::{self, IrlSource};
 use baler_common::record::kieker::KIEKER_TYPES;
 use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, RecordBatch, Schema, Value};
 use baler_common::transport::{
     ChunkReader, ChunkWriter, ContainerKind, Outcome, Received, Verdict,
 };
+use baler_connector_kieker::container;
 use baler_connector_kieker::{
     KiekerLogConfig, KiekerLogReader, KiekerLogWriter, KiekerLogWriterConfig, KiekerTcpConfig,
     KiekerTcpReader, KiekerTcpWriter, KiekerTcpWriterConfig,
@@ -125,7 +125,7 @@ fn types_of_ones_own_pass_both_ways_and_every_consumer_decodes_them() {
     });
     let meta = delivery.meta.unwrap();
     assert_eq!((meta.container, meta.records), (ContainerKind::Native, 20));
-    let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+    let decoded = container::decoder().decode(&delivery.bytes).unwrap();
     assert_eq!(decoded.summary.identity(), Some(meta.identity));
     assert_eq!(decoded.batch, batch);
     reader.settle(delivery.token, Verdict::Ack).unwrap();
@@ -177,7 +177,7 @@ fn logs_take_types_of_ones_own_too() {
     let Received::Chunk(delivery) = reader.receive(soon()).unwrap() else {
         panic!("the log has records");
     };
-    let decoded = ChunkDecoder::default().decode(&delivery.bytes).unwrap();
+    let decoded = container::decoder().decode(&delivery.bytes).unwrap();
     assert_eq!(decoded.batch, batch);
 }
 

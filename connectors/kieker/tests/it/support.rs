@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::record::{Catalog, RecordRef, ValueRef};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkMeta, ChunkReader, Damaged, Received, Verdict};
+use baler_connector_kieker::container;
 use baler_connector_kieker::{KiekerTcpConfig, KiekerTcpReader};
 use baler_connector_testkit::within_patience;
 use serde_json::{Map, Value, json};
@@ -112,7 +112,7 @@ impl Heard {
 
 /// The records of a chunk, in the form of `baler receive --format json`.
 pub(crate) fn records(chunk: &[u8]) -> Vec<Value> {
-    let mut decoder = ChunkDecoder::default().with_catalog(Catalog::shared_kieker());
+    let mut decoder = container::decoder();
     let decoded = decoder.decode(chunk).unwrap();
     decoded.batch.records().map(record_as_json).collect()
 }

@@ -76,9 +76,9 @@ fn wrong_hellos_are_told_with_their_bytes() {
 #[test]
 fn writer_of_kieker_is_told_what_it_is_and_what_to_do() {
     let streams: [&[u8]; 3] = [
-        include_bytes!("../../../../common/tests/golden/kieker/tcp-single.stream"),
-        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-registry-head.stream"),
-        include_bytes!("../../../../common/tests/golden/kieker/tcp-dual-records-head.stream"),
+        include_bytes!("../../../kieker/tests/golden/tcp-single.stream"),
+        include_bytes!("../../../kieker/tests/golden/tcp-dual-registry-head.stream"),
+        include_bytes!("../../../kieker/tests/golden/tcp-dual-records-head.stream"),
     ];
     let mut reader = receiver(config(0));
     let with_one_socket = "the peer is a socket writer of Kieker; receive it with \

@@ -1,5 +1,5 @@
-use baler_common::container::KiekerSerializer;
 use baler_common::transport::{Epoch, ProducerId};
+use baler_connector_kieker::container::KiekerSerializer;
 
 use super::*;
 

@@ -5,14 +5,15 @@
 
 use std::collections::HashMap;
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{DecodeError, DecodeErrorKind};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{Catalog, FieldType};
+
 use super::class::MAX_RECORD_BYTES;
 use super::decode::{CLASS, invalid};
 use super::least_bytes;
 use super::registry::{NumberedStrings, REGISTRATION, STRING, STRING_ID, bits, head};
-use crate::container::cursor::Cursor;
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::number::{to_u64, to_usize};
-use crate::record::{Catalog, FieldType};
 
 /// How a sender counts the length of a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! Messages of Kieker's `AmqpWriter`, joined, against the records that it was given.
 
-use baler_common::container::{ChunkDecoder, KiekerStream, StreamStep};
 use baler_common::record::{Catalog, RecordRef, ValueRef};
+use baler_connector_kieker::container::{self, KiekerStream, StreamStep};
 
 /// The recorded messages, in order.
 pub(crate) fn messages() -> Vec<Vec<u8>> {
-    let mut bytes: &[u8] = include_bytes!("../golden/kieker/amqp-plain-mixed.messages");
+    let mut bytes: &[u8] = include_bytes!("../golden/amqp-plain-mixed.messages");
     let mut messages = Vec::new();
     while let Some((length, rest)) = bytes.split_first_chunk() {
         let length = usize::try_from(u32::from_be_bytes(*length)).unwrap();
@@ -41,7 +41,7 @@ fn as_json(record: RecordRef<'_>) -> serde_json::Value {
 fn messages_are_one_stream_wherever_they_end() {
     let messages = messages();
     let joined = messages.concat();
-    let expected = include_str!("../golden/kieker/amqp-plain-mixed.jsonl");
+    let expected = include_str!("../golden/amqp-plain-mixed.jsonl");
     let expected: Vec<serde_json::Value> = expected
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -59,7 +59,7 @@ fn messages_are_one_stream_wherever_they_end() {
         }
         assert!(left.is_empty());
         let chunk = stream.take_chunk().unwrap();
-        let decoded = ChunkDecoder::default().decode(&chunk.bytes).unwrap();
+        let decoded = container::decoder().decode(&chunk.bytes).unwrap();
         let records: Vec<_> = decoded.batch.records().map(as_json).collect();
         assert_eq!(records, expected);
         assert_eq!(strings.len(), 26, "each string is new once");

@@ -2,11 +2,15 @@
 
 use std::sync::Arc;
 
-use super::super::*;
-use crate::record::{
+use baler_common::container::{
+    ChunkHeader, ChunkSerializer as _, DecodeError, DecodeErrorKind, EncodeError, Limits,
+};
+use baler_common::record::{
     BatchBuilder, Catalog, DynamicRecord, Field, FieldType, RecordBatch, Schema, Value,
 };
-use crate::transport::{ChunkIdentity, Epoch, ProducerId};
+use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
+
+use super::*;
 
 fn header() -> ChunkHeader {
     ChunkHeader::new(ChunkIdentity {
@@ -53,7 +57,7 @@ fn decoder(schemas: &[&Arc<Schema>], limits: Limits) -> ChunkDecoder {
     for schema in schemas {
         catalog.register(Arc::clone(schema));
     }
-    ChunkDecoder::new(limits).with_catalog(Arc::new(catalog))
+    ChunkDecoder::new(limits).with_deserializer(KiekerDeserializer::new(Arc::new(catalog)))
 }
 
 fn decode(schemas: &[&Arc<Schema>], chunk: &[u8]) -> Result<RecordBatch, DecodeError> {
@@ -141,7 +145,7 @@ fn two_versions_of_a_type_do_not_share_a_chunk() {
     assert_eq!(
         error,
         EncodeError::Ambiguous {
-            container: crate::transport::ContainerKind::Kieker,
+            container: baler_common::transport::ContainerKind::Kieker,
             record: "r".into()
         }
     );

@@ -43,10 +43,11 @@ pub use stream_chunk::StreamChunk;
 pub use stream_encoder::KiekerStreamEncoder;
 pub use time_unit::TimeUnit;
 
-use crate::record::FieldType;
+use baler_common::container::{ChunkDecoder, ChunkExtent};
+use baler_common::record::FieldType;
 
 /// The container's magic.
-pub(super) const MAGIC: [u8; 4] = *b"KIKA";
+const MAGIC: [u8; 4] = ChunkExtent::KIEKER_MAGIC;
 
 /// The only body format.
 const FORMAT: [u8; 4] = *b"DFLT";
@@ -60,6 +61,11 @@ const TRAILER_BYTES: usize = 4;
 /// The memory of a decoder for each string, in bytes: its position, its id in the batch and the
 /// table of the type with that name.
 const STRING_MEMORY: usize = size_of::<&str>() + 2 * size_of::<u32>();
+
+/// Returns a decoder of native chunks, and of chunks in Kieker's container with Kieker's types.
+pub fn decoder() -> ChunkDecoder {
+    ChunkDecoder::default().with_deserializer(KiekerDeserializer::default())
+}
 
 /// Returns the least bytes of a value of this type. Only a list may have more.
 ///

@@ -3,14 +3,15 @@
 use std::mem;
 use std::sync::Arc;
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{DecodeError, DecodeErrorKind};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{Catalog, FieldType, Schema};
+
 use super::chunk::KiekerChunk;
 use super::decode::{CLASS, check_fields, invalid};
 use super::least_bytes;
 use super::registry::{Registry, STRING_ID, Stop, unregistered};
-use crate::container::cursor::Cursor;
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::number::{to_u64, to_usize};
-use crate::record::{Catalog, FieldType, Schema};
 
 /// The most bytes of one record, without its strings.
 pub(super) const MAX_RECORD_BYTES: usize = 1 << 20;

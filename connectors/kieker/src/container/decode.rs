@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{
+    ChunkDeserializer, ChunkSummary, DecodeError, DecodeErrorKind, DecodedChunk, Layout, Limits,
+};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{
+    Catalog, Column, Field, FieldType, RecordBatch, Schema, StringTable, Table,
+};
+use baler_common::transport::ContainerKind;
+
 use super::frame::{Frame, layout_of};
 use super::{MAGIC, STRING_MEMORY, least_bytes};
-use crate::container::cursor::Cursor;
-use crate::container::decoded::{ChunkSummary, DecodedChunk, Layout};
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::format::ChunkDeserializer;
-use crate::container::limits::Limits;
-use crate::number::{to_u64, to_usize};
-use crate::record::{Catalog, Column, Field, FieldType, RecordBatch, Schema, Table};
-use crate::transport::ContainerKind;
 
 /// No value: an id of the batch that was not assigned yet, or a table not yet made.
 const NONE: u32 = u32::MAX;
@@ -45,6 +47,10 @@ impl ChunkDeserializer for KiekerDeserializer {
         MAGIC
     }
 
+    fn set_catalog(&mut self, catalog: &Arc<Catalog>) {
+        self.catalog = Arc::clone(catalog);
+    }
+
     /// Checks everything but the records.
     fn summarize(&self, chunk: &[u8], limits: &Limits) -> Result<ChunkSummary, DecodeError> {
         Frame::cut(chunk, limits).map(|_| summary(chunk))
@@ -62,12 +68,14 @@ impl ChunkDeserializer for KiekerDeserializer {
         while !records.is_empty() {
             decoder.record(&mut records)?;
         }
+        let batch =
+            RecordBatch::from_parts(decoder.batch_strings, decoder.batch_tables, decoder.order);
         if let Some(wanted) = layout {
-            *wanted = layout_of(chunk, &frame, &decoder.batch);
+            *wanted = layout_of(chunk, &frame, &batch);
         }
         Ok(DecodedChunk {
             summary: summary(chunk),
-            batch: decoder.batch,
+            batch,
         })
     }
 }
@@ -87,7 +95,10 @@ struct Decoder<'a> {
     string_ids: Vec<u32>,
     /// The table of the type with that name, by id of the chunk.
     tables: Vec<u32>,
-    batch: RecordBatch,
+    batch_strings: StringTable,
+    batch_tables: Vec<Table>,
+    /// The position of each record's table, if there are several tables.
+    order: Vec<u32>,
     records: usize,
     /// The memory used so far, in bytes. Columns count twice, because they grow by doubling.
     spent: usize,
@@ -101,7 +112,9 @@ impl<'a> Decoder<'a> {
             strings,
             string_ids: vec![NONE; strings.len()],
             tables: vec![NONE; strings.len()],
-            batch: RecordBatch::default(),
+            batch_strings: StringTable::default(),
+            batch_tables: Vec::new(),
+            order: Vec::new(),
             records: 0,
             spent: strings.len() * STRING_MEMORY,
         }
@@ -118,24 +131,25 @@ impl<'a> Decoder<'a> {
         self.spend(&at, 24)?;
         let index = to_usize(number);
         // Taken out, so that strings can be added to the batch while the fields are filled.
-        let Some(table) = self.batch.tables.get_mut(index) else {
+        let Some(table) = self.batch_tables.get_mut(index) else {
             return Err(at.error(CLASS, invalid(number)));
         };
-        let schema = Arc::clone(&table.schema);
-        let mut columns = std::mem::take(&mut table.columns);
-        table.timestamps.push(timestamp);
+        let schema = Arc::clone(table.schema());
+        let (timestamps, columns) = table.parts();
+        timestamps.push(timestamp);
+        let mut columns = std::mem::take(columns);
         let filled = columns
             .iter_mut()
             .zip(schema.fields())
             .try_for_each(|(column, field)| self.value(column, field.field_type(), input));
-        if let Some(table) = self.batch.tables.get_mut(index) {
-            table.columns = columns;
+        if let Some(table) = self.batch_tables.get_mut(index) {
+            *table.parts().1 = columns;
         }
         filled?;
-        if self.batch.tables.len() > 1 {
+        if self.batch_tables.len() > 1 {
             // The records before the second type appeared all have the first type.
-            self.batch.order.resize(self.records, 0);
-            self.batch.order.push(number);
+            self.order.resize(self.records, 0);
+            self.order.push(number);
         }
         self.records = records;
         Ok(())
@@ -156,8 +170,8 @@ impl<'a> Decoder<'a> {
         };
         check_fields(&at, schema)?;
         // Two ids may name one type: by an alias, or in a string table with duplicates.
-        let tables = &mut self.batch.tables;
-        let number = match tables.iter().position(|table| table.schema == *schema) {
+        let tables = &mut self.batch_tables;
+        let number = match tables.iter().position(|table| table.schema() == schema) {
             Some(number) => number,
             None => {
                 let types = tables.len() + 1;
@@ -260,7 +274,7 @@ impl<'a> Decoder<'a> {
         }
         let text = self.strings.get(id).copied().unwrap_or_default();
         self.spend(at, text.len() + 4)?;
-        let new = self.batch.strings.push(text);
+        let new = self.batch_strings.push(text);
         let new = new.ok_or_else(|| at.error("a string", invalid(NONE)))?;
         if let Some(slot) = self.string_ids.get_mut(id) {
             *slot = new;

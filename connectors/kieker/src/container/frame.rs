@@ -1,12 +1,11 @@
 //! Cuts a KIKA/DFLT chunk into its parts, without reading the records, and measures them.
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{ColumnLayout, DecodeError, DecodeErrorKind, Layout, Limits};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{Column, FieldType, RecordBatch};
+
 use super::{FORMAT, HEAD_BYTES, MAGIC, STRING_MEMORY, TRAILER_BYTES, least_bytes};
-use crate::container::cursor::Cursor;
-use crate::container::decoded::{ColumnLayout, Layout};
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::container::limits::Limits;
-use crate::number::{to_u64, to_usize};
-use crate::record::{Column, FieldType, RecordBatch};
 
 /// A chunk, cut into its parts.
 #[derive(Debug)]

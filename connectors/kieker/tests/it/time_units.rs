@@ -1,7 +1,7 @@
 //! Times of senders whose unit is not the nanosecond.
 
-use baler_common::container::{ChunkDecoder, KiekerStream, StreamStep, TimeUnit};
 use baler_common::record::{Catalog, Value};
+use baler_connector_kieker::container::{self, KiekerStream, StreamStep, TimeUnit};
 
 const STRINGS: [&str; 7] = [
     "kieker.common.record.misc.KiekerMetadataRecord",
@@ -92,7 +92,7 @@ fn records(stream: &mut KiekerStream, bytes: &[u8]) -> Vec<Read> {
     assert!(matches!(step, Ok(StreamStep::More(_))), "{step:?}");
     assert_eq!(taken, bytes.len());
     let chunk = stream.take_chunk().unwrap();
-    let mut decoder = ChunkDecoder::default().with_catalog(Catalog::shared_kieker());
+    let mut decoder = container::decoder();
     let decoded = decoder.decode(&chunk.bytes).unwrap();
     let records = decoded.batch.records().map(|it| {
         let values = it.fields().values();

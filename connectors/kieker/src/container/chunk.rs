@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use baler_common::container::varint;
+use baler_common::number::{to_u64, to_usize};
+
 use super::stream_chunk::StreamChunk;
 use super::{FORMAT, HEAD_BYTES, MAGIC};
-use crate::container::varint;
-use crate::number::{to_u64, to_usize};
 
 /// A chunk in Kieker's container that is filled with records of a stream or of a log.
 ///
 /// ```
-/// use baler_common::container::{ChunkString, KiekerChunk};
+/// use baler_connector_kieker::container::{ChunkString, KiekerChunk};
 ///
 /// let mut class = ChunkString::new("kieker.common.record.misc.EmptyRecord");
 /// let mut chunk = KiekerChunk::default();

@@ -1,12 +1,13 @@
 //! Encodes batches as Kieker's streams and binary logs, which have one string table for all
 //! batches.
 
+use baler_common::container::EncodeError;
+use baler_common::number::to_u64;
+use baler_common::record::{NO_TIMESTAMP, RecordBatch};
+
 use super::encode::{RecordEncoder, RecordOptions, check_size};
 use super::registry::{REGISTRATION, STRING_OVERHEAD};
 use super::stream::KiekerStream;
-use crate::container::error::EncodeError;
-use crate::number::to_u64;
-use crate::record::{NO_TIMESTAMP, RecordBatch};
 
 /// Writes records in the form of a TCP stream or a binary log, and numbers their strings.
 ///
@@ -14,7 +15,7 @@ use crate::record::{NO_TIMESTAMP, RecordBatch};
 /// encoder is dropped: each connection and each folder of a log has an encoder of its own.
 ///
 /// ```
-/// use baler_common::container::{KiekerStream, KiekerStreamEncoder};
+/// use baler_connector_kieker::container::{KiekerStream, KiekerStreamEncoder};
 /// use baler_common::record::kieker::EmptyRecord;
 /// use baler_common::record::{BatchBuilder, Catalog, DynamicRecord, Record as _};
 ///

@@ -7,10 +7,11 @@
     reason = "helpers of tests fail by panicking, like the tests"
 )]
 
-use baler_common::container::KiekerStream;
 use baler_common::record::Catalog;
+use baler_common::record::irl::{self, IrlSource, MAX_BYTES};
+use baler_connector_kieker::container::KiekerStream;
 
-#[path = "it/counting.rs"]
+#[path = "../../../common/tests/it/counting.rs"]
 mod counting;
 
 #[global_allocator]
@@ -59,29 +60,25 @@ fn announced_lengths_cost_nothing_and_files_of_types_cost_bounded_memory() {
         });
         assert!(peak <= SLACK_BYTES, "{peak} bytes for {stream:02x?}");
     }
-    #[cfg(feature = "irl")]
-    {
-        use baler_common::record::irl::{self, IrlSource, MAX_BYTES};
-        // The shortest members and definitions there are, and words without a meaning.
-        for (head, part) in [
-            ("package p enum E {", "A "),
-            ("package p event E {", "A b "),
-            ("package p", " event E"),
-            ("package p", " import a"),
-            ("package p event E : a", ",a"),
-            ("package p event E { int a = {", "{"),
-            ("", "x "),
-        ] {
-            let text = head.to_owned() + &part.repeat((MAX_BYTES - head.len()) / part.len());
-            let source = IrlSource {
-                name: "",
-                text: &text,
-            };
-            let mut catalog = Catalog::new();
-            let peak = counting::peak_of(|| {
-                irl::read(&mut catalog, &[source]).ok();
-            });
-            assert!(peak <= 128 * MAX_BYTES, "{peak} bytes for {part}");
-        }
+    // The shortest members and definitions there are, and words without a meaning.
+    for (head, part) in [
+        ("package p enum E {", "A "),
+        ("package p event E {", "A b "),
+        ("package p", " event E"),
+        ("package p", " import a"),
+        ("package p event E : a", ",a"),
+        ("package p event E { int a = {", "{"),
+        ("", "x "),
+    ] {
+        let text = head.to_owned() + &part.repeat((MAX_BYTES - head.len()) / part.len());
+        let source = IrlSource {
+            name: "",
+            text: &text,
+        };
+        let mut catalog = Catalog::new();
+        let peak = counting::peak_of(|| {
+            irl::read(&mut catalog, &[source]).ok();
+        });
+        assert!(peak <= 128 * MAX_BYTES, "{peak} bytes for {part}");
     }
 }

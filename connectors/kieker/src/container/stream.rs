@@ -15,6 +15,11 @@
 
 use std::sync::Arc;
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{DecodeError, DecodeErrorKind};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{Catalog, Schema};
+
 use super::chunk::KiekerChunk;
 use super::class::{self, StreamClass, class, copy_parts};
 use super::decode::{CLASS, invalid};
@@ -24,10 +29,6 @@ use super::registry::{
 };
 use super::stream_chunk::StreamChunk;
 use super::time_unit::{TimeUnit, Times};
-use crate::container::cursor::Cursor;
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::number::{to_u64, to_usize};
-use crate::record::{Catalog, Schema};
 
 /// The id that the unit of times has among the strings that are kept. No string has it.
 const UNIT_ID: i32 = -2;
@@ -37,7 +38,7 @@ const UNIT_ID: i32 = -2;
 /// Each chunk has its own string table, so that any consumer can decode it alone.
 ///
 /// ```
-/// use baler_common::container::{KiekerStream, StreamStep};
+/// use baler_connector_kieker::container::{KiekerStream, StreamStep};
 /// use baler_common::record::Catalog;
 ///
 /// let mut stream = KiekerStream::new(Catalog::shared_kieker());
@@ -162,7 +163,7 @@ impl KiekerStream {
     }
 
     /// Takes all times as times of this unit. Without it, they are of the unit that the sender's
-    /// last [`KiekerMetadataRecord`](crate::record::kieker::KiekerMetadataRecord) says, and before the first
+    /// last [`KiekerMetadataRecord`](baler_common::record::kieker::KiekerMetadataRecord) says, and before the first
     /// one, nanoseconds.
     ///
     /// Times are the logging timestamp and the fields `timestamp`, `tin` and `tout` of type i64. In

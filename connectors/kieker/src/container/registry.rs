@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::mem;
 use std::sync::Arc;
 
+use baler_common::container::cursor::Cursor;
+use baler_common::container::{DecodeError, DecodeErrorKind};
+use baler_common::number::{to_u64, to_usize};
+
 use super::chunk::ChunkString;
 use super::decode::invalid;
-use crate::container::cursor::Cursor;
-use crate::container::error::{DecodeError, DecodeErrorKind};
-use crate::number::{to_u64, to_usize};
 
 pub(super) const STRING: &str = "a registered string";
 pub(super) const STRING_ID: &str = "a string id";

@@ -1,9 +1,7 @@
-//! The bodies of the fuzz targets `stream` and `irl`; `corpus` replays them on stable.
+//! The body of the fuzz target `stream`, and the replay of its corpus on stable.
 
-use baler_common::container::{ChunkDecoder, KiekerStream, KiekerStreamEncoder, StreamStep};
-#[cfg(feature = "irl")]
-use baler_common::record::irl::{self, IrlSource};
 use baler_common::record::{Catalog, RecordRef};
+use baler_connector_kieker::container::{self, KiekerStream, KiekerStreamEncoder, StreamStep};
 
 /// Cuts the bytes as a stream of each kind, whole and in pieces; every chunk must decode, and be a
 /// stream again.
@@ -52,7 +50,7 @@ fn check(stream: &mut KiekerStream) {
     let Some(chunk) = stream.take_chunk() else {
         return;
     };
-    let decoded = ChunkDecoder::default().decode(&chunk.bytes).unwrap();
+    let decoded = container::decoder().decode(&chunk.bytes).unwrap();
     assert_eq!(decoded.batch.len(), usize::try_from(chunk.records).unwrap());
     let (mut strings, mut records) = (Vec::new(), Vec::new());
     let mut encoder = KiekerStreamEncoder::new();
@@ -70,7 +68,7 @@ fn check(stream: &mut KiekerStream) {
         step.unwrap();
         left = left.split_at(taken).1;
         let chunk = again.take_chunk();
-        batches.extend(chunk.map(|it| ChunkDecoder::default().decode(&it.bytes).unwrap().batch));
+        batches.extend(chunk.map(|it| container::decoder().decode(&it.bytes).unwrap().batch));
     }
     let records = batches.iter().flat_map(|batch| batch.records());
     assert!(records.map(shown).eq(decoded.batch.records().map(shown)));
@@ -83,21 +81,15 @@ fn shown(record: RecordRef<'_>) -> String {
     format!("{} {:?} {values:?}", record.type_name(), record.timestamp())
 }
 
-/// Reads the bytes as a file of record types.
-#[cfg(feature = "irl")]
-pub(crate) fn irl(bytes: &[u8]) {
-    let text = String::from_utf8_lossy(bytes);
-    let source = IrlSource {
-        name: "fuzzed",
-        text: &text,
-    };
-    let mut catalog = Catalog::kieker();
-    let before = catalog.schemas().len();
-    match irl::read(&mut catalog, &[source]) {
-        Ok(()) => assert!(catalog.schemas().len() >= before),
-        Err(error) => {
-            assert!(!error.to_string().is_empty());
-            assert_eq!(catalog.schemas().len(), before);
-        }
+#[test]
+fn the_corpus_of_stream_is_cut_without_a_panic() {
+    let corpus = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/stream");
+    let paths = std::fs::read_dir(corpus).unwrap();
+    let paths: Vec<_> = paths.map(|entry| entry.unwrap().path()).collect();
+    for path in &paths {
+        let bytes = std::fs::read(path).unwrap();
+        let replayed = std::panic::catch_unwind(|| stream(&bytes));
+        assert!(replayed.is_ok(), "{}", path.display());
     }
+    assert!(paths.len() >= 10, "the corpus is gone");
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use baler_common::container::{
-    ChunkDecoder, ChunkHeader, ChunkSerializer, DecodeErrorKind, KiekerSerializer, Limits,
+    ChunkDecoder, ChunkHeader, ChunkSerializer, DecodeErrorKind, Limits,
 };
 use baler_common::record::kieker::OperationExecutionRecord;
 use baler_common::record::{
@@ -11,14 +11,15 @@ use baler_common::record::{
     RowWriter, Schema, Value, ValueRef,
 };
 use baler_common::transport::{ChunkIdentity, ContainerKind, Epoch, ProducerId};
+use baler_connector_kieker::container::{self, KiekerSerializer};
 use proptest::prelude::*;
 
 use crate::arbitrary;
 
-const CONTAINER: &[u8] = include_bytes!("../golden/kieker/container.kika");
-const OER_1: &[u8] = include_bytes!("../golden/kieker/container-oer-1.kika");
-const OER_16: &[u8] = include_bytes!("../golden/kieker/container-oer-16.kika");
-const OER_32: &[u8] = include_bytes!("../golden/kieker/container-oer-32.kika");
+const CONTAINER: &[u8] = include_bytes!("../golden/container.kika");
+const OER_1: &[u8] = include_bytes!("../golden/container-oer-1.kika");
+const OER_16: &[u8] = include_bytes!("../golden/container-oer-16.kika");
+const OER_32: &[u8] = include_bytes!("../golden/container-oer-32.kika");
 
 fn encode(batch: &RecordBatch) -> Vec<u8> {
     let header = ChunkHeader::new(ChunkIdentity {
@@ -39,7 +40,7 @@ fn encode(batch: &RecordBatch) -> Vec<u8> {
 }
 
 fn decode(chunk: &[u8]) -> RecordBatch {
-    let decoded = ChunkDecoder::default().decode(chunk).unwrap();
+    let decoded = container::decoder().decode(chunk).unwrap();
     assert_eq!(decoded.summary.container, ContainerKind::Kieker);
     assert_eq!(decoded.summary.format, "dflt");
     assert_eq!(decoded.summary.bytes, chunk.len());
@@ -73,8 +74,8 @@ fn as_line(record: baler_common::record::RecordRef<'_>) -> String {
 
 #[test]
 fn a_chunk_of_kieker_holds_what_its_text_twin_says() {
-    let map = include_str!("../golden/kieker/file-text-none/kieker.map");
-    let log = include_str!("../golden/kieker/file-text-none/kieker-20261120-221155221-UTC-001.dat");
+    let map = include_str!("../golden/file-text-none/kieker.map");
+    let log = include_str!("../golden/file-text-none/kieker-20261120-221155221-UTC-001.dat");
     let classes: Vec<&str> = map
         .lines()
         .map(|line| line.split_once('=').unwrap().1)
@@ -134,7 +135,7 @@ fn a_chunk_without_records_has_thirteen_bytes() {
 #[test]
 fn every_byte_of_a_chunk_is_accounted_for() {
     for golden in [CONTAINER, OER_32] {
-        let (_, layout) = ChunkDecoder::default().decode_with_layout(golden).unwrap();
+        let (_, layout) = container::decoder().decode_with_layout(golden).unwrap();
         let columns: usize = layout.columns.iter().map(|column| column.bytes).sum();
         let body = layout.string_bytes + layout.order_bytes + columns;
         assert_eq!(body, layout.body_bytes);
@@ -144,7 +145,7 @@ fn every_byte_of_a_chunk_is_accounted_for() {
 
 #[test]
 fn no_truncation_of_a_chunk_is_taken_for_a_chunk() {
-    let mut decoder = ChunkDecoder::default();
+    let mut decoder = container::decoder();
     for end in 0..CONTAINER.len() {
         let error = decoder.decode(&CONTAINER[..end]).unwrap_err();
         assert!(error.offset <= end, "{error}");
@@ -155,7 +156,8 @@ fn no_truncation_of_a_chunk_is_taken_for_a_chunk() {
 fn no_altered_byte_makes_the_decoder_panic_or_allocate_above_its_limits() {
     let mut limits = Limits::default();
     limits.decoded_bytes = 16 << 10;
-    let mut decoder = ChunkDecoder::new(limits);
+    let mut decoder =
+        ChunkDecoder::new(limits).with_deserializer(container::KiekerDeserializer::default());
     let mut chunk = CONTAINER.to_vec();
     for at in 0..chunk.len() {
         for alter in [1, 0x80, 0xff] {
@@ -171,7 +173,7 @@ fn no_altered_byte_makes_the_decoder_panic_or_allocate_above_its_limits() {
 
 #[test]
 fn an_unknown_class_is_named_with_its_place() {
-    let mut decoder = ChunkDecoder::default().with_catalog(Arc::new(Catalog::new()));
+    let mut decoder = container::decoder().with_catalog(Arc::new(Catalog::new()));
     let error = decoder.decode(OER_1).unwrap_err();
     assert_eq!(error.offset, 8);
     assert!(matches!(
@@ -273,7 +275,7 @@ proptest! {
             builder.push_dynamic(record).unwrap();
         }
         let chunk = encode(builder.batch());
-        let mut decoder = ChunkDecoder::default().with_catalog(Arc::new(catalog));
+        let mut decoder = container::decoder().with_catalog(Arc::new(catalog));
         let batch = decoder.decode(&chunk).unwrap().batch;
         prop_assert_eq!(&batch, builder.batch());
         let decoded: Vec<_> = batch.records().map(DynamicRecord::from).collect();
@@ -289,7 +291,7 @@ proptest! {
         chunk.extend_from_slice(&records);
         chunk.extend_from_slice(&strings);
         chunk.extend_from_slice(&u32::try_from(records.len()).unwrap().to_be_bytes());
-        if let Err(error) = ChunkDecoder::default().decode(&chunk) {
+        if let Err(error) = container::decoder().decode(&chunk) {
             prop_assert!(error.offset <= chunk.len());
         }
     }

@@ -3,14 +3,17 @@
 
 use std::collections::HashMap;
 
+use baler_common::container::{
+    ChunkDeserializer, ChunkHeader, ChunkSerializer, EncodeError, varint,
+};
+use baler_common::number::{to_u64, to_usize};
+use baler_common::record::{
+    Column, Field, FieldType, ListColumn, NO_TIMESTAMP, RecordBatch, Table,
+};
+use baler_common::transport::ContainerKind;
+
+use super::decode::KiekerDeserializer;
 use super::{FORMAT, HEAD_BYTES, MAGIC, least_bytes};
-use crate::container::error::EncodeError;
-use crate::container::format::ChunkSerializer;
-use crate::container::header::ChunkHeader;
-use crate::container::varint;
-use crate::number::{to_u64, to_usize};
-use crate::record::{Column, Field, FieldType, ListColumn, NO_TIMESTAMP, RecordBatch, Table};
-use crate::transport::ContainerKind;
 
 /// Writes Kieker's container, KIKA/DFLT.
 ///
@@ -64,6 +67,10 @@ impl ChunkSerializer for KiekerSerializer {
             out.truncate(start);
         }
         written.map(|()| bytes)
+    }
+
+    fn deserializer(&self) -> Option<Box<dyn ChunkDeserializer>> {
+        Some(Box::new(KiekerDeserializer::default()))
     }
 }
 
@@ -386,12 +393,12 @@ impl From<EncodeError> for Problem {
 
 /// Returns the table of each record, in order.
 fn table_numbers(batch: &RecordBatch) -> impl Iterator<Item = usize> {
-    let only = if batch.order.is_empty() {
+    let only = if batch.order().is_empty() {
         batch.len()
     } else {
         0
     };
-    let several = batch.order.iter();
+    let several = batch.order().iter();
     let several = several.map(|number| to_usize(*number));
     std::iter::repeat_n(0, only).chain(several)
 }

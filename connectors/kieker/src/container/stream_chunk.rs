@@ -2,13 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::container::compression::Compression;
-use crate::container::decoder::ChunkDecoder;
-use crate::container::format::ChunkSerializer as _;
-use crate::container::header::ChunkHeader;
-use crate::container::native::NativeSerializer;
-use crate::record::Catalog;
-use crate::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
+use baler_common::container::{ChunkHeader, ChunkSerializer as _, Compression, NativeSerializer};
+use baler_common::record::Catalog;
+use baler_common::transport::{ChunkIdentity, ChunkMeta, ContainerKind};
 
 /// A complete chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +32,10 @@ impl StreamChunk {
         let identity = *next;
         next.sequence = identity.sequence.saturating_add(1);
         let make_native = || {
-            let mut decoder = ChunkDecoder::default().with_catalog(Arc::clone(catalog));
-            let decoded = decoder.decode(&self.bytes).ok()?;
+            let decoded = super::decoder()
+                .with_catalog(Arc::clone(catalog))
+                .decode(&self.bytes)
+                .ok()?;
             let mut bytes = Vec::new();
             let mut serializer = NativeSerializer::new(Compression::None).ok()?;
             let header = ChunkHeader::new(identity);

@@ -1,7 +1,7 @@
 //! Strings whose length counts bytes or UTF-16 units, in streams that do not say which.
 
-use baler_common::container::{ChunkDecoder, KiekerStream};
 use baler_common::record::{Catalog, ValueRef};
+use baler_connector_kieker::container::{self, KiekerStream};
 
 const EMPTY: &str = "kieker.common.record.misc.EmptyRecord";
 const THREAD: &str = "kieker.common.record.misc.ThreadMetaData";
@@ -58,7 +58,7 @@ fn read(bytes: &[u8], step: usize) -> Result<Vec<(i64, String)>, String> {
         return Err(format!("{} bytes are left", left.len() - taken));
     }
     let chunk = stream.take_chunk().ok_or("no record")?;
-    let mut decoder = ChunkDecoder::default().with_catalog(Catalog::shared_kieker());
+    let mut decoder = container::decoder();
     let decoded = decoder.decode(&chunk.bytes).unwrap();
     let records = decoded.batch.records().map(|record| {
         let text = match record.field("hostname") {

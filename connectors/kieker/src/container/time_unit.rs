@@ -1,9 +1,10 @@
 //! The unit of the times in a sender's records, and their conversion to nanoseconds.
 
+use baler_common::number::to_usize;
+use baler_common::record::{FieldType, Schema};
+
 use super::chunk::{ChunkString, KiekerChunk};
 use super::least_bytes;
-use crate::number::to_usize;
-use crate::record::{FieldType, Schema};
 
 /// The record that says the unit, and its fields.
 const METADATA: &str = "kieker.common.record.misc.KiekerMetadataRecord";
