@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use crate::FileLock;
+
 /// Replaces a file atomically and durably: a reader sees the old bytes or the new bytes.
 ///
 /// - The new bytes are written to a new file beside it, `PATH.PROCESS.part`, which is renamed.

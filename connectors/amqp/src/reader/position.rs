@@ -1,7 +1,7 @@
 //! How far a stream is settled, and the file with that position: RabbitMQ keeps no positions of
 //! AMQP 0.9.1 consumers.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 

@@ -52,6 +52,13 @@ fn encode(batch: &RecordBatch) -> Result<Vec<u8>, EncodeError> {
     result.map(|_| out.split_off(6))
 }
 
+/// The default limits, changed.
+fn limits(change: impl FnOnce(&mut Limits)) -> Limits {
+    let mut limits = Limits::default();
+    change(&mut limits);
+    limits
+}
+
 fn decoder(schemas: &[&Arc<Schema>], limits: Limits) -> ChunkDecoder {
     let mut catalog = Catalog::new();
     for schema in schemas {
@@ -294,62 +301,23 @@ fn limits_hold() {
         (&text, words("a")),
     ]);
     let bytes = encode(&batch).unwrap();
-    let all = Limits::default();
     for (limits, reading, limit, found) in [
+        (limits(|it| it.chunk_bytes = 10), "the chunk", 10, 69),
+        (limits(|it| it.strings = 3), "the number of strings", 3, 4),
         (
-            Limits {
-                chunk_bytes: 10,
-                ..all.clone()
-            },
-            "the chunk",
-            10,
-            69,
-        ),
-        (
-            Limits {
-                strings: 3,
-                ..all.clone()
-            },
-            "the number of strings",
-            3,
-            4,
-        ),
-        (
-            Limits {
-                types: 1,
-                ..all.clone()
-            },
+            limits(|it| it.types = 1),
             "the id of a record's class",
             1,
             2,
         ),
+        (limits(|it| it.records = 2), "a record", 2, 3),
         (
-            Limits {
-                records: 2,
-                ..all.clone()
-            },
-            "a record",
-            2,
-            3,
-        ),
-        (
-            Limits {
-                decoded_bytes: 95,
-                ..all.clone()
-            },
+            limits(|it| it.decoded_bytes = 95),
             "the number of strings",
             95,
             96,
         ),
-        (
-            Limits {
-                decoded_bytes: 97,
-                ..all
-            },
-            "a record",
-            97,
-            120,
-        ),
+        (limits(|it| it.decoded_bytes = 97), "a record", 97, 120),
     ] {
         let error = decoder(&[&text, &other], limits)
             .decode(&bytes)
@@ -361,13 +329,10 @@ fn limits_hold() {
             "{error}"
         );
     }
-    let exact = Limits {
-        chunk_bytes: 69,
-        strings: 4,
-        types: 2,
-        records: 3,
-        ..all
-    };
+    let exact = limits(|it| {
+        (it.chunk_bytes, it.strings) = (69, 4);
+        (it.types, it.records) = (2, 3);
+    });
     let decoded = decoder(&[&text, &other], exact).decode(&bytes).unwrap();
     assert_eq!(decoded.batch, batch);
 }

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use baler_common::record::Catalog;
 use baler_common::transport::{ChunkReader as _, Received};
 
 use super::{KiekerLogConfig, KiekerLogReader};

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::uri::{Uri, UriError};
 use baler_common::transport::{
-    Browse, ChunkReader, ChunkWriter, Damaged, Delivery, Failure, Medium, OpenReader, Origin,
+    Browse, ChunkReader, ChunkWriter, Damaged, Delivery, Medium, OpenReader, Origin,
     ReaderCapability, ReaderCloseReport, ReaderFactory, ReaderStats, Readership, Received, Settled,
     Token, TransportError, Verdict,
 };

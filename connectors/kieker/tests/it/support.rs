@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use baler_common::record::{Catalog, RecordRef, ValueRef};
+use baler_common::record::{RecordRef, ValueRef};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkMeta, ChunkReader, Damaged, Received, Verdict};
 use baler_connector_kieker::container;
