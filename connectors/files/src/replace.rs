@@ -128,7 +128,7 @@ pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         use rustix::fs::OFlags;
         use std::os::unix::fs::OpenOptionsExt as _;
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        options.custom_flags(flags.bits().cast_signed());
+        options.custom_flags(flags.bits() as i32);
     }
     let file = options.open(path)?;
     match file.metadata()?.is_file() {

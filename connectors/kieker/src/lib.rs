@@ -1,4 +1,11 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(
+    feature = "media",
+    allow(
+        clippy::incompatible_msrv,
+        reason = "the container compiles with Rust 1.85; the libraries of the media need a newer one"
+    )
+)]
 
 #[cfg(feature = "media")]
 pub mod adaptive;
