@@ -80,10 +80,10 @@ pub fn receiver(mut uri: Uri, follow: bool, medium: &Medium) -> Result<ReaderFac
 /// The errors of the medium, or the settings exclude each other.
 pub fn browser(mut uri: Uri, browse: Browse, medium: &Medium) -> Result<ReaderFactory, UriError> {
     let settings = Settings::take(&mut uri)?;
-    let browser = medium
-        .browser
-        .expect("only media with a browser are browsed");
-    let browser = browser(uri, browse)?;
+    let Some(open) = medium.browser else {
+        return Err(UriError::refused("its readers always take what they read"));
+    };
+    let browser = open(uri, browse)?;
     settings.check().map(|_| browser)
 }
 
