@@ -23,6 +23,7 @@ mod output;
 mod patience;
 mod quarantine;
 mod random;
+mod relay;
 mod shipping;
 mod shutdown;
 

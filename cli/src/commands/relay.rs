@@ -4,9 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use baler_common::container::Limits;
 use baler_common::transport::Connection;
-use baler_relay::{Ended, Relay, RelayError, RelayStats, Stop};
 use baler_spool::{SpoolStatus, SpoolWatch};
 use serde_json::{Value, json};
 
@@ -20,6 +18,7 @@ use crate::output::figures::not_kept;
 use crate::output::{self, Progress};
 use crate::patience::{Patience, TargetPatience};
 use crate::quarantine;
+use crate::relay::{self, Ended, Relay, RelayError, RelayStats, Stop};
 use crate::shipping::{
     report_spool_losses, report_writer, send_on_what_is_spooled, spool_figures, spool_lost_chunks,
 };
@@ -41,7 +40,7 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     #[cfg(not(feature = "kieker"))]
     let source = endpoint::open_reader(&from, args.follow)?;
     output::listening(source.listens_on, args.port_file.as_deref(), quiet)?;
-    let mut settings = baler_relay::settings();
+    let mut settings = relay::settings();
     settings.max_chunks = args.max_chunks.get();
     settings.max_bytes = args.max_bytes.get();
     #[cfg(feature = "kieker")]
@@ -51,16 +50,15 @@ pub(super) fn run(args: &RelayArgs, quiet: bool, shutdown: &Shutdown) -> Result<
     let observation = Observation::start_with(&args.observe, "relay", shutdown, quiet, probes)?;
     let reader = observation.observed.tapped_reader(source.reader);
     let relay = Relay::new(reader, target.writer, settings);
-    let relay = relay.with_decoder(baler::decoder(Limits::default()));
-    let mut stop = Stop::default();
-    stop.idle_timeout = args.idle_timeout;
-    stop.chunks = args.count_chunks;
     let passage = Passage {
         relay: relay.with_quarantine(aside.keeping_sound_chunks()),
         from: source.endpoint,
         to: target.endpoint,
         spool: target.spool,
-        stop,
+        stop: Stop {
+            idle_timeout: args.idle_timeout,
+            chunks: args.count_chunks,
+        },
         give_up: args.give_up.limit(args.idle_timeout),
     };
     let (mut document, ended) = passage.run(&observation, quiet, shutdown);

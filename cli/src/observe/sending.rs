@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Connection, LaneLag, OutboxStats};
 use baler_monitoring::{Controller, Stats};
-use baler_relay::RelayStats;
 use baler_spool::{SpoolRoute, SpoolWatch};
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;
 use super::observable::{Check, Observable};
 use super::receiving::{not_kept, reader, reader_check};
+use crate::relay::RelayStats;
 
 impl Observable for Controller {
     fn expose(&self, exposition: &mut Exposition, now: Instant) {

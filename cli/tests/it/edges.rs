@@ -80,10 +80,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-signature"]),
     ),
     ("baler-irl", Allowed::Only(&[])),
-    (
-        "baler-relay",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
-    ),
     // The one edge between connectors. A spool is a folder of chunks, which the file connector
     // writes, recovers and reads. A second implementation would be a second set of bugs.
     (
@@ -111,7 +107,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
             "baler-cli",
             "baler-connector-testkit",
             "baler-faults",
-            "baler-relay",
             "baler-rig",
         ]),
     ),
@@ -167,7 +162,6 @@ const SYNC: &[&str] = &[
     "baler-arrow",
     "baler-common",
     "baler-monitoring",
-    "baler-relay",
 ];
 
 /// Crates of tests and measurements, which nothing that is shipped links.

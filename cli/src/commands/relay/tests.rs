@@ -71,7 +71,7 @@ fn a_panic_ends_a_relay_whose_source_has_no_end() {
     };
     let reader = Box::new(from.reader());
     let passage = Passage {
-        relay: Relay::new(reader, Box::new(target), baler_relay::settings()),
+        relay: Relay::new(reader, Box::new(target), relay::settings()),
         from: "from".to_owned(),
         to: "to".to_owned(),
         spool: None,

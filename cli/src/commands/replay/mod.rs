@@ -11,10 +11,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_analysis::Source;
-use baler_common::container::Limits;
 use baler_common::transport::{ChunkReader, Received};
 use baler_files::quarantine::QuarantineReader;
-use baler_relay::{Relay, Stop};
 use checked::{Checked, lock};
 use serde_json::{Value, json};
 
@@ -29,6 +27,7 @@ use crate::fields::{Fields, memory_parts};
 use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
+use crate::relay::{self, Relay, Stop};
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
 
@@ -64,16 +63,16 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
                 };
                 send_filtered(args, source, &from, target, condition, fields, context)?
             } else {
-                let mut stop = Stop::default();
-                stop.idle_timeout = Some(args.idle_timeout);
-                let settings = baler_relay::settings();
-                let relay = Relay::new(Box::new(reader), target.writer, settings);
+                let settings = relay::settings();
                 let passage = Passage {
-                    relay: relay.with_decoder(baler::decoder(Limits::default())),
+                    relay: Relay::new(Box::new(reader), target.writer, settings),
                     from,
                     to: target.endpoint,
                     spool: target.spool,
-                    stop,
+                    stop: Stop {
+                        idle_timeout: Some(args.idle_timeout),
+                        chunks: None,
+                    },
                     give_up,
                 };
                 passage.run(&observation, quiet, shutdown)

@@ -1,7 +1,7 @@
 use baler_common::container::{ChunkHeader, ChunkSerializer, Compression, NativeSerializer};
 use baler_common::record::RecordBatch;
 use baler_common::transport::{ContainerKind, Origin, Token};
-use baler_connector_kieker::container::{self, KiekerSerializer};
+use baler_connector_kieker::container::KiekerSerializer;
 
 use super::*;
 
@@ -55,7 +55,6 @@ fn native_chunks_say_it_themselves_unless_a_bit_is_flipped() {
 #[test]
 fn chunks_without_an_identity_get_one_by_lane_with_dense_numbers() {
     let mut identities = Identities::new();
-    identities.decoder = container::decoder();
     let (_, bytes) = chunk(&mut KiekerSerializer::default());
     let mut numbers = |lane| {
         let meta = identities.of(&delivery(lane, bytes.clone())).unwrap();

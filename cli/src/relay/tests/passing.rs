@@ -10,9 +10,9 @@ use baler_common::transport::{
 use baler_connector_testkit::{
     ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, within_patience,
 };
-use baler_relay::{Ended, Step, Stop};
 
-use crate::support::{contents, fill, relay, relay_of, set, soon};
+use super::support::{contents, fill, relay, relay_of, set, soon};
+use crate::relay::{Ended, Relay, Step, Stop};
 
 #[test]
 fn every_chunk_passes_in_order_with_its_bytes_and_who_it_is() {
@@ -77,10 +77,9 @@ fn source_is_paused_while_the_sink_takes_nothing() {
     };
     let (from, to) = (MemoryMedium::default(), MemoryMedium::new(limits));
     fill(&from, ChunkSource::new(1).take(100));
-    let mut settings = crate::support::settings();
+    let mut settings = super::support::settings();
     settings.max_chunks = 10;
-    let mut relay =
-        baler_relay::Relay::new(Box::new(from.reader()), Box::new(to.writer()), settings);
+    let mut relay = Relay::new(Box::new(from.reader()), Box::new(to.writer()), settings);
     within_patience("the sink is full", || {
         relay
             .step(Instant::now() + Duration::from_millis(1))
@@ -110,8 +109,10 @@ fn it_stops_after_the_chunks_it_was_asked_for_and_leaves_the_rest() {
     let (from, to) = (MemoryMedium::default(), MemoryMedium::default());
     fill(&from, ChunkSource::new(1).take(100));
     let mut relay = relay(&from, &to);
-    let mut stop = Stop::default();
-    stop.chunks = Some(33);
+    let stop = Stop {
+        chunks: Some(33),
+        ..Stop::default()
+    };
     assert_eq!(relay.run(stop, |_| true).unwrap(), Ended::Count);
     assert!(relay.close(soon()).stats.adds_up());
     assert_eq!((to.len(), from.len()), (33, 67));
@@ -129,8 +130,10 @@ fn silence_counts_from_the_end_of_the_source() {
         },
         to.writer(),
     );
-    let mut stop = Stop::default();
-    stop.idle_timeout = Some(Duration::from_millis(10));
+    let stop = Stop {
+        idle_timeout: Some(Duration::from_millis(10)),
+        ..Stop::default()
+    };
     let mut waited = false;
     let ended = relay.run(stop, |relay| {
         let waiting = relay.stats().source_waiting;
@@ -185,8 +188,10 @@ fn it_stops_when_nothing_came_for_the_idle_timeout() {
     let (from, to) = (MemoryMedium::default(), MemoryMedium::default());
     fill(&from, ChunkSource::new(1).take(3));
     let mut relay = relay(&from, &to);
-    let mut stop = Stop::default();
-    stop.idle_timeout = Some(Duration::from_millis(30));
+    let stop = Stop {
+        idle_timeout: Some(Duration::from_millis(30)),
+        ..Stop::default()
+    };
     let began = Instant::now();
     assert_eq!(relay.run(stop, |_| true).unwrap(), Ended::IdleTimeout);
     assert!(began.elapsed() >= Duration::from_millis(30));

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{Chunk, ChunkReader, ChunkWriter, OutboxSettings};
 use baler_connector_testkit::{Label, MemoryMedium, PATIENCE, Pump, Tap, read_label};
-use baler_relay::Relay;
+
+use crate::relay::Relay;
 
 /// Settings with short pauses.
 pub(crate) fn settings() -> OutboxSettings {
-    let mut settings = baler_relay::settings();
+    let mut settings = crate::relay::settings();
     settings.retry.min_delay = Duration::from_millis(1);
     settings.retry.max_delay = Duration::from_millis(5);
     settings

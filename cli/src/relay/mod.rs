@@ -1,7 +1,13 @@
-//! Passes chunks from a reader to a writer, and counts them.
+//! Passes chunks from a reader to a writer without decoding them, and counts them.
+//!
+//! reader -> identities -> outbox -> writer; each fate settles its delivery at the reader
 
+mod error;
+mod identity;
 mod intake;
 mod ledger;
+#[cfg(test)]
+mod tests;
 
 use std::collections::hash_map::RandomState;
 use std::fmt;
@@ -10,21 +16,20 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };
 use baler_files::quarantine::Quarantine;
 
-use super::error::RelayError;
-use super::identity::Identities;
+pub(crate) use error::RelayError;
+use identity::Identities;
 use ledger::Ledger;
-pub use ledger::RelayStats;
+pub(crate) use ledger::RelayStats;
 
 /// Returns the default settings of a relay. At most 1,024 chunks and 64 MiB are received and not
 /// settled, and the sink is tried again without limit. Each process has its own seed for the
 /// pauses.
-pub fn settings() -> OutboxSettings {
+pub(crate) fn settings() -> OutboxSettings {
     let mut settings = OutboxSettings::default();
     settings.max_bytes = 64 << 20;
     // The keys of a hasher are the only random numbers of the standard library.
@@ -41,7 +46,7 @@ pub fn settings() -> OutboxSettings {
 /// The owner calls [`step`](Self::step) again and again, or [`run`](Self::run) once, and then
 /// [`close`](Self::close). A relay that is dropped or killed instead loses nothing: the source
 /// delivers the unsettled chunks again.
-pub struct Relay {
+pub(crate) struct Relay {
     ledger: Ledger,
     outbox: Outbox,
     /// The channel on which the sink notifies of changes.
@@ -82,7 +87,7 @@ struct Demand {
 
 /// The result of one step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// The source is at its end, and all its chunks are settled.
     End,
     /// No event came from the source.
@@ -97,7 +102,7 @@ impl Relay {
     /// Without [`with_quarantine`](Self::with_quarantine), bytes that never were a chunk are
     /// counted and discarded. A chunk that the sink refuses for good ends the relay and stays at
     /// the source.
-    pub fn new(
+    pub(crate) fn new(
         mut reader: Box<dyn ChunkReader>,
         writer: Box<dyn ChunkWriter>,
         mut settings: OutboxSettings,
@@ -127,19 +132,12 @@ impl Relay {
         }
     }
 
-    /// Sets the decoder of the containers whose chunks come from media without metadata.
-    #[must_use]
-    pub fn with_decoder(mut self, decoder: ChunkDecoder) -> Self {
-        self.identities.decoder = decoder;
-        self
-    }
-
     /// Sets the quarantine for chunks that cannot be passed on. It is called on the relay's thread,
     /// which waits for it. A chunk that it has kept is rejected at the source.
     ///
     /// If it fails, the chunk is given back to the source and the relay ends.
     #[must_use]
-    pub fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
+    pub(crate) fn with_quarantine(mut self, quarantine: impl Quarantine + 'static) -> Self {
         self.ledger.quarantine = Some(Box::new(quarantine));
         self
     }
@@ -151,7 +149,7 @@ impl Relay {
     /// # Errors
     ///
     /// [`RelayError`]. Chunks in flight stay in flight until [`close`](Self::close).
-    pub fn step(&mut self, by: Instant) -> Result<Step, RelayError> {
+    pub(crate) fn step(&mut self, by: Instant) -> Result<Step, RelayError> {
         self.drive(None)?;
         if self.ended {
             if self.outbox.is_empty() {
@@ -164,7 +162,7 @@ impl Relay {
     }
 
     /// Returns the counts so far.
-    pub fn stats(&self) -> RelayStats {
+    pub(crate) fn stats(&self) -> RelayStats {
         RelayStats {
             identities_made: self.identities.made(),
             outbox: self.outbox.stats(),
@@ -174,7 +172,7 @@ impl Relay {
 
     /// Returns the number of deliveries so far, repeated ones included. Cheaper than
     /// [`stats`](Self::stats).
-    pub fn received(&self) -> u64 {
+    pub(crate) fn received(&self) -> u64 {
         self.ledger.counts.received
     }
 
@@ -222,29 +220,28 @@ impl fmt::Debug for Relay {
 }
 
 /// The first wait for the source while confirmations of the sink are missing.
-pub(super) const FIRST_PAUSE: Duration = Duration::from_micros(250);
+const FIRST_PAUSE: Duration = Duration::from_micros(250);
 
 /// The longest wait for the source while confirmations of the sink are missing.
-pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest wait of [`Relay::run`] before it checks whether to stop.
 const TICK: Duration = Duration::from_millis(50);
 
 /// The conditions under which [`Relay::run`] stops by itself.
 #[derive(Debug, Clone, Copy, Default)]
-#[non_exhaustive]
-pub struct Stop {
+pub(crate) struct Stop {
     /// The idle time after which it stops. During this time nothing came, nothing was in flight,
     /// and the source was at the end of its medium
     /// ([`ChunkReader::waits_for`](baler_common::transport::ChunkReader::waits_for)).
-    pub idle_timeout: Option<Duration>,
+    pub(crate) idle_timeout: Option<Duration>,
     /// The number of received and settled chunks, repeated ones included, after which it stops.
-    pub chunks: Option<u64>,
+    pub(crate) chunks: Option<u64>,
 }
 
 /// The reason why [`Relay::run`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub(crate) enum Ended {
     /// [`Stop::chunks`] is reached.
     Count,
     /// The source is at its end.
@@ -265,7 +262,7 @@ impl Relay {
     /// # Errors
     ///
     /// [`RelayError`]. Chunks in flight stay in flight until [`close`](Self::close).
-    pub fn run(
+    pub(crate) fn run(
         &mut self,
         stop: Stop,
         mut keep_going: impl FnMut(&Self) -> bool,
@@ -318,16 +315,15 @@ const MAX_FOR_SOURCE: Duration = Duration::from_millis(500);
 
 /// The result of closing a relay.
 #[derive(Debug)]
-#[non_exhaustive]
-pub struct RelayReport {
+pub(crate) struct RelayReport {
     /// The final counts; nothing is in flight any more.
-    pub stats: RelayStats,
+    pub(crate) stats: RelayStats,
     /// The error while draining, if there was one.
-    pub error: Option<RelayError>,
+    pub(crate) error: Option<RelayError>,
     /// The source's error when it was closed, if there was one.
-    pub source_error: Option<TransportError>,
+    pub(crate) source_error: Option<TransportError>,
     /// The sink's error when it was closed, if there was one.
-    pub sink_error: Option<TransportError>,
+    pub(crate) sink_error: Option<TransportError>,
 }
 
 impl Relay {
@@ -335,7 +331,7 @@ impl Relay {
     /// Gives the other chunks back to the source, and closes both connectors.
     ///
     /// It exceeds the deadline only as far as a connector exceeds its own.
-    pub fn close(mut self, by: Instant) -> RelayReport {
+    pub(crate) fn close(mut self, by: Instant) -> RelayReport {
         let now = Instant::now();
         let for_source = by.saturating_duration_since(now) / PART_FOR_SOURCE;
         let sink_by = by.checked_sub(for_source.min(MAX_FOR_SOURCE)).unwrap_or(by);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use baler_connector_testkit::{ChunkSource, MemoryMedium, within_patience};
 
-use crate::support::{contents, fill, relay, set, soon};
+use super::support::{contents, fill, relay, set, soon};
 
 #[test]
 fn closing_waits_for_what_is_in_flight() {

@@ -9,9 +9,9 @@ use baler_common::transport::{
     TransportError, Verdict,
 };
 use baler_connector_testkit::{ChunkSource, MemoryLimits, MemoryMedium, MemoryReader, read_label};
-use baler_relay::{Ended, Relay, RelayError, Stop};
 
-use crate::support::{contents, fill, relay, relay_of, set, soon};
+use super::support::{contents, fill, relay, relay_of, set, soon};
+use crate::relay::{Ended, Relay, RelayError, Stop};
 
 /// A chunk that was put aside: whether it is sound, bytes, reason, whether its identity is known.
 type KeptChunk = (bool, Vec<u8>, String, bool);

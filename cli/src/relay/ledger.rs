@@ -9,7 +9,7 @@ use baler_common::transport::{
     Waiting,
 };
 
-use crate::error::RelayError;
+use super::error::RelayError;
 
 /// The reason why a sound chunk is not discarded.
 const NO_QUARANTINE: &str = "there is no quarantine, and it would be lost without one";
@@ -33,53 +33,52 @@ pub(super) struct InFlight {
 
 /// The counts of a relay, in chunks unless the name says otherwise.
 #[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct RelayStats {
+pub(crate) struct RelayStats {
     /// Deliveries of the source, repeated ones included.
-    pub received: u64,
+    pub(crate) received: u64,
     /// The bytes of these deliveries.
-    pub received_bytes: u64,
+    pub(crate) received_bytes: u64,
     /// Chunks that the sink confirmed; they are acknowledged at the source.
-    pub forwarded: u64,
+    pub(crate) forwarded: u64,
     /// The bytes of these chunks.
-    pub forwarded_bytes: u64,
+    pub(crate) forwarded_bytes: u64,
     /// Chunks that the sink's spool put on local disk; they are acknowledged at the source.
-    pub spooled: u64,
+    pub(crate) spooled: u64,
     /// Chunks that were put aside and rejected at the source.
-    pub quarantined: u64,
+    pub(crate) quarantined: u64,
     /// Chunks that were given back to the source, which delivers them again.
-    pub given_back: u64,
+    pub(crate) given_back: u64,
     /// Chunks that were received and not settled.
-    pub in_flight: u64,
+    pub(crate) in_flight: u64,
     /// Quarantined chunks that the sink refused, for their size or for another reason.
-    pub refused: u64,
+    pub(crate) refused: u64,
     /// Pieces that the source recognized as no chunk; they are no deliveries.
-    pub damaged: u64,
+    pub(crate) damaged: u64,
     /// Quarantined chunks and damaged pieces of which only a count is left, by reason. The source's
     /// own count ([`ReaderStats::unreported`]) is not among them.
-    pub not_kept: BTreeMap<NotKept, u64>,
+    pub(crate) not_kept: BTreeMap<NotKept, u64>,
     /// Deliveries that the source marked as repeated.
-    pub redelivered: u64,
+    pub(crate) redelivered: u64,
     /// Chunks of Kieker's container that came without an identity and got one.
-    pub identities_made: u64,
+    pub(crate) identities_made: u64,
     /// Settlements that came too late: the delivery had gone to another reader.
-    pub stale: u64,
+    pub(crate) stale: u64,
     /// Failures of the source from which it recovers by itself.
-    pub source_errors: u64,
+    pub(crate) source_errors: u64,
     /// Whether the source is at its end; `None` if it has no end.
-    pub reached_end: Option<bool>,
+    pub(crate) reached_end: Option<bool>,
     /// The figures of the outbox before the sink.
-    pub outbox: OutboxStats,
+    pub(crate) outbox: OutboxStats,
     /// The figures of the source.
-    pub source: ReaderStats,
+    pub(crate) source: ReaderStats,
     /// The wait for a source that is not at its end. While the relay has no room, it waits for the
     /// sink and not for the source.
-    pub source_waiting: Waiting,
+    pub(crate) source_waiting: Waiting,
 }
 
 impl RelayStats {
     /// Returns, by reason, how many poison messages left only a count.
-    pub fn not_kept(&self) -> BTreeMap<NotKept, u64> {
+    pub(crate) fn not_kept(&self) -> BTreeMap<NotKept, u64> {
         let mut counts = self.not_kept.clone();
         if self.source.unreported > 0 {
             counts.insert(NotKept::Unreported, self.source.unreported);
@@ -89,7 +88,7 @@ impl RelayStats {
 
     /// Whether every delivery is accounted for: received = forwarded + spooled + quarantined +
     /// given back + in flight.
-    pub fn adds_up(&self) -> bool {
+    pub(crate) fn adds_up(&self) -> bool {
         let settled = self.forwarded + self.spooled + self.quarantined + self.given_back;
         self.received == settled + self.in_flight
     }

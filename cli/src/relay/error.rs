@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use baler_common::transport::TransportError;
 
-/// The reason why a relay cannot go on. [`Relay::close`](crate::Relay::close) drains the chunks in
+/// The reason why a relay cannot go on. [`Relay::close`](super::Relay::close) drains the chunks in
 /// flight, or gives them back.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum RelayError {
+pub(crate) enum RelayError {
     /// The source failed, and trying again cannot help.
     #[error("{0}")]
     Source(#[source] TransportError),

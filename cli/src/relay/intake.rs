@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use baler_files::quarantine::Poison;
 use baler_common::transport::{Chunk, Delivery, Received, TransportError};
 
+use super::error::RelayError;
 use super::ledger::{InFlight, Ledger};
 use super::{FIRST_PAUSE, LONGEST_PAUSE, Relay, Step};
-use crate::error::RelayError;
 
 /// The most chunks that are taken before the outbox is driven. They share the cost of a turn. The
 /// first of them waits only while the others are fetched.

@@ -10,10 +10,10 @@ use baler_common::transport::RetryClass;
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };
-use baler_relay::Relay;
 use proptest::prelude::*;
 
-use crate::support::{contents, fill, relay, set, soon};
+use super::support::{contents, fill, relay, set, soon};
+use crate::relay::Relay;
 
 /// An event between two steps of the relay.
 #[derive(Debug, Clone)]

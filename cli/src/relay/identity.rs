@@ -5,7 +5,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher as _;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baler_common::container::{ChunkDecoder, DecodeError};
+use baler_common::container::{ChunkDecoder, DecodeError, Limits};
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, LaneName, ProducerId};
 
 /// The most lanes of the source that get a number of their own; further lanes share one.
@@ -25,7 +25,7 @@ const MAX_LANES: usize = 65_536;
 /// be lost.
 #[derive(Debug)]
 pub(crate) struct Identities {
-    pub(crate) decoder: ChunkDecoder,
+    decoder: ChunkDecoder,
     producer: ProducerId,
     epoch: Epoch,
     lanes: HashMap<LaneName, Lane>,
@@ -51,7 +51,7 @@ impl Identities {
         let start = since_1970.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
         let random = random.hash_one("epoch") >> 32;
         Self {
-            decoder: ChunkDecoder::default(),
+            decoder: baler::decoder(Limits::default()),
             producer: ProducerId::new((first << 64) | second),
             epoch: Epoch {
                 start_unix_ns: start,

@@ -1,7 +1,5 @@
 //! The relay between two media in memory, whatever breaks.
 
-#![cfg(test)]
-
 mod ending;
 mod faults;
 mod passing;
