@@ -41,7 +41,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ),
     (
         "baler-connector-amqp",
-        Allowed::Only(&["baler-common", "baler-files", "baler-tls"]),
+        Allowed::Only(&["baler-common", "baler-files"]),
     ),
     ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
@@ -69,10 +69,7 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-follow"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
-    (
-        "baler-connector-tcp",
-        Allowed::Only(&["baler-common", "baler-tls"]),
-    ),
+    ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
     ("baler-faults", Allowed::Only(&[])),
     (
@@ -84,14 +81,13 @@ const INTERNAL: &[(&str, Allowed)] = &[
     // writes, recovers and reads. A second implementation would be a second set of bugs.
     (
         "baler-spool",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-connector-file"]),
+        Allowed::Only(&["baler-common", "baler-connector-file", "baler-files"]),
     ),
     ("baler-signature", Allowed::Only(&[])),
-    ("baler-tls", Allowed::Only(&["baler-common"])),
     // It has the quarantine from there, as spool and relay have.
     (
         "baler-analysis",
-        Allowed::Only(&["baler-blocking", "baler-common"]),
+        Allowed::Only(&["baler-common", "baler-files"]),
     ),
     // A crate of its own, since Arrow is larger than all the rest of the analysis.
     (

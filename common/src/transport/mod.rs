@@ -20,6 +20,9 @@ mod media;
 mod outbox;
 mod reader;
 mod settled_prefix;
+#[cfg(feature = "tls")]
+#[doc(hidden)]
+pub mod tls;
 #[cfg(feature = "uri")]
 pub mod uri;
 mod waiting;

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use baler_common::non_zero;
+#[cfg(feature = "tls")]
+use baler_common::transport::tls::TlsFiles;
 use baler_common::transport::uri::{Host, Uri, UriError, set};
 use baler_common::transport::{Failure, WindowLimits};
-#[cfg(feature = "tls")]
-use baler_tls::TlsFiles;
 
 use crate::headers::{ConnectionLimits, Hello, Role};
 use crate::security::Token;

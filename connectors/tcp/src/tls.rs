@@ -1,9 +1,10 @@
 //! TLS 1.3. Certificates and keys come from the files that the settings name.
 
+use std::fs;
 use std::sync::Arc;
 
 use baler_common::transport::Failure;
-use baler_tls::{TlsFiles, failure, provider};
+use baler_common::transport::tls::{TlsFiles, failure, provider};
 use rustls::ServerConfig;
 use rustls::pki_types::ServerName;
 use rustls::server::WebPkiClientVerifier;
@@ -16,13 +17,13 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 ///
 /// The certificate or its key is missing, or a file cannot be used.
 pub(crate) fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, Failure> {
-    let own = files.own_certificate()?.ok_or_else(|| {
+    let own = files.own_certificate(fs::read)?.ok_or_else(|| {
         failure("there must be certfile and keyfile: a receiver shows a certificate")
     })?;
     let builder = ServerConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])
         .map_err(failure)?;
-    let builder = match files.authorities()? {
+    let builder = match files.authorities(fs::read)? {
         None => builder.with_no_client_auth(),
         Some(authorities) => {
             let authorities = Arc::new(authorities);
@@ -42,11 +43,12 @@ pub(crate) fn connector(
     files: &TlsFiles,
     host: &str,
 ) -> Result<(TlsConnector, ServerName<'static>), Failure> {
-    let authorities = files.authorities()?.ok_or_else(|| {
+    let authorities = files.authorities(fs::read)?.ok_or_else(|| {
         failure(
             "there must be cacertfile: the certificates that a sender trusts (the machine's own are \
              in /etc/ssl/certs/ca-certificates.crt on Debian)",
         )
     })?;
-    files.connector(&[&TLS13], authorities, host)
+    let (config, name) = files.client(fs::read, &[&TLS13], authorities, host)?;
+    Ok((config.into(), name))
 }

@@ -4,6 +4,7 @@
 //! thread in the process. A refused connection leaves a task in the runtime: each attempt of an outage
 //! would add 15 kB to a reader, whose runtime lives on.
 
+use std::fs;
 use std::future::ready;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr};
@@ -15,12 +16,13 @@ use async_rs::traits::Reactor;
 use async_rs::util::RuntimeParts;
 use async_rs::{Runtime, Tokio};
 use baler_common::transport::Failure;
+use baler_common::transport::tls::TlsFiles;
 use baler_common::transport::uri::Host;
-use baler_tls::TlsFiles;
 use futures_core::Stream;
 use rustls::{DEFAULT_VERSIONS, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
 
 use crate::config::AmqpConfig;
 use crate::error;
@@ -43,7 +45,8 @@ impl Socket {
         let tls = match &config.tls {
             None => None,
             Some(files) => {
-                Some(files.connector(DEFAULT_VERSIONS, authorities(files)?, &host.name)?)
+                let authorities = authorities(files)?;
+                Some(files.client(fs::read, DEFAULT_VERSIONS, authorities, &host.name)?)
             }
         };
         let socket = TcpStream::connect((&*host.name, config.port(host))).await;
@@ -52,10 +55,13 @@ impl Socket {
         let socket = socket.into_std().map_err(failed)?;
         let attempt = Attempt(Some(socket.try_clone().map_err(failed)?));
         let socket = TcpStream::from_std(socket).map_err(failed)?;
-        let Some((connector, name)) = tls else {
+        let Some((tls, name)) = tls else {
             return Ok((Self(Box::new(socket)), attempt));
         };
-        let secured = connector.connect(name, socket).await.map_err(failed)?;
+        let secured = TlsConnector::from(tls)
+            .connect(name, socket)
+            .await
+            .map_err(failed)?;
         Ok((Self(Box::new(secured)), attempt))
     }
 }
@@ -84,7 +90,9 @@ impl Drop for Attempt {
 /// Reads the authorities that must have signed a broker's certificate: those of the settings, and
 /// those of the machine.
 fn authorities(files: &TlsFiles) -> Result<RootCertStore, Failure> {
-    let mut roots = files.authorities()?.unwrap_or_else(RootCertStore::empty);
+    let mut roots = files
+        .authorities(fs::read)?
+        .unwrap_or_else(RootCertStore::empty);
     let machine = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(machine.certs);
     if roots.is_empty() {

@@ -13,9 +13,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use baler_common::non_zero;
+use baler_common::transport::tls::TlsFiles;
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
-use baler_tls::TlsFiles;
 use lapin::ExchangeKind;
 use lapin::types::AMQPValue;
 

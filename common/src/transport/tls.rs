@@ -1,22 +1,26 @@
-#![doc = include_str!("../README.md")]
+//! Certificates and keys of the settings `cacertfile`, `certfile` and `keyfile`, for rustls with ring.
+//!
+//! Each error names the setting and the file. The caller reads the files, and chooses the versions
+//! of TLS and the trusted authorities.
+//!
+//! - A file of authorities may have certificates that rustls cannot read. They are not trusted. One
+//!   readable certificate is enough.
+//! - Keys are in the forms PKCS #8, PKCS #1 (RSA) and SEC 1 (elliptic curves), without a password.
 
-#[cfg(test)]
-mod tests;
-
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fmt, io};
 
-use baler_common::transport::Failure;
-use baler_common::transport::uri::{Uri, UriError};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore, SupportedProtocolVersion};
-use tokio_rustls::TlsConnector;
 
-/// The files that the settings of a connection with TLS name.
+use super::Failure;
+use super::uri::{Uri, UriError};
+
+/// The files in PEM that the settings of a connection with TLS name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     authorities: Option<PathBuf>,
@@ -59,35 +63,43 @@ impl TlsFiles {
         Ok(None)
     }
 
-    /// Reads the authorities that must have signed the certificates of peers, if a file is named.
+    /// Returns the authorities that must have signed the certificates of peers, if a file is named.
     ///
     /// # Errors
     ///
     /// The file cannot be read, or has no certificate of an authority.
-    pub fn authorities(&self) -> Result<Option<RootCertStore>, Failure> {
+    pub fn authorities<'a>(
+        &'a self,
+        read: impl Fn(&'a Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Option<RootCertStore>, Failure> {
         let Some(path) = &self.authorities else {
             return Ok(None);
         };
         let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(certificates("cacertfile", path)?);
+        roots.add_parsable_certificates(certificates("cacertfile", path, &read)?);
         if roots.is_empty() {
             return Err(bad_file("cacertfile", path, "no certificate is readable"));
         }
         Ok(Some(roots))
     }
 
-    /// Reads this side's certificate and key, if files are named.
+    /// Returns this side's certificate and key, if files are named.
     ///
     /// # Errors
     ///
     /// A file cannot be read or is no PEM, or the key is not that of the certificate.
-    pub fn own_certificate(&self) -> Result<Option<Arc<SingleCertAndKey>>, Failure> {
+    pub fn own_certificate<'a>(
+        &'a self,
+        read: impl Fn(&'a Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Option<Arc<SingleCertAndKey>>, Failure> {
         let Some(OwnFiles { certificate, key }) = &self.own else {
             return Ok(None);
         };
-        let chain = certificates("certfile", certificate)?;
-        let private =
-            PrivateKeyDer::from_pem_file(key).map_err(|error| bad_file("keyfile", key, error))?;
+        let chain = certificates("certfile", certificate, &read)?;
+        let private = read(key)
+            .map_err(pem::Error::Io)
+            .and_then(|text| PrivateKeyDer::from_pem_slice(&text))
+            .map_err(|error| bad_file("keyfile", key, error))?;
         let certified = CertifiedKey::from_der(chain, private, &provider()).map_err(|error| {
             let (certificate, key) = (certificate.display(), key.display());
             failure(format!(
@@ -97,29 +109,30 @@ impl TlsFiles {
         Ok(Some(Arc::new(certified.into())))
     }
 
-    /// Returns a connector that begins TLS with a host, and the name that the host's certificate must
+    /// Returns the configuration of TLS with a host, and the name that the host's certificate must
     /// have. The certificate must be signed by one of the `authorities`.
     ///
     /// # Errors
     ///
     /// This side's certificate or key cannot be used, or the host's name is none of DNS.
-    pub fn connector(
-        &self,
+    pub fn client<'a>(
+        &'a self,
+        read: impl Fn(&'a Path) -> io::Result<Vec<u8>>,
         versions: &[&'static SupportedProtocolVersion],
         authorities: RootCertStore,
         host: &str,
-    ) -> Result<(TlsConnector, ServerName<'static>), Failure> {
+    ) -> Result<(Arc<ClientConfig>, ServerName<'static>), Failure> {
         let builder = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(versions)
             .map_err(failure)?
             .with_root_certificates(authorities);
-        let config = match self.own_certificate()? {
+        let config = match self.own_certificate(read)? {
             None => builder.with_no_client_auth(),
             Some(own) => builder.with_client_cert_resolver(own),
         };
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|error| failure(format!("{host}: {error}")))?;
-        Ok((TlsConnector::from(Arc::new(config)), name))
+        Ok((Arc::new(config), name))
     }
 }
 
@@ -134,9 +147,15 @@ pub fn failure(message: impl fmt::Display) -> Failure {
     Failure::last("set up TLS for", message.to_string())
 }
 
-fn certificates(setting: &str, path: &Path) -> Result<Vec<CertificateDer<'static>>, Failure> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
-    let certificates: Vec<_> = read.map_err(|error| bad_file(setting, path, error))?;
+fn certificates<'a>(
+    setting: &str,
+    path: &'a Path,
+    read: &impl Fn(&'a Path) -> io::Result<Vec<u8>>,
+) -> Result<Vec<CertificateDer<'static>>, Failure> {
+    let parsed = read(path)
+        .map_err(pem::Error::Io)
+        .and_then(|text| CertificateDer::pem_slice_iter(&text).collect());
+    let certificates: Vec<_> = parsed.map_err(|error| bad_file(setting, path, error))?;
     if certificates.is_empty() {
         return Err(bad_file(setting, path, pem::Error::NoItemsFound));
     }
@@ -146,3 +165,6 @@ fn certificates(setting: &str, path: &Path) -> Result<Vec<CertificateDer<'static
 fn bad_file(setting: &str, path: &Path, error: impl fmt::Display) -> Failure {
     failure(format!("{setting} {}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests;

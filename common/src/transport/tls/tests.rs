@@ -1,12 +1,11 @@
 //! Settings and files that cannot be used, and forms of keys.
 
-use std::fs;
+use std::collections::BTreeMap;
 
-use baler_common::transport::RetryClass;
 use rcgen::{CertificateParams, KeyPair};
 use rustls::version::TLS13;
-use tempfile::TempDir;
 
+use super::super::RetryClass;
 use super::*;
 
 fn take(text: &str) -> Result<Option<TlsFiles>, String> {
@@ -14,9 +13,7 @@ fn take(text: &str) -> Result<Option<TlsFiles>, String> {
     TlsFiles::take(&mut uri, "x+tls").map_err(|error| error.to_string())
 }
 
-fn files(folder: &TempDir, authorities: &str, certificate: &str, key: &str) -> TlsFiles {
-    let path = |name: &str| folder.path().join(name).display().to_string();
-    let (authorities, certificate, key) = (path(authorities), path(certificate), path(key));
+fn files(authorities: &str, certificate: &str, key: &str) -> TlsFiles {
     take(&format!(
         "x+tls://host?cacertfile={authorities}&certfile={certificate}&keyfile={key}"
     ))
@@ -24,21 +21,22 @@ fn files(folder: &TempDir, authorities: &str, certificate: &str, key: &str) -> T
     .unwrap()
 }
 
-/// A folder with a certificate, its key and the key of another one, and files that are none.
-fn folder() -> TempDir {
-    let folder = TempDir::new().unwrap();
-    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+/// A certificate, its key and the key of another one, and files that are none, by their names.
+fn folder() -> BTreeMap<&'static Path, String> {
     let (key, other) = (KeyPair::generate().unwrap(), KeyPair::generate().unwrap());
     let params = CertificateParams::new(vec!["host".to_owned()]).unwrap();
     let certificate = params.self_signed(&key).unwrap().pem();
     let unreadable = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n";
-    write("certificate", &certificate);
-    write("key", &key.serialize_pem());
-    write("other", &other.serialize_pem());
-    write("unreadable", unreadable);
-    write("some", &format!("{unreadable}{certificate}"));
-    write("empty", "");
-    folder
+    let some = format!("{unreadable}{certificate}");
+    let files = [
+        ("certificate", certificate),
+        ("key", key.serialize_pem()),
+        ("other", other.serialize_pem()),
+        ("unreadable", unreadable.to_owned()),
+        ("some", some),
+        ("empty", String::new()),
+    ];
+    files.map(|(name, text)| (Path::new(name), text)).into()
 }
 
 #[test]
@@ -59,8 +57,12 @@ fn settings_need_tls_and_each_other() {
 #[test]
 fn files_that_cannot_be_used_are_named_with_their_setting() {
     let folder = folder();
-    let roots = |name| files(&folder, name, "certificate", "key").authorities();
-    let own = |certificate, key| files(&folder, "empty", certificate, key).own_certificate();
+    let read = |path: &Path| {
+        let text = folder.get(path).ok_or(io::ErrorKind::NotFound)?;
+        Ok(text.clone().into_bytes())
+    };
+    let roots = |name| files(name, "certificate", "key").authorities(read);
+    let own = |certificate, key| files("empty", certificate, key).own_certificate(read);
     let named = [
         (roots("absent").err(), "cacertfile", "absent: I/O"),
         (roots("empty").err(), "cacertfile", "empty: no items"),
@@ -85,7 +87,10 @@ fn files_that_cannot_be_used_are_named_with_their_setting() {
     assert!(own("certificate", "key").unwrap().is_some());
     let some = roots("some").unwrap().unwrap();
     assert_eq!(some.len(), 1);
-    let files = files(&folder, "some", "certificate", "key");
-    let named = files.connector(&[&TLS13], some, "no host").err().unwrap();
+    let files = files("some", "certificate", "key");
+    let named = files
+        .client(read, &[&TLS13], some, "no host")
+        .err()
+        .unwrap();
     assert!(named.message.contains("no host"), "{}", named.message);
 }
