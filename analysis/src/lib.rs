@@ -5,6 +5,8 @@
     reason = "what cannot happen ends the command, and acknowledges nothing"
 )]
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod error;
 pub mod filters;
 mod group;

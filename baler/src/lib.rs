@@ -11,7 +11,7 @@ mod media;
 #[cfg(feature = "consumer")]
 pub use baler_analysis as analysis;
 #[cfg(feature = "arrow")]
-pub use baler_arrow as arrow;
+pub use baler_analysis::arrow;
 pub use baler_common::transport;
 pub use baler_monitoring as monitoring;
 pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};

@@ -140,7 +140,7 @@ mod parquet {
     use std::num::NonZeroUsize;
     use std::time::Duration;
 
-    use baler_arrow::{ParquetSettings, TimePartition, Times};
+    use baler_analysis::arrow::{ParquetSettings, TimePartition, Times};
     use clap::{Args, ValueEnum};
 
     use crate::args::values;

@@ -84,15 +84,10 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-connector-file", "baler-files"]),
     ),
     ("baler-signature", Allowed::Only(&[])),
-    // It has the quarantine from there, as spool and relay have.
+    // It has the quarantine from there, as the relay and the spool have.
     (
         "baler-analysis",
         Allowed::Only(&["baler-common", "baler-files"]),
-    ),
-    // A crate of its own, since Arrow is larger than all the rest of the analysis.
-    (
-        "baler-arrow",
-        Allowed::Only(&["baler-analysis", "baler-common"]),
     ),
     // The crate on which an application depends: it names all that an application may link, and
     // nothing that tests or measures.
@@ -153,12 +148,7 @@ const CLIENTS: &[(&str, &str)] = &[
 const RUNTIMES: &[&str] = &["async-executor", "async-std", "smol", "tokio"];
 
 /// Crates whose whole tree is free of clients and runtimes, in every combination of features.
-const SYNC: &[&str] = &[
-    "baler-analysis",
-    "baler-arrow",
-    "baler-common",
-    "baler-monitoring",
-];
+const SYNC: &[&str] = &["baler-analysis", "baler-common", "baler-monitoring"];
 
 /// Crates of tests and measurements, which nothing that is shipped links.
 const NOT_SHIPPED: &[&str] = &[

@@ -1,4 +1,4 @@
-//! `receive --format parquet`. The tests of `analysis/arrow` compare the content of the files.
+//! `receive --format parquet`. The tests of `analysis/src/arrow` compare the content of the files.
 
 use std::path::{Path, PathBuf};
 

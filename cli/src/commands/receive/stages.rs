@@ -92,7 +92,7 @@ impl<'a> Stages<'a> {
             #[cfg(feature = "parquet")]
             (RecordFormat::Parquet, Some(folder)) => {
                 let parquet = settings.args.parquet.settings(settings.args.identity);
-                let folder = baler_arrow::ParquetFolder::new(folder, parquet);
+                let folder = baler_analysis::arrow::ParquetFolder::new(folder, parquet);
                 files(Box::new(folder.counting(written.clone())))
             }
             (RecordFormat::None | RecordFormat::Csv | RecordFormat::Parquet, _) => Sink::Nothing,

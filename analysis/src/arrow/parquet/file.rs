@@ -10,7 +10,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 
-use crate::convert::TypeBatch;
+use super::super::convert::TypeBatch;
 
 /// A file that takes records.
 pub(super) struct OpenFile {

@@ -16,7 +16,7 @@ use arrow_schema::ArrowError;
 use arrow_select::take::take;
 use baler_common::record::{Column, FieldType, OptionalColumn, Role, Schema, StringTable};
 
-use crate::schema::{Times, item, struct_fields};
+use super::schema::{Times, item, struct_fields};
 
 /// The data for converting all columns of a chunk.
 #[derive(Debug, Clone)]

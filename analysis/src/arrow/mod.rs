@@ -1,9 +1,4 @@
-#![doc = include_str!("../README.md")]
-#![allow(
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "what cannot happen ends the command, and acknowledges nothing"
-)]
+#![doc = include_str!("README.md")]
 
 mod columns;
 mod convert;

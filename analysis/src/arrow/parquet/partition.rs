@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use baler_common::record::{Fingerprint, NO_TIMESTAMP, Schema};
 use baler_common::transport::ProducerId;
 
+use super::super::schema::fingerprint;
 use super::settings::{ParquetSettings, TimePartition};
-use crate::schema::fingerprint;
 
 const NS_PER_HOUR: i64 = 3_600_000_000_000;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::schema::Times;
+use super::super::schema::Times;
 
 /// The output of a [`ParquetFolder`](super::ParquetFolder), and the conditions that end its files.
 #[derive(Debug, Clone)]
@@ -15,7 +15,7 @@ pub struct ParquetSettings {
     /// The unit of points in time. Default nanoseconds.
     pub times: Times,
     /// Whether to write the columns of
-    /// [`Converter::with_identity`](crate::Converter::with_identity). Default no.
+    /// [`Converter::with_identity`](super::super::Converter::with_identity). Default no.
     pub identity: bool,
     /// Files end when they have this number of records together. Default 1 Mi.
     pub records: usize,

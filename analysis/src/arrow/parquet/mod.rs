@@ -13,12 +13,11 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use baler_analysis::filters::Counts;
-use baler_analysis::{AnalysisError, Held, Parcel, Stage};
-
 use self::file::OpenFile;
 use self::partition::{Key, rows_by_key};
-use crate::convert::{Converter, TypeBatch};
+use super::convert::{Converter, TypeBatch};
+use crate::filters::Counts;
+use crate::{AnalysisError, Held, Parcel, Stage};
 
 pub use self::settings::{ParquetSettings, TimePartition};
 

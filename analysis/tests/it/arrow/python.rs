@@ -56,7 +56,7 @@ fn documents(python: &mut Command) -> Vec<Json> {
 /// Returns the rows of the last of these statements. An engine runs them in this folder: `duckdb`
 /// or `datafusion`.
 pub(crate) fn last_rows(folder: &Path, engine: &str, statements: &[&str]) -> Vec<Json> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/queries.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/arrow/queries.py");
     let mut python = python(engine);
     python.arg(script).arg(engine).args(statements);
     documents(python.current_dir(folder))
@@ -64,6 +64,6 @@ pub(crate) fn last_rows(folder: &Path, engine: &str, statements: &[&str]) -> Vec
 
 /// Returns what pyarrow reads in these folders: for each the types of the columns, then the rows.
 pub(crate) fn read(folders: &[&Path]) -> Vec<Json> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/read_back.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/arrow/read_back.py");
     documents(python("pyarrow").arg(script).args(folders))
 }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use baler_analysis::Stage as _;
-use baler_arrow::{ParquetFolder, ParquetSettings, TimePartition, Times};
+use baler_analysis::arrow::{ParquetFolder, ParquetSettings, TimePartition, Times};
 use baler_common::record::{DynamicRecord, Field, FieldType, Role, Schema, Value};
 use serde_json::{Map, Value as Json, json};
 
-use crate::python;
-use crate::records::{calls, every_type, identity, parcel, value_json};
+use super::python;
+use super::records::{calls, every_type, identity, parcel, value_json};
 
 /// A row as the other reader prints it, but for the partitions.
 fn row_json(
@@ -157,7 +157,7 @@ fn shop_calls() -> Vec<DynamicRecord> {
         point("tout"),
     ];
     let schema = Arc::new(Schema::new("shop.Call", fields).unwrap());
-    let noon = crate::records::NOON;
+    let noon = super::records::NOON;
     [("buy()", 1), ("buy()", 2), ("look()", 3)]
         .map(|(operation, took)| {
             let times = [noon, noon + took].map(Value::Signed);
@@ -169,7 +169,7 @@ fn shop_calls() -> Vec<DynamicRecord> {
 
 #[test]
 fn the_query_of_the_readme_runs_as_it_is_printed() {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../src/arrow/README.md");
     let (_, query) = readme.split_once("```sql\n").unwrap();
     let (query, _) = query.split_once("```").unwrap();
     for times in [Times::Nanos, Times::Micros] {
@@ -210,7 +210,7 @@ fn microseconds_are_rounded_down() {
         .iter()
         .map(|row| row["tin"].as_i64().unwrap())
         .collect();
-    let noon = crate::records::NOON / 1_000;
+    let noon = super::records::NOON / 1_000;
     assert_eq!(tins, [noon, noon + 1, noon + 2]);
 }
 

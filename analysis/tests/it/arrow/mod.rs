@@ -1,5 +1,4 @@
 //! Parquet files: their content, when they appear, and their readers.
-#![cfg(test)]
 
 mod python;
 mod queries;

@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use baler_analysis::Stage as _;
+use baler_analysis::arrow::{ParquetFolder, ParquetSettings, TimePartition};
 use baler_analysis::traces::{TraceAnalysis, TraceSettings};
-use baler_arrow::{ParquetFolder, ParquetSettings, TimePartition};
 use baler_common::record::{Catalog, DynamicRecord, Value};
 use serde_json::{Value as Json, json};
 
-use crate::python;
-use crate::records::{NOON, parcel};
+use super::python;
+use super::records::{NOON, parcel};
 
 /// The statements of the README's section, by the comments that they begin with.
 fn statements() -> BTreeMap<&'static str, Vec<&'static str>> {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../src/arrow/README.md");
     let (_, section) = readme.split_once("## Five queries").unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let blocks = section.split("```sql\n-- ").skip(1);

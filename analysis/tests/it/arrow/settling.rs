@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use baler_analysis::arrow::{Converter, ParquetFolder, ParquetSettings};
 use baler_analysis::filters::Counts;
 use baler_analysis::workers::{Worker, Workers};
 use baler_analysis::{AnalysisError, Parcel, Source, Stage, Stop};
-use baler_arrow::{Converter, ParquetFolder, ParquetSettings};
 use baler_common::record::{DynamicRecord, Field, FieldType, Value};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, ReaderStats,
@@ -19,7 +19,7 @@ use baler_common::transport::{
 use bytes::Bytes;
 use parquet::file::reader::{FileReader as _, SerializedFileReader};
 
-use crate::records::{calls, chunk, every_type, parcel, schema};
+use super::records::{calls, chunk, every_type, parcel, schema};
 
 const RECORDS: i64 = 50;
 const CHUNKS: u64 = 12;
