@@ -42,6 +42,10 @@ pub use off::{Attached, EventGuard, Guard, TraceContext, in_trace};
 #[cfg(feature = "enable")]
 pub use probe::{EventGuard, Guard};
 pub use queue::{Overflow, Suppressed, suppress};
+/// Figures of processes for the program and for measurements; not for other use.
+#[doc(hidden)]
+#[cfg(all(feature = "samplers", target_os = "linux"))]
+pub use samplers::usage;
 #[cfg(feature = "samplers")]
 pub use samplers::{ProcessRecord, Sampler, SamplerStats};
 #[cfg(feature = "sampling")]

@@ -1,8 +1,6 @@
-//! Times as whole nanoseconds, and the CPU time of this process.
+//! Times as whole nanoseconds.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-use rustix::time::{ClockId, clock_gettime};
 
 /// Nanoseconds since the Unix epoch.
 pub fn now_ns() -> i64 {
@@ -15,22 +13,4 @@ pub fn now_ns() -> i64 {
 #[inline]
 pub fn nanos(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
-}
-
-/// The CPU time of all threads of this process so far, ended ones included.
-///
-/// POSIX `CLOCK_PROCESS_CPUTIME_ID`: the scheduler counts in nanoseconds, while `getrusage` may count
-/// in ticks.
-pub fn process_cpu_time() -> Duration {
-    cpu_time(ClockId::ProcessCPUTime)
-}
-
-/// The CPU time of the calling thread so far (POSIX `CLOCK_THREAD_CPUTIME_ID`).
-pub fn thread_cpu_time() -> Duration {
-    cpu_time(ClockId::ThreadCPUTime)
-}
-
-fn cpu_time(clock: ClockId) -> Duration {
-    let time = clock_gettime(clock);
-    Duration::try_from(time).expect("a clock of CPU time counts up from 0")
 }

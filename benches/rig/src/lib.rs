@@ -6,7 +6,7 @@
 //!
 //! - [`harness`]: cases in interleaved rounds, output, failures.
 //! - [`workload`]: synthetic calls of operations and their records, the same on every machine.
-//! - [`clock`], [`usage`], [`wire`]: CPU time, memory and bytes of processes.
+//! - [`clock`], [`usage`], [`wire`]: times, and CPU time and bytes of processes.
 //! - [`statistics`]: means, quantiles, intervals.
 //! - [`process`]: child processes, and the lines of JSON in which they talk.
 //! - [`machine`]: the provenance of a result.

@@ -1,46 +1,9 @@
-//! Memory, descriptors, threads and CPU time of another process, from `/proc`.
+//! CPU time of other processes and of threads, from `/proc`.
 
 use std::fs;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::harness::Failure;
-
-/// Memory, descriptors and threads of a process at one moment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Footprint {
-    /// Resident memory, in bytes.
-    pub resident_bytes: u64,
-    /// Open file descriptors.
-    pub descriptors: u64,
-    /// Threads.
-    pub threads: u64,
-}
-
-impl Footprint {
-    /// The footprint of a process.
-    ///
-    /// # Errors
-    ///
-    /// The process has ended, or belongs to another user.
-    pub fn of(pid: u32) -> Result<Self, Failure> {
-        let cannot_look = Failure::cannot("look at a process");
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).map_err(&cannot_look)?;
-        let number = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            let word = line.and_then(|line| line.split_whitespace().next());
-            let number = word.and_then(|word| word.parse::<u64>().ok());
-            number.ok_or_else(|| Failure::new(format!("/proc/{pid}/status has no {name}")))
-        };
-        let descriptors = fs::read_dir(format!("/proc/{pid}/fd")).map_err(&cannot_look)?;
-        Ok(Self {
-            resident_bytes: number("VmRSS:")? * 1024,
-            descriptors: descriptors.count() as u64,
-            threads: number("Threads:")?,
-        })
-    }
-}
 
 /// The CPU time of the present threads of another process (`/proc/PID/task/TID/schedstat`).
 ///

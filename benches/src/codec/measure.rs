@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use baler_common::container::Compression;
-use baler_rig::clock::thread_cpu_time;
+use baler_monitoring::usage::thread_cpu_time;
 use baler_rig::statistics::to_f64;
 
 use super::args::Codec;

@@ -8,8 +8,7 @@ use baler_analysis::SourceWatch;
 use baler_common::pattern::Action;
 use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
 use baler_monitoring::Controller;
-use baler_rig::clock::process_cpu_time;
-use baler_rig::usage::Footprint;
+use baler_monitoring::usage::{Footprint, process_cpu_time};
 use serde_json::Value;
 
 use super::exposition::Exposition;

@@ -19,6 +19,8 @@ mod process;
 mod sampler;
 mod sensor;
 mod thread;
+#[cfg(target_os = "linux")]
+pub mod usage;
 
 pub use sampler::Sampler;
 #[cfg(feature = "sampling")]

@@ -93,7 +93,8 @@ fn parse_uptime(text: &str, started: u64) -> io::Result<u64> {
     Ok(machine.saturating_sub(started))
 }
 
-fn status_field(text: &str, name: &str) -> io::Result<u64> {
+/// Returns a number of `/proc/PID/status`.
+pub(super) fn status_field(text: &str, name: &str) -> io::Result<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     let number = line.and_then(numbers::<1>);
     let [number] = number.ok_or_else(|| malformed(STATUS, name))?;

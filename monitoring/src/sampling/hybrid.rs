@@ -172,7 +172,7 @@ impl Drop for Running {
 /// Returns the CPU times so far in nanoseconds: of the process, this thread, and the collector's.
 fn cpu_times(context: &Context<'_>) -> [u64; 3] {
     #[cfg(target_os = "linux")]
-    let process = cpu_ns(rustix::time::ClockId::ProcessCPUTime);
+    let process = crate::usage::cpu_ns(rustix::time::ClockId::ProcessCPUTime);
     #[cfg(not(target_os = "linux"))]
     let process = 0;
     [process, thread_cpu_ns(), context.collector_ns]
@@ -182,16 +182,9 @@ fn cpu_times(context: &Context<'_>) -> [u64; 3] {
 /// monitoring cannot be started there.
 pub(crate) fn thread_cpu_ns() -> u64 {
     #[cfg(target_os = "linux")]
-    return cpu_ns(rustix::time::ClockId::ThreadCPUTime);
+    return crate::usage::cpu_ns(rustix::time::ClockId::ThreadCPUTime);
     #[cfg(not(target_os = "linux"))]
     0
-}
-
-#[cfg(target_os = "linux")]
-fn cpu_ns(clock: rustix::time::ClockId) -> u64 {
-    let time = rustix::time::clock_gettime(clock);
-    // Neither part is negative.
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 /// Measures the cost of a call: published, and recorded too.

@@ -5,12 +5,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_monitoring::usage::{process_cpu_time, thread_cpu_time};
 use serde::{Deserialize, Serialize};
 
 use super::application::Outer;
 use super::case::Case;
 use super::variant::Variant;
-use crate::clock::{nanos, process_cpu_time, thread_cpu_time};
+use crate::clock::nanos;
 use crate::harness::Failure;
 use crate::instructions::{UNCOUNTED_ROUNDS, count_last_round};
 use crate::statistics::to_f64;

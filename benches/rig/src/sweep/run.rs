@@ -4,6 +4,7 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::uri::Uri;
+use baler_monitoring::usage::Footprint;
 
 use super::args::{SweepArgs, partitions};
 use super::case::{Case, Way};
@@ -19,7 +20,7 @@ use super::writing::{Counters, WriterEvent};
 use crate::harness::{Failure, Progress, Rounds, in_rounds};
 use crate::process::{Child, to_line};
 use crate::statistics::to_f64;
-use crate::usage::{Footprint, busy_time_of};
+use crate::usage::busy_time_of;
 use crate::wire::WireCounter;
 
 /// The time limit for starting the embedded cluster, and for a run beyond its load.
@@ -235,7 +236,7 @@ impl<'a> Medium<'a> {
         let wire_bytes = wire.look()? - wire_before;
         let mut sample = between(case, first, last, emitted, wire_bytes);
         let mut note = |name: &str, value| sample.figures.insert(name.to_owned(), value);
-        let footprint = Footprint::of(child.pid())?;
+        let footprint = Footprint::of(child.pid()).map_err(Failure::cannot("look at a process"))?;
         note(WRITER_MEMORY, to_f64(footprint.resident_bytes));
         if case.is_read() {
             let report = arrived(readers, emitted, go_on)?;

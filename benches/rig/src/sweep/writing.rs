@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::container::{Compression, NativeSerializer};
 use baler_connector_kieker::container::KiekerSerializer;
+use baler_monitoring::usage::process_cpu_time;
 use baler_monitoring::{Controller, Overflow};
 use serde::{Deserialize, Serialize};
 
@@ -14,7 +15,7 @@ use super::load::{Load, LoadRecord, Material, Schedule};
 use super::program::{PlainWriter, Program, Writing};
 use super::reading::producer_of;
 use super::user_records;
-use crate::clock::{nanos, now_ns, process_cpu_time};
+use crate::clock::{nanos, now_ns};
 use crate::harness::Failure;
 use crate::process::{from_parent, send_to_parent};
 

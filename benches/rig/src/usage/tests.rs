@@ -1,21 +1,10 @@
+use baler_monitoring::usage::{process_cpu_time, thread_cpu_time};
+
 use super::*;
-use crate::clock::{process_cpu_time, thread_cpu_time};
 
 #[test]
-fn a_process_that_holds_and_works_more_shows_more() {
+fn a_process_that_works_more_shows_more() {
     let pid = std::process::id();
-    let before = Footprint::of(pid).unwrap();
-    let files: Vec<_> = (0..50)
-        .map(|_| fs::File::open("/proc/self/stat").unwrap())
-        .collect();
-    let memory = vec![1_u8; 64 << 20];
-    let after = Footprint::of(pid).unwrap();
-    assert!(after.descriptors >= before.descriptors + 50, "{after:?}");
-    assert!(
-        after.resident_bytes >= before.resident_bytes + (60 << 20),
-        "{before:?} {after:?}"
-    );
-    drop((files, memory));
     let step = Duration::from_millis(60);
     while process_cpu_time() < step {
         std::hint::spin_loop();
@@ -23,7 +12,6 @@ fn a_process_that_holds_and_works_more_shows_more() {
     let exact = process_cpu_time();
     let busy = busy_time_of(pid).unwrap();
     assert!(busy + step >= exact && busy <= exact + step, "{busy:?}");
-    Footprint::of(u32::MAX).unwrap_err();
     busy_time_of(u32::MAX).unwrap_err();
 }
 
