@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use baler_files::quarantine::NotKept;
 use baler_common::container::Losses;
 use baler_common::transport::{ChunkIdentity, ReaderStats, Readership, Waiting};
+use baler_files::quarantine::NotKept;
 
 use crate::lanes::Gap;
 

@@ -1,8 +1,8 @@
 //! Handles received chunks: decodes them, recognises copies, or passes them to the quarantine.
 
-use baler_files::quarantine::PoisonJob;
 use baler_common::container::ChunkSummary;
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
+use baler_files::quarantine::PoisonJob;
 
 use super::{Source, Step};
 use crate::error::AnalysisError;

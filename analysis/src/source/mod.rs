@@ -8,11 +8,11 @@ use std::fmt;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use baler_files::quarantine::{Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread};
 use baler_common::container::ChunkDecoder;
 use baler_common::transport::{
     ChunkIdentity, ChunkReader, LaneName, Received, Token, TransportError,
 };
+use baler_files::quarantine::{Attempts, ChunkInWork, Discard, Quarantine, QuarantineThread};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::error::AnalysisError;

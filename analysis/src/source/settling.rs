@@ -6,8 +6,8 @@
 use std::io;
 use std::time::Instant;
 
-use baler_files::quarantine::{PoisonResult, PutAside};
 use baler_common::transport::{ChunkIdentity, Delivery, Settled, Token, TransportError, Verdict};
+use baler_files::quarantine::{PoisonResult, PutAside};
 
 use super::{Failures, Source};
 use crate::error::AnalysisError;

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::workers::Group;
 use baler_analysis::{AnalysisError, Pipe, Progress, Source, Step, Stop};
-use baler_files::quarantine::QuarantineFolder;
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::container::{ChunkHeader, LossReason};
 use baler_common::transport::{
     ChunkReader, Delivery, Order, Origin, ReaderCapability, ReaderCloseReport, Received,
     RetryClass, Settled, Token, TransportError, Verdict,
 };
 use baler_connector_testkit::PATIENCE;
+use baler_files::quarantine::QuarantineFolder;
+use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use bytes::Bytes;
 
 use crate::support::{Play, Scripted, chunk, encode, identity, keep_all, keep_by, numbered};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use baler_analysis::{Progress, SourceReport, SourceWatch};
-use baler_files::quarantine::NotKept;
 use baler_common::transport::{LaneLag, ReaderStats};
+use baler_files::quarantine::NotKept;
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use baler_files::quarantine::NotKept;
 use baler_common::container::{LossReason, Losses};
+use baler_files::quarantine::NotKept;
 use serde_json::Value;
 
 use super::tables::{number, table};

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 
-use baler_files::quarantine::{NotKept, Poison, PutAside, Quarantine};
 use baler_common::transport::{
     ChunkReader, Damaged, End, Fate, Origin, OutboxStats, ReaderStats, Settled, Token, Verdict,
     Waiting,
 };
+use baler_files::quarantine::{NotKept, Poison, PutAside, Quarantine};
 
 use super::error::RelayError;
 

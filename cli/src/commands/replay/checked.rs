@@ -4,13 +4,13 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use baler_files::quarantine::Quarantined;
 use baler_common::container::{ChunkDecoder, ChunkExtent};
 use baler_common::transport::{
     ChunkMeta, ChunkReader, ContainerKind, Delivery, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict,
 };
 use baler_connector_lines::{JSON_SCHEME, TEXT_SCHEME, chunk_of_line};
+use baler_files::quarantine::Quarantined;
 use bytes::Bytes;
 use serde::Serialize;
 

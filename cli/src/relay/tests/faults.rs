@@ -5,11 +5,11 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use baler_common::transport::RetryClass;
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Tap, read_label, within_patience,
 };
+use baler_files::quarantine::{Poison, PutAside, Quarantine};
 use proptest::prelude::*;
 
 use super::support::{contents, fill, relay, set, soon};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use baler_common::transport::{Failure, SettledPrefix};
 use baler_files::{
-    FileLock, beside, check_file, folder_of, if_found, lock_beside, new_file, open_file, sync_folder,
+    FileLock, beside, check_file, folder_of, if_found, lock_beside, new_file, open_file,
+    sync_folder,
 };
 
 use super::landmark::Landmark;

@@ -11,7 +11,6 @@ use baler_common::transport::{
     ChunkIdentity, ChunkReader, Damaged, Delivery, Order, Origin, ProducerId, ReaderCapability,
     ReaderCloseReport, Received, RetryClass, Settled, Token, TransportError, Verdict, WrongData,
 };
-use baler_files::schema;
 use baler_follow::{Pending, Places as _};
 
 use super::config::KiekerLogConfig;

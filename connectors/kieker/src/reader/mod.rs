@@ -19,7 +19,6 @@ use baler_common::transport::{
     self, ChunkReader, Delivery, Failure, Order, ReaderCapability, ReaderCloseReport, Received,
     Settled, Token, TransportError, Verdict, panic_text,
 };
-use baler_files::schema;
 use tokio::runtime;
 use tokio::sync::watch;
 

@@ -8,7 +8,6 @@ use baler_blocking::{Answers, BlockingOutput};
 use baler_common::container::{ChunkDecoder, EncodeError};
 use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
-use baler_files::schema;
 
 use crate::container::decoder;
 use crate::schema;
