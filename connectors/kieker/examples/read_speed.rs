@@ -69,7 +69,7 @@ fn fastest(mut run: impl FnMut() -> Outcome<u64>) -> Outcome<u64> {
 }
 
 fn show(name: &Path, records: u32, read: u64, scan: u64) {
-    let name = name.file_name().unwrap_or_default().display();
+    let name = name.file_name().unwrap_or_default().to_string_lossy();
     let per_record = |ns: u64| ns as f64 / f64::from(records);
     println!(
         "{name}: {:.1} M records/s, {:.0} ns a record; scan {:.0} ns a record",

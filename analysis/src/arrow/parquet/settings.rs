@@ -40,7 +40,7 @@ impl Default for ParquetSettings {
             records: 1 << 20,
             bytes: 128 << 20,
             chunks: 4_096,
-            age: Duration::from_mins(1),
+            age: Duration::from_secs(60),
             idle: Duration::from_secs(2),
         }
     }

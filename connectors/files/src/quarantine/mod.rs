@@ -21,8 +21,18 @@
 //!   NUMBER.attempts                   chunks that were in work when their consumer died
 //! ```
 
+#[expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "only consumers use it: what cannot happen ends the command, and acknowledges nothing"
+)]
 mod attempts;
 mod folder;
+#[expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "only consumers use it: what cannot happen ends the command, and acknowledges nothing"
+)]
 mod medium;
 mod poison;
 mod record;
