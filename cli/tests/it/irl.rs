@@ -35,7 +35,7 @@ fn file(folder: &tempfile::TempDir, name: &str, text: impl AsRef<[u8]>) -> Strin
 fn dump_shows_kiekers_types_in_wire_order() {
     let document = json(&args(&irl(&["dump", "--format", "json"], &kiekers_files())));
     let expected = read_json(&workspace(
-        "connectors/kieker/tests/data/expected-records.json",
+        "connectors/kieker/tests/golden/expected-records.json",
     ));
     let records = document["records"].as_array().unwrap();
     let mut found = 0;

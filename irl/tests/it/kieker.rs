@@ -30,7 +30,7 @@ pub(crate) fn texts() -> Vec<(String, String)> {
 #[test]
 fn kiekers_files_give_the_fields_of_its_java_classes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let expected = root.join("../connectors/kieker/tests/data/expected-records.json");
+    let expected = root.join("../connectors/kieker/tests/golden/expected-records.json");
     let expected: Value = serde_json::from_str(&fs::read_to_string(expected).unwrap()).unwrap();
     let expected = expected.as_object().unwrap();
     let texts = texts();
