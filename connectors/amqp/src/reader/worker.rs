@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Backoff, Failure, RetryClass, RetryPolicy};
+use futures_core::Stream;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
     QueueDeclareOptions,
@@ -109,14 +110,16 @@ impl Worker<'_> {
             state.counts.connections += 1;
             state.connected = true;
         }
+        let mut events = connected.connection.events_listener();
         let mut lag_channel = None;
         tokio::select! {
             // Nothing is on its way yet: such a chunk is neither in the queue nor here.
             () = self.ask_lag(&connected.connection, &mut lag_channel) => {}
+            failure = ended(&mut events, &connected) => return Err(failure),
             () = self.stopped() => {}
         }
         let close_by = tokio::select! {
-            consumed = self.consume(&connected, position) => consumed?,
+            consumed = self.consume(&connected, &mut events, position) => consumed?,
             never = self.watch_lag(&connected.connection, &mut lag_channel) => match never {},
         };
         // The broker's answer confirms that it has the acknowledgements.
@@ -130,10 +133,10 @@ impl Worker<'_> {
     async fn consume(
         self,
         connected: &Connected,
+        events: &mut (impl Stream<Item = Event> + Unpin),
         position: &mut Option<PositionFile>,
     ) -> Result<Instant, Failure> {
         let Self { shared, config } = self;
-        let mut events = connected.connection.events_listener();
         let mut consumer: Option<Consumer> = None;
         let mut prefetch = 0;
         let mut ack_by: Option<Instant> = None;
@@ -174,14 +177,7 @@ impl Worker<'_> {
                         return Err(Failure::retry("read from", message));
                     }
                 },
-                event = next(&mut events) => match event {
-                    // It concerns the channel that measures the lag.
-                    Some(Event::Error(error))
-                        if error.is_amqp_soft_error() && connected.channel.status().connected() => {}
-                    Some(Event::Error(error)) => return Err(lost(error)),
-                    Some(_) => {}
-                    None => return Err(Failure::retry("read from", "the connection ended")),
-                },
+                failure = ended(events, connected) => return Err(failure),
                 () = sleep_until(ack_by) => {}
                 () = sleep_until(save_by) => {}
             }
@@ -299,6 +295,20 @@ impl Worker<'_> {
             Ok(messages) => self.shared.lock().ready = Some(messages),
             // The reading channel reports the cause. The next turn opens a new channel here.
             Err(_) => *channel = None,
+        }
+    }
+}
+
+/// Waits until the connection, or the channel that reads, has ended.
+async fn ended(events: &mut (impl Stream<Item = Event> + Unpin), connected: &Connected) -> Failure {
+    loop {
+        match next(events).await {
+            // It concerns the channel that measures the lag.
+            Some(Event::Error(error))
+                if error.is_amqp_soft_error() && connected.channel.status().connected() => {}
+            Some(Event::Error(error)) => return lost(error),
+            Some(_) => {}
+            None => return Failure::retry("read from", "the connection ended"),
         }
     }
 }
