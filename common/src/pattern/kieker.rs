@@ -15,36 +15,10 @@
 
 use super::dialect::Dialect;
 use super::error::Misfit;
-
-/// The allowed characters of an identifier, as a part of a class of characters.
-macro_rules! identifier {
-    () => {
-        r"\w$\x{80}-\x{10ffff}"
-    };
-}
-
-/// A character of an identifier.
-pub(super) const PART: &str = concat!("[", identifier!(), "]");
-/// A character of an identifier, or a dot.
-const PART_OR_DOT: &str = concat!("[.", identifier!(), "]");
-/// A type of any form: the text between blanks and commas.
-pub(super) const ANY_TYPE: &str = r"[^\s,()]+";
-
-const SCOPES: [&str; 3] = ["public", "private", "protected"];
-/// Each of them has an opposite that begins with `non_`. They are in the order that Kieker
-/// requires.
-const MODIFIERS: [&str; 6] = [
-    "abstract",
-    "default",
-    "static",
-    "final",
-    "synchronized",
-    "native",
-];
-
-pub(super) fn is_space(c: char) -> bool {
-    matches!(c, ' ' | '\t'..='\r')
-}
+use super::syntax::{
+    ANY_TYPE, MODIFIERS, PART, PART_OR_DOT, SCOPES, check_modifiers, is_space, join_parameters,
+    modifier_kind, parse_name, parse_path, split_at_parentheses,
+};
 
 /// Returns the required modifiers, and the expression for the rest of a signature.
 ///
@@ -130,55 +104,6 @@ pub(super) fn parse(text: &str, dialect: Dialect) -> Result<(Vec<&str>, String),
     Ok((words, expression))
 }
 
-/// Returns the text before, inside and after the only pair of parentheses.
-fn split_at_parentheses(text: &str) -> Result<(&str, &str, &str), Misfit<'_>> {
-    let Some((head, rest)) = text.split_once('(') else {
-        return Err(Misfit::new(text, "`(` and the parameters"));
-    };
-    if let Some((_, early)) = head.match_indices(')').next() {
-        return Err(Misfit::new(early, "`(` in front of `)`"));
-    }
-    let Some((list, tail)) = rest.split_once(')') else {
-        return Err(Misfit::new(rest, "`)`"));
-    };
-    for part in [list, tail] {
-        if let Some((_, second)) = part.match_indices(['(', ')']).next() {
-            return Err(Misfit::new(second, "no second pair of parentheses"));
-        }
-    }
-    Ok((head.trim(), list, tail))
-}
-
-/// The modifiers of one kind exclude each other.
-fn modifier_kind(word: &str) -> Option<usize> {
-    if word == "package" || SCOPES.contains(&word) {
-        return Some(0);
-    }
-    let word = word.strip_prefix("non_").unwrap_or(word);
-    let kind = MODIFIERS.iter().position(|modifier| *modifier == word);
-    kind.map(|kind| kind.saturating_add(1))
-}
-
-fn check_modifiers<'t>(words: &[&'t str], dialect: Dialect) -> Result<(), Misfit<'t>> {
-    let mut kinds = Vec::new();
-    for word in words {
-        let expected = match modifier_kind(word) {
-            None => "a modifier such as `public`, `static` or `non_native`",
-            Some(kind) if kinds.contains(&kind) => "one modifier of a kind",
-            Some(kind) if dialect == Dialect::Kieker && kinds.last() > Some(&kind) => {
-                "modifiers in the order visibility, abstract, default, static, final, \
-                 synchronized, native"
-            }
-            Some(kind) => {
-                kinds.push(kind);
-                continue;
-            }
-        };
-        return Err(Misfit::new(word, expected));
-    }
-    Ok(())
-}
-
 /// A modifier that the pattern does not name is allowed. But without any modifier in the pattern,
 /// `default` is not: Kieker forgot it in that case.
 fn modifiers_of_kieker(words: &[&str]) -> String {
@@ -196,27 +121,6 @@ fn modifiers_of_kieker(words: &[&str]) -> String {
         }
     }
     expression
-}
-
-/// Removes the modifiers from a signature, in any order. `None` if they do not match the pattern.
-pub(super) fn strip_modifiers<'s>(signature: &'s str, wanted: &[Box<str>]) -> Option<&'s str> {
-    let mut rest = signature.trim();
-    let mut found = Vec::new();
-    while let Some((word, after)) = rest.split_once(is_space) {
-        let word = if word == "pub" { "public" } else { word };
-        if !SCOPES.contains(&word) && !MODIFIERS.contains(&word) {
-            break;
-        }
-        found.push(word);
-        rest = after.trim_start();
-    }
-    let is_there = |wanted: &str| match wanted.strip_prefix("non_") {
-        Some(unwanted) => !found.contains(&unwanted),
-        None if wanted == "package" => !found.iter().any(|word| SCOPES.contains(word)),
-        None => found.contains(&wanted),
-    };
-    let is_as_wanted = wanted.iter().all(|wanted| is_there(wanted));
-    is_as_wanted.then_some(rest)
 }
 
 fn parse_parameters(list: &str, dialect: Dialect, trim: bool) -> Result<String, Misfit<'_>> {
@@ -257,27 +161,6 @@ fn parse_parameters(list: &str, dialect: Dialect, trim: bool) -> Result<String, 
     Ok(expression)
 }
 
-/// Returns a list with commas and any blanks around the items. `None` stands for any number of
-/// items.
-pub(super) fn join_parameters(items: &[Option<String>]) -> String {
-    let mut expression = r"\s*".to_owned();
-    match items.iter().position(Option::is_some) {
-        None if items.is_empty() => {}
-        None => expression += &format!(r"(?:{ANY_TYPE}\s*(?:,\s*{ANY_TYPE}\s*)*)?"),
-        Some(first) => {
-            for (at, item) in items.iter().enumerate() {
-                let comma = if at > first { r",\s*" } else { "" };
-                expression += &match item {
-                    Some(item) => format!(r"{comma}{item}\s*"),
-                    None if at < first => format!(r"(?:{ANY_TYPE}\s*,\s*)*"),
-                    None => format!(r"(?:{comma}{ANY_TYPE}\s*)*"),
-                };
-            }
-        }
-    }
-    expression
-}
-
 /// In the strict dialect `*` may be an array.
 fn parse_type(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
     if dialect == Dialect::Kieker {
@@ -288,60 +171,4 @@ fn parse_type(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
         _ if text.ends_with('*') => Ok(parse_path(text, dialect)? + r"(?:\[\])*"),
         _ => parse_path(text, dialect),
     }
-}
-
-/// Names joined by dots.
-fn parse_path(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
-    if let Some((_, dots)) = text.match_indices("...").next() {
-        return Err(Misfit::new(dots, "one or two dots"));
-    }
-    let packages = match dialect {
-        Dialect::Kieker => format!(r"(?:{PART_OR_DOT}*\.)?"),
-        _ => format!(r"(?:{PART}+\.)*"),
-    };
-    let (mut expression, rest) = match text.strip_prefix("..") {
-        Some(rest) => (packages.clone(), rest),
-        None => (String::new(), text),
-    };
-    let mut names = rest.split('.').peekable();
-    while let Some(name) = names.next() {
-        let is_last = names.peek().is_none();
-        if name.is_empty() && (is_last || expression.is_empty()) {
-            return Err(Misfit::new(name, "the name of a type or package"));
-        } else if name.is_empty() {
-            expression += &packages;
-        } else {
-            expression += &parse_name(name, dialect)?;
-            expression += if is_last { "" } else { r"\." };
-        }
-    }
-    Ok(expression)
-}
-
-/// In [`Dialect::Kieker`] a star at the start also spans dots. Elsewhere no star does, and a name
-/// that is only a star has at least one character.
-pub(super) fn parse_name(text: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
-    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '$') || !c.is_ascii();
-    let name = text.trim_end_matches("[]");
-    let is_start = |c: char| c == '*' || (is_part(c) && !c.is_ascii_digit());
-    if !name.starts_with(is_start) {
-        return Err(Misfit::new(name, "a letter, `_`, `$` or `*`"));
-    }
-    if let Some((_, wrong)) = name.match_indices(|c| c != '*' && !is_part(c)).next() {
-        return Err(Misfit::new(wrong, "letters, digits, `_`, `$`, `*` or `[]`"));
-    }
-    let mut expression = String::new();
-    for (at, c) in name.char_indices() {
-        let is_kiekers_start = dialect == Dialect::Kieker && at == 0;
-        match c {
-            '*' if is_kiekers_start => expression += &format!("{PART_OR_DOT}*"),
-            '*' if name == "*" => expression += &format!("{PART}+"),
-            '*' => expression += &format!("{PART}*"),
-            // Kieker does not escape it here, so it means the end of the text.
-            '$' if !is_kiekers_start => expression += r"\$",
-            _ => expression.push(c),
-        }
-    }
-    let brackets = text.strip_prefix(name).unwrap_or_default();
-    Ok(expression + &regex_lite::escape(brackets))
 }

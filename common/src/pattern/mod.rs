@@ -23,6 +23,7 @@ mod error;
 mod kieker;
 mod list;
 mod rust;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -117,7 +118,7 @@ impl Pattern {
     /// As [`matches`](Self::matches), by the expression alone.
     fn fits(&self, signature: &str) -> bool {
         let rest = match &self.modifiers {
-            Some(wanted) => kieker::strip_modifiers(signature, wanted),
+            Some(wanted) => syntax::strip_modifiers(signature, wanted),
             None => Some(signature),
         };
         rest.is_some_and(|rest| self.expression.is_match(rest))
