@@ -21,7 +21,7 @@ pub(crate) use numbers::{bytes, counted, number, per_second, seconds};
 pub(crate) use progress::Progress;
 use stderr::Stderr;
 pub(crate) use stderr::{start_logging, stop_waiting_when};
-pub(crate) use summary::figures as figures_of;
+pub(crate) use summary::figures_of;
 pub(crate) use tables::{cut, table, two_columns};
 pub(crate) use terminal::{AlternateScreen, RecordOutput, width};
 

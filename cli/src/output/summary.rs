@@ -17,11 +17,11 @@ const REPEATS: [(&str, &str); 8] = [
     ("stored_body_bytes", "body_bytes"),
 ];
 
-/// Figures that a text leaves out: others say it.
+/// Figures that a text leaves out, because others show the same.
 const DERIVED: [&str; 1] = ["bytes_per_chunk"];
 
-/// Figures whose names need a word more in a text, if they are beside another figure.
-const COUNTED: [(&str, &str, &str); 10] = [
+/// Figures with a longer name in a text: the figure, another one beside it, and the name.
+const NAMES_BESIDE: [(&str, &str, &str); 10] = [
     ("acknowledged", "chunks", "chunks acknowledged"),
     ("conserved", "conserved", "accounts add up"),
     ("decodable", "decodable", "chunks that decode"),
@@ -47,33 +47,34 @@ const BY_REASON: [&str; 9] = [
     "producer_losses",
 ];
 
-/// Numbers that are names, not counts: 0 is one, too.
+/// Numbers that name something and count nothing. They are shown even if they are 0.
 const NUMBERS: [&str; 3] = ["first_sequence", "lane", "sequence"];
 
-/// Counts of records or chunks that are shown even if they are 0: nothing was there.
+/// Counts that are shown even if they are 0: then the source had no records.
 const COUNTS: [&str; 3] = ["emitted", "received", "records"];
 
 /// Returns the figures of a JSON document as names and values. Figures that are 0, empty or absent
 /// are left out, and figures that repeat another one.
-pub(crate) fn figures(document: &Value) -> Vec<(String, String)> {
+pub(crate) fn figures_of(document: &Value) -> Vec<(String, String)> {
     let mut rows = Vec::new();
-    let fields = news(document);
+    let fields = shown_fields(document);
     for (key, value) in &fields {
-        add_figure(&mut rows, key, name(key, &fields), value);
+        add_figure(&mut rows, key, &name_beside(key, &fields), value);
     }
     rows
 }
 
 /// Returns the name of a figure beside these others.
-fn name(key: &str, fields: &Map<String, Value>) -> String {
-    let mut names = COUNTED.iter();
-    let name = names.find(|(it, beside, _)| *it == key && fields.contains_key(*beside));
-    name.map_or_else(|| key.replace('_', " "), |it| it.2.to_owned())
+fn name_beside(key: &str, fields: &Map<String, Value>) -> String {
+    let longer = NAMES_BESIDE
+        .iter()
+        .find(|(it, beside, _)| *it == key && fields.contains_key(*beside));
+    longer.map_or_else(|| key.replace('_', " "), |(_, _, name)| (*name).to_owned())
 }
 
 /// Returns the fields of a document without those that repeat others. `quarantined` of a document
 /// includes what was only counted (`not_kept`); a text shows that as `discarded` instead.
-fn news(document: &Value) -> Map<String, Value> {
+fn shown_fields(document: &Value) -> Map<String, Value> {
     let mut fields = document.as_object().expect("a document has fields").clone();
     for (repeated, other) in REPEATS {
         if fields
@@ -88,7 +89,7 @@ fn news(document: &Value) -> Map<String, Value> {
     }
     // A single worker has the figures of all.
     let workers = fields.get("workers").and_then(Value::as_array);
-    if workers.is_some_and(|all| all.len() < 2) {
+    if workers.is_some_and(|workers| workers.len() < 2) {
         fields.shift_remove("workers");
     }
     if let Some(Value::Object(reasons)) = fields.shift_remove("not_kept") {
@@ -106,71 +107,90 @@ fn news(document: &Value) -> Map<String, Value> {
     fields
 }
 
-fn add_figure(rows: &mut Vec<(String, String)>, key: &str, mut name: String, value: &Value) {
+/// Adds the rows of a figure, and below them the rows of the figures within its parts.
+fn add_figure(rows: &mut Vec<(String, String)>, key: &str, name: &str, value: &Value) {
     match value {
         Value::Object(_) => {
-            let fields = news(value);
-            for (part_key, value) in &fields {
-                if value.is_object() || value.is_array() {
-                    add_figure(rows, part_key, part_key.replace('_', " "), value);
-                    continue;
+            let fields = shown_fields(value);
+            let has_parts = |value: &Value| value.is_object() || value.is_array();
+            let lines = fields.iter().filter(|(_, value)| !has_parts(value));
+            let lines = lines.filter_map(|(part, value)| match key {
+                _ if BY_REASON.contains(&key) => {
+                    let count = value_text("", value)?;
+                    Some(format!("{}: {count}", part.replace('_', " ")))
                 }
-                let shown = match (key, &**part_key) {
-                    (by_reason, _) if BY_REASON.contains(&by_reason) => figure("", value)
-                        .map(|count| format!("{}: {count}", part_key.replace('_', " "))),
-                    ("source", "from") => figure("", value),
-                    _ => part(part_key, &fields, value),
-                };
-                if let Some(shown) = shown {
-                    rows.push((std::mem::take(&mut name), shown));
-                }
+                "source" if part == "from" => value_text("", value),
+                _ => named_value(part, &fields, value),
+            });
+            add_rows(rows, name, lines);
+            for (part, value) in fields.iter().filter(|(_, value)| has_parts(value)) {
+                add_figure(rows, part, &part.replace('_', " "), value);
             }
         }
-        Value::Array(items) => {
-            for item in items {
-                let shown = match item {
-                    Value::Object(_) => {
-                        let fields = news(item);
-                        let parts = fields.iter();
-                        let parts = parts.filter_map(|(key, value)| part(key, &fields, value));
-                        let parts: Vec<_> = parts.collect();
-                        Some(match parts.is_empty() {
-                            true => "nothing".to_owned(),
-                            false => parts.join(", "),
-                        })
-                    }
-                    other => figure("", other),
-                };
-                rows.extend(shown.map(|shown| (std::mem::take(&mut name), shown)));
-            }
-        }
+        Value::Array(items) => add_rows(rows, name, items.iter().filter_map(item_text)),
         value => {
             let unit = if key == "bytes" { "_bytes" } else { key };
-            rows.extend(figure(unit, value).map(|shown| (name, shown)));
+            add_rows(rows, name, value_text(unit, value));
         }
     }
 }
 
+/// Adds a row for each line. Only the first row has the name.
+fn add_rows(rows: &mut Vec<(String, String)>, name: &str, lines: impl IntoIterator<Item = String>) {
+    for (index, line) in lines.into_iter().enumerate() {
+        let name = if index == 0 { name } else { "" };
+        rows.push((name.to_owned(), line));
+    }
+}
+
+/// Formats an item of a list on one line.
+fn item_text(item: &Value) -> Option<String> {
+    if !item.is_object() {
+        return value_text("", item);
+    }
+    let fields = shown_fields(item);
+    let parts = fields.iter();
+    let parts = parts.filter_map(|(key, value)| named_value(key, &fields, value));
+    let parts: Vec<_> = parts.collect();
+    Some(match parts.is_empty() {
+        true => "nothing".to_owned(),
+        false => parts.join(", "),
+    })
+}
+
 /// Formats one of several figures in a line: `3 found`.
-fn part(key: &str, fields: &Map<String, Value>, value: &Value) -> Option<String> {
-    let shown = figure(key, value)?;
+fn named_value(key: &str, fields: &Map<String, Value>, value: &Value) -> Option<String> {
+    let shown = value_text(key, value)?;
     let name = match key.strip_suffix("_bytes") {
-        Some(what) => what.replace('_', " "),
-        None => name(key, fields),
+        Some(content) => content.replace('_', " "),
+        None => name_beside(key, fields),
     };
     Some(match value {
         Value::Number(_) if NUMBERS.contains(&key) => format!("{name} {shown}"),
-        Value::Number(_) if shown == "1" => {
-            format!("{shown} {}", name.strip_suffix('s').unwrap_or(&name))
-        }
+        Value::Number(_) if shown == "1" => format!("{shown} {}", singular(&name)),
         Value::Number(_) => format!("{shown} {name}"),
         Value::Bool(_) => name,
         _ => format!("{name} {shown}"),
     })
 }
 
-/// Formats a figure with its unit, unless there is nothing to show.
-fn figure(key: &str, value: &Value) -> Option<String> {
+/// Returns the name of a count of one: `chunk forwarded` for `chunks forwarded`. The noun is the
+/// first word that is a plural.
+fn singular(name: &str) -> String {
+    let is_plural = |word: &&str| word.ends_with('s') && !word.ends_with("ss");
+    let Some(plural) = name.split(' ').find(is_plural) else {
+        return name.to_owned();
+    };
+    let noun = match (plural.strip_suffix("ies"), plural.strip_suffix("sses")) {
+        (Some(stem), _) => format!("{stem}y"),
+        (_, Some(stem)) => format!("{stem}ss"),
+        _ => plural.trim_end_matches('s').to_owned(),
+    };
+    name.replacen(plural, &noun, 1)
+}
+
+/// Formats the value of a figure with its unit. Returns `None` if there is nothing to show.
+fn value_text(key: &str, value: &Value) -> Option<String> {
     match value {
         Value::Bool(is_so) => is_so.then(|| "yes".to_owned()),
         Value::String(text) => (!text.is_empty()).then(|| text.clone()),

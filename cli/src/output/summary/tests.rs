@@ -8,7 +8,7 @@ fn a_document_is_shown_without_what_is_zero() {
         "spool": {"found": 1, "waiting_bytes": 1_024, "disk_error": null},
         "workers": [{"chunks": 3, "lanes": 2}, {"chunks": 0}, {"chunks": 5}], "problems": ["a", "b"],
     });
-    let rows = figures(&document);
+    let rows = figures_of(&document);
     let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
     assert_eq!(
         rows,
@@ -38,7 +38,7 @@ fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
         "emitted": 0, "chunks": 2, "chunks_made": 2, "records_per_chunk": 0.0, "seconds": 0.004,
         "workers": [{"chunks": 2}], "closed_by": {"bytes": 1, "records": 0, "flush": 2},
     });
-    let rows = figures(&document);
+    let rows = figures_of(&document);
     let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
     assert_eq!(
         rows,
@@ -55,4 +55,34 @@ fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
             ("", "flush: 2"),
         ]
     );
+}
+
+#[test]
+fn a_count_of_one_has_a_singular() {
+    for (plural, name) in [
+        ("chunk copies", "chunk copy"),
+        ("chunks forwarded", "chunk forwarded"),
+        ("classes with hosts", "class with hosts"),
+        ("found", "found"),
+        ("late records", "late record"),
+        ("losses", "loss"),
+        ("without class", "without class"),
+    ] {
+        assert_eq!(singular(plural), name);
+    }
+}
+
+#[test]
+fn parts_of_a_figure_stand_above_the_figures_within_it() {
+    let document = serde_json::json!({
+        "source": {"records": 3, "losses": {"queue": 1}, "chunks": 1},
+    });
+    let rows = figures_of(&document);
+    let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
+    let expected = [
+        ("source", "3 records"),
+        ("", "1 chunk"),
+        ("losses", "queue: 1"),
+    ];
+    assert_eq!(rows, expected);
 }
