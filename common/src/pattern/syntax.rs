@@ -1,4 +1,4 @@
-//! What the dialects share: names, modifiers and lists of parameters.
+//! The parts of patterns that several dialects have: modifiers, names and lists of parameters.
 
 use super::dialect::Dialect;
 use super::error::Misfit;
@@ -18,16 +18,41 @@ pub(super) const PART_OR_DOT: &str = concat!("[.", identifier!(), "]");
 pub(super) const ANY_TYPE: &str = r"[^\s,()]+";
 
 pub(super) const SCOPES: [&str; 3] = ["public", "private", "protected"];
-/// Each of them has an opposite that begins with `non_`. They are in the order that Kieker
-/// requires.
-pub(super) const MODIFIERS: [&str; 6] = [
-    "abstract",
-    "default",
-    "static",
-    "final",
-    "synchronized",
-    "native",
+/// The modifiers beside the scopes, in the order that Kieker requires. Each of them has an opposite
+/// that begins with `non_`.
+pub(super) const MODIFIERS: [(&str, ModifierKind); 6] = [
+    ("abstract", ModifierKind::Abstract),
+    ("default", ModifierKind::Default),
+    ("static", ModifierKind::Static),
+    ("final", ModifierKind::Final),
+    ("synchronized", ModifierKind::Synchronized),
+    ("native", ModifierKind::Native),
 ];
+
+/// Modifiers of which an operation has one at most. They are in the order that Kieker requires.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum ModifierKind {
+    /// A scope, or none: `package`.
+    Visibility,
+    Abstract,
+    Default,
+    Static,
+    Final,
+    Synchronized,
+    Native,
+}
+
+impl ModifierKind {
+    /// Returns the kind of a word in a pattern; `None` if it is no modifier.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        if word == "package" || SCOPES.contains(&word) {
+            return Some(Self::Visibility);
+        }
+        let word = word.strip_prefix("non_").unwrap_or(word);
+        let mut modifiers = MODIFIERS.into_iter();
+        modifiers.find_map(|(modifier, kind)| (modifier == word).then_some(kind))
+    }
+}
 
 pub(super) fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t'..='\r')
@@ -52,20 +77,48 @@ pub(super) fn split_at_parentheses(text: &str) -> Result<(&str, &str, &str), Mis
     Ok((head.trim(), list, tail))
 }
 
-/// The modifiers of one kind exclude each other.
-pub(super) fn modifier_kind(word: &str) -> Option<usize> {
-    if word == "package" || SCOPES.contains(&word) {
-        return Some(0);
-    }
-    let word = word.strip_prefix("non_").unwrap_or(word);
-    let kind = MODIFIERS.iter().position(|modifier| *modifier == word);
-    kind.map(|kind| kind.saturating_add(1))
+/// Returns the words before the name of an operation, and the name.
+pub(super) fn split_head(head: &str) -> Result<(Vec<&str>, &str), Misfit<'_>> {
+    let mut words: Vec<_> = head.split(is_space).filter(|it| !it.is_empty()).collect();
+    let name = words.pop();
+    let name = name.ok_or_else(|| Misfit::new(head, "the name of an operation"))?;
+    Ok((words, name))
 }
 
+/// Returns the class and the method of an operation that returns this type.
+pub(super) fn split_name<'t>(
+    name: &'t str,
+    returned: Option<&str>,
+) -> Result<(&'t str, &'t str), Misfit<'t>> {
+    let Some((class, method)) = name.rsplit_once('.') else {
+        let expected = "a class and an operation, joined by a dot";
+        return Err(Misfit::new(name, expected));
+    };
+    if returned == Some("new") && method != "<init>" {
+        return Err(Misfit::new(method, "`<init>`, the name of constructors"));
+    }
+    Ok((class, method))
+}
+
+/// Returns the exceptions behind `throws`, if the text behind the parameters has them.
+pub(super) fn parse_exceptions(tail: &str) -> Result<Option<&str>, Misfit<'_>> {
+    let tail = tail.trim();
+    if tail.is_empty() {
+        return Ok(None);
+    }
+    let exceptions = tail.strip_prefix("throws");
+    let Some(exceptions) = exceptions.filter(|it| it.starts_with(is_space)) else {
+        let expected = "`throws`, a blank and exceptions, or the end";
+        return Err(Misfit::new(tail, expected));
+    };
+    Ok(Some(exceptions.trim()))
+}
+
+/// Checks that there is one modifier of a kind, in [`Dialect::Kieker`] also their order.
 pub(super) fn check_modifiers<'t>(words: &[&'t str], dialect: Dialect) -> Result<(), Misfit<'t>> {
     let mut kinds = Vec::new();
     for word in words {
-        let expected = match modifier_kind(word) {
+        let expected = match ModifierKind::of(word) {
             None => "a modifier such as `public`, `static` or `non_native`",
             Some(kind) if kinds.contains(&kind) => "one modifier of a kind",
             Some(kind) if dialect == Dialect::Kieker && kinds.last() > Some(&kind) => {
@@ -88,7 +141,7 @@ pub(super) fn strip_modifiers<'s>(signature: &'s str, wanted: &[Box<str>]) -> Op
     let mut found = Vec::new();
     while let Some((word, after)) = rest.split_once(is_space) {
         let word = if word == "pub" { "public" } else { word };
-        if !SCOPES.contains(&word) && !MODIFIERS.contains(&word) {
+        if !SCOPES.contains(&word) && !MODIFIERS.iter().any(|(it, _)| *it == word) {
             break;
         }
         found.push(word);
@@ -99,8 +152,7 @@ pub(super) fn strip_modifiers<'s>(signature: &'s str, wanted: &[Box<str>]) -> Op
         None if wanted == "package" => !found.iter().any(|word| SCOPES.contains(word)),
         None => found.contains(&wanted),
     };
-    let is_as_wanted = wanted.iter().all(|wanted| is_there(wanted));
-    is_as_wanted.then_some(rest)
+    wanted.iter().all(|it| is_there(it)).then_some(rest)
 }
 
 /// Returns a list with commas and any blanks around the items. `None` stands for any number of
@@ -111,11 +163,11 @@ pub(super) fn join_parameters(items: &[Option<String>]) -> String {
         None if items.is_empty() => {}
         None => expression += &format!(r"(?:{ANY_TYPE}\s*(?:,\s*{ANY_TYPE}\s*)*)?"),
         Some(first) => {
-            for (at, item) in items.iter().enumerate() {
-                let comma = if at > first { r",\s*" } else { "" };
+            for (index, item) in items.iter().enumerate() {
+                let comma = if index > first { r",\s*" } else { "" };
                 expression += &match item {
                     Some(item) => format!(r"{comma}{item}\s*"),
-                    None if at < first => format!(r"(?:{ANY_TYPE}\s*,\s*)*"),
+                    None if index < first => format!(r"(?:{ANY_TYPE}\s*,\s*)*"),
                     None => format!(r"(?:{comma}{ANY_TYPE}\s*)*"),
                 };
             }
@@ -150,6 +202,15 @@ pub(super) fn parse_path(text: &str, dialect: Dialect) -> Result<String, Misfit<
         }
     }
     Ok(expression)
+}
+
+/// Returns the expression for the name of an operation; `<init>` is that of constructors.
+pub(super) fn parse_method(method: &str, dialect: Dialect) -> Result<String, Misfit<'_>> {
+    match method {
+        "<init>" => Ok(method.to_owned()),
+        "" => Err(Misfit::new(method, "the name of an operation")),
+        _ => parse_name(method, dialect),
+    }
 }
 
 /// In [`Dialect::Kieker`] a star at the start also spans dots. Elsewhere no star does, and a name
