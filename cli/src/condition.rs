@@ -22,6 +22,7 @@ use crate::output;
 mod evaluate;
 mod functions;
 mod lexer;
+mod operator;
 mod parse;
 mod value;
 

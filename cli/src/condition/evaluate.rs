@@ -1,4 +1,4 @@
-//! The tree of an expression and a record -> a value.
+//! The tree of an expression and a record -> a value, or the reason why it has none.
 
 use std::iter;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
 
 use super::functions;
+use super::operator::{Connective, Macro};
 use super::parse::{Access, Expression, Item, Step};
 use super::value::{EvaluationError, FieldValue, Map, Value};
 
@@ -66,6 +67,10 @@ impl<'v> Scope<'v> {
 impl Expression {
     /// Evaluates the expression.
     ///
+    /// A failure names the field that is its likely cause: the first field among the operands of
+    /// the operator or function that failed. If none of them is a field, the error passes outwards
+    /// to the next operator that has one. In `1 + eoi + 'a' == tin`, `+` fails and `eoi` is named.
+    ///
     /// # Errors
     ///
     /// It has no value in this scope.
@@ -73,7 +78,7 @@ impl Expression {
         &'v self,
         scope: &mut Scope<'v>,
     ) -> Result<Value<'v>, EvaluationError> {
-        self.value(scope).map_err(|error| match error {
+        self.evaluate_operands(scope).map_err(|error| match error {
             EvaluationError::Failed {
                 reason,
                 field: None,
@@ -85,15 +90,17 @@ impl Expression {
         })
     }
 
-    /// The expressions whose values an operator or function of this one takes.
+    /// Returns the expressions that may be the cause if this one fails.
     fn operands(&self) -> Box<dyn Iterator<Item = &Self> + '_> {
         match self {
             Self::Not(operand) | Self::Negate(operand) => Box::new(iter::once(&**operand)),
             Self::Binary(first, rest) => {
                 Box::new(iter::once(&**first).chain(rest.iter().map(|(_, term)| term)))
             }
+            // The other two are results, not operands.
             Self::Choice(parts) => Box::new(parts.iter().take(1)),
-            Self::Call(_, arguments) => Box::new(arguments.iter()),
+            Self::Call(_, operands) | Self::Connected(_, operands) => Box::new(operands.iter()),
+            // The path itself names a field, as in `tin.contains('5')`.
             Self::Path(_, steps) => Box::new(iter::once(self).chain(steps.iter().flat_map(|it| {
                 let arguments = match it {
                     Step::Method(_, arguments) => &**arguments,
@@ -139,7 +146,11 @@ impl Expression {
         })
     }
 
-    fn value<'v>(&'v self, scope: &mut Scope<'v>) -> Result<Value<'v>, EvaluationError> {
+    /// Evaluates the operands, and applies the operator or function to them.
+    fn evaluate_operands<'v>(
+        &'v self,
+        scope: &mut Scope<'v>,
+    ) -> Result<Value<'v>, EvaluationError> {
         Ok(match self {
             Self::Literal(value) => value.borrowed(),
             Self::Variable(name) => scope.variable(name).ok_or(EvaluationError::Missing)?,
@@ -182,15 +193,14 @@ impl Expression {
                 other => return Err(EvaluationError::no_overload("-", [&other])),
             },
             Self::Binary(first, rest) => {
-                let terms = iter::once(&**first).chain(rest.iter().map(|(_, term)| term));
-                if let Some((operator @ ("||" | "&&"), _)) = rest.first() {
-                    return decide(operator, terms.map(|term| term.evaluate(scope)));
-                }
                 let mut value = first.evaluate(scope)?;
                 for (operator, operand) in rest {
-                    value = apply(operator, &value, &operand.evaluate(scope)?)?;
+                    value = operator.apply(&value, &operand.evaluate(scope)?)?;
                 }
                 value
+            }
+            Self::Connected(connective, terms) => {
+                return connective.decide(terms.iter().map(|term| term.evaluate(scope)));
             }
             Self::Choice(parts) => {
                 let [condition, if_true, if_false] = &**parts;
@@ -222,97 +232,6 @@ impl Item {
     }
 }
 
-/// Combines conditions by `||` or `&&`. A term that decides the result does so beside terms
-/// without a value, whatever their order.
-fn decide<'v>(
-    operator: &str,
-    terms: impl Iterator<Item = Result<Value<'v>, EvaluationError>>,
-) -> Result<Value<'v>, EvaluationError> {
-    let decisive = operator == "||";
-    let mut error = None;
-    for term in terms {
-        match term.and_then(|it| it.condition(operator)) {
-            Ok(holds) if holds == decisive => return Ok(Value::Bool(decisive)),
-            Ok(_) => {}
-            Err(undecided) => error = Some(undecided),
-        }
-    }
-    error.map_or(Ok(Value::Bool(!decisive)), Err)
-}
-
-/// Applies a binary operator.
-fn apply<'v>(
-    operator: &str,
-    left: &Value<'v>,
-    right: &Value<'v>,
-) -> Result<Value<'v>, EvaluationError> {
-    let no_overload = || EvaluationError::no_overload(operator, [left, right]);
-    let ordering = || {
-        left.compare(right)
-            .ok_or_else(|| match left.is_nan() || right.is_nan() {
-                true => EvaluationError::failed("NaN has no order"),
-                false => no_overload(),
-            })
-    };
-    Ok(match (operator, left, right) {
-        (_, Value::Unreadable(_), _) | (_, _, Value::Unreadable(_)) => return Err(no_overload()),
-        ("==", ..) => Value::Bool(left.equals(right)),
-        ("!=", ..) => Value::Bool(!left.equals(right)),
-        ("<", ..) => Value::Bool(ordering()?.is_lt()),
-        ("<=", ..) => Value::Bool(ordering()?.is_le()),
-        (">", ..) => Value::Bool(ordering()?.is_gt()),
-        (">=", ..) => Value::Bool(ordering()?.is_ge()),
-        ("in", _, Value::List(list)) => Value::Bool(list.iter().any(|it| it.equals(left))),
-        ("in", _, Value::Map(_)) => {
-            let value = right.get(left).map_err(|_| no_overload())?;
-            Value::Bool(value.is_some())
-        }
-        ("in", ..) => return Err(no_overload()),
-        (_, Value::Int(left), Value::Int(right)) => {
-            let number = calculate(operator, (*left).into(), (*right).into())?;
-            let number = i64::try_from(number);
-            Value::Int(number.map_err(|_| EvaluationError::overflow(operator))?)
-        }
-        (_, Value::Uint(left), Value::Uint(right)) => {
-            let number = calculate(operator, (*left).into(), (*right).into())?;
-            let number = u64::try_from(number);
-            Value::Uint(number.map_err(|_| EvaluationError::overflow(operator))?)
-        }
-        (_, Value::Double(left), Value::Double(right)) => Value::Double(match operator {
-            "+" => left + right,
-            "-" => left - right,
-            "*" => left * right,
-            "/" => left / right,
-            _ => return Err(no_overload()),
-        }),
-        ("+", Value::String(left), Value::String(right)) => {
-            Value::String(format!("{left}{right}").into())
-        }
-        ("+", Value::Bytes(left), Value::Bytes(right)) => {
-            Value::Bytes([&**left, &**right].concat().into())
-        }
-        ("+", Value::List(left), Value::List(right)) => {
-            Value::list(left.iter().chain(&**right).cloned())
-        }
-        _ => return Err(no_overload()),
-    })
-}
-
-/// Calculates with integers of 64 bits. The result may need more.
-fn calculate(operator: &str, left: i128, right: i128) -> Result<i128, EvaluationError> {
-    let number = match operator {
-        "/" | "%" if right == 0 => {
-            return Err(EvaluationError::failed(format!("`{operator}` by zero")));
-        }
-        "+" => left.checked_add(right),
-        "-" => left.checked_sub(right),
-        "*" => left.checked_mul(right),
-        "/" => left.checked_div(right),
-        _ => left.checked_rem(right),
-    };
-    number.ok_or_else(|| EvaluationError::overflow(operator))
-}
-
 impl Step {
     fn evaluate<'v>(
         &'v self,
@@ -329,64 +248,69 @@ impl Step {
                 let arguments = iter::once(Ok(value)).chain(arguments);
                 functions::call(name, &arguments.collect::<Result<Vec<_>, _>>()?)
             }
-            Self::Macro { name, filter, body } => {
-                evaluate_macro(name, &value, filter.as_ref(), body, scope)
-            }
+            Self::Macro {
+                called,
+                filter,
+                body,
+            } => evaluate_macro(*called, &value, filter.as_ref(), body, scope),
         }
     }
 }
 
 fn evaluate_macro<'v>(
-    name: &str,
+    called: Macro,
     value: &Value<'v>,
     filter: Option<&'v Expression>,
     body: &'v Expression,
     scope: &mut Scope<'v>,
 ) -> Result<Value<'v>, EvaluationError> {
-    match (name, value) {
-        ("optMap" | "optFlatMap", Value::Optional(None)) => return Ok(Value::Optional(None)),
-        ("optMap", Value::Optional(Some(value))) => {
-            let mapped = scope.evaluate_with(value, body)?;
-            return Ok(Value::Optional(Some(Arc::new(mapped))));
+    let no_overload = || EvaluationError::no_overload(called.name(), [value]);
+    let items = || value.items().ok_or_else(no_overload);
+    match called {
+        Macro::All => Connective::And.decide(items()?.map(|it| scope.evaluate_with(&it, body))),
+        Macro::Exists => Connective::Or.decide(items()?.map(|it| scope.evaluate_with(&it, body))),
+        Macro::ExistsOne | Macro::Filter => {
+            let mut passed = Vec::new();
+            for item in items()? {
+                if scope.evaluate_with(&item, body)?.condition(called.name())? {
+                    passed.push(item);
+                }
+            }
+            Ok(match called {
+                Macro::Filter => Value::list(passed),
+                _ => Value::Bool(passed.len() == 1),
+            })
         }
-        ("optFlatMap", Value::Optional(Some(value))) => return scope.evaluate_with(value, body),
-        _ => {}
-    }
-    let items = value.items().filter(|_| !name.starts_with("opt"));
-    let items = items.ok_or_else(|| EvaluationError::no_overload(name, [value]))?;
-    if let "all" | "exists" = name {
-        let operator = if name == "all" { "&&" } else { "||" };
-        return decide(operator, items.map(|item| scope.evaluate_with(&item, body)));
-    }
-    let is_map = name == "map";
-    let mut list = Vec::new();
-    for item in items {
-        let filter = if is_map { filter } else { Some(body) };
-        if let Some(filter) = filter
-            && !scope.evaluate_with(&item, filter)?.condition(name)?
-        {
-            continue;
+        Macro::Map => {
+            let mut mapped = Vec::new();
+            for item in items()? {
+                if let Some(filter) = filter
+                    && !scope
+                        .evaluate_with(&item, filter)?
+                        .condition(called.name())?
+                {
+                    continue;
+                }
+                mapped.push(scope.evaluate_with(&item, body)?);
+            }
+            Ok(Value::list(mapped))
         }
-        list.push(match is_map {
-            true => scope.evaluate_with(&item, body)?,
-            false => item,
-        });
+        Macro::OptFlatMap | Macro::OptMap => match value {
+            Value::Optional(None) => Ok(Value::Optional(None)),
+            Value::Optional(Some(content)) => {
+                let mapped = scope.evaluate_with(content, body)?;
+                Ok(match called {
+                    Macro::OptMap => Value::Optional(Some(Arc::new(mapped))),
+                    _ => mapped,
+                })
+            }
+            _ => Err(no_overload()),
+        },
     }
-    Ok(match name {
-        "exists_one" | "existsOne" => Value::Bool(list.len() == 1),
-        _ => Value::list(list),
-    })
 }
 
 impl<'v> Value<'v> {
-    /// Returns the value of a condition of an operator or macro.
-    fn condition(&self, of: &str) -> Result<bool, EvaluationError> {
-        match self {
-            Self::Bool(holds) => Ok(*holds),
-            other => Err(EvaluationError::no_overload(of, [other])),
-        }
-    }
-
+    /// Returns the value of a field or an index.
     fn select(&self, key: &Value<'_>, access: Access) -> Result<Self, EvaluationError> {
         let (container, is_optional) = match self {
             Self::Optional(None) if access == Access::Presence => return Ok(Self::Bool(false)),

@@ -4,31 +4,11 @@ use std::collections::BTreeSet;
 
 use super::functions;
 use super::lexer::{Lexer, SyntaxError, Token};
+use super::operator::{Connective, Macro, Operator};
 use super::value::Value;
 
 /// The maximum depth of an expression. A thread's stack has room for it, also without optimisation.
 const MAX_NESTING: usize = 64;
-
-/// The binary operators, from the weakest to the strongest.
-const LEVELS: [&[&str]; 5] = [
-    &["||"],
-    &["&&"],
-    &["==", "!=", "<=", ">=", "<", ">", "in"],
-    &["+", "-"],
-    &["*", "/", "%"],
-];
-
-/// Methods with a variable. `existsOne` is the same as `exists_one`.
-const MACROS: [&str; 8] = [
-    "all",
-    "exists",
-    "existsOne",
-    "exists_one",
-    "filter",
-    "map",
-    "optFlatMap",
-    "optMap",
-];
 
 /// The variables that are no fields, beside the names of types.
 const VARIABLES: [&str; 7] = [
@@ -57,10 +37,12 @@ pub(super) enum Expression {
     Not(Box<Self>),
     Negate(Box<Self>),
     /// Operators of one level, from left to right.
-    Binary(Box<Self>, Vec<(&'static str, Self)>),
+    Binary(Box<Self>, Vec<(Operator, Self)>),
     /// A condition, the value if it is true, and the value if it is false.
     Choice(Box<[Self; 3]>),
     Call(&'static str, Vec<Self>),
+    /// Conditions that are combined by one connective.
+    Connected(Connective, Vec<Self>),
     Path(Box<Self>, Vec<Step>),
 }
 
@@ -79,7 +61,7 @@ pub(super) enum Step {
     Index(Expression, Access),
     Method(&'static str, Vec<Expression>),
     Macro {
-        name: &'static str,
+        called: Macro,
         filter: Option<Expression>,
         body: Expression,
     },
@@ -187,24 +169,41 @@ impl<'t> Parser<'t> {
 
     fn expression(&mut self) -> Result<Expression, SyntaxError> {
         self.nested(|parser| {
-            let condition = parser.binary(0)?;
+            let condition = parser.connected(Connective::Or)?;
             if !parser.take("?")? {
                 return Ok(condition);
             }
-            let if_true = parser.binary(0)?;
+            let if_true = parser.connected(Connective::Or)?;
             parser.expect(":")?;
             let if_false = parser.expression()?;
             Ok(Expression::Choice(Box::new([condition, if_true, if_false])))
         })
     }
 
+    /// Parses conditions between `||`, or between `&&`, which binds more strongly.
+    fn connected(&mut self, connective: Connective) -> Result<Expression, SyntaxError> {
+        let term = |parser: &mut Self| match connective {
+            Connective::Or => parser.connected(Connective::And),
+            Connective::And => parser.binary(0),
+        };
+        let first = term(self)?;
+        if !self.is_at(connective.symbol()) {
+            return Ok(first);
+        }
+        let mut terms = vec![first];
+        while self.take(connective.symbol())? {
+            terms.push(term(self)?);
+        }
+        Ok(Expression::Connected(connective, terms))
+    }
+
     fn binary(&mut self, level: usize) -> Result<Expression, SyntaxError> {
-        let Some(operators) = LEVELS.get(level) else {
+        let Some(operators) = Operator::LEVELS.get(level) else {
             return self.unary();
         };
         let first = self.binary(level + 1)?;
         let mut rest = Vec::new();
-        while let Some(operator) = operators.iter().find(|it| self.is_at(it)) {
+        while let Some(operator) = operators.iter().find(|it| self.is_at(it.symbol())) {
             self.advance()?;
             rest.push((*operator, self.binary(level + 1)?));
         }
@@ -331,8 +330,8 @@ impl<'t> Parser<'t> {
                 let (offset, name) = (self.offset, self.name()?);
                 if access == Access::Optional || !self.take("(")? {
                     steps.push(Step::Field(name.to_owned(), access));
-                } else if let Some(name) = MACROS.iter().find(|it| **it == name) {
-                    steps.push(self.called_macro(name)?);
+                } else if let Some(called) = Macro::named(name) {
+                    steps.push(self.macro_arguments(called)?);
                 } else {
                     let arguments = self.listed(")", Self::expression)?;
                     let invalid = |message| SyntaxError::new(offset, message);
@@ -363,18 +362,23 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn called_macro(&mut self, name: &'static str) -> Result<Step, SyntaxError> {
+    /// Parses the variable and the expressions of a macro. Its name is taken already.
+    fn macro_arguments(&mut self, called: Macro) -> Result<Step, SyntaxError> {
         let variable = self.name()?;
         self.expect(",")?;
         self.locals.push(variable);
         let (mut filter, mut body) = (None, self.expression()?);
-        if name == "map" && self.take(",")? {
+        if called == Macro::Map && self.take(",")? {
             filter = Some(body);
             body = self.expression()?;
         }
         self.locals.pop();
         self.expect(")")?;
-        Ok(Step::Macro { name, filter, body })
+        Ok(Step::Macro {
+            called,
+            filter,
+            body,
+        })
     }
 
     /// Parses what lies between commas until `end`. A comma before the end is allowed.
@@ -452,7 +456,9 @@ impl<'e> Names<'e> {
                 rest.iter().for_each(|(_, term)| self.add(term));
             }
             Expression::Choice(parts) => parts.iter().for_each(|it| self.add(it)),
-            Expression::Call(_, arguments) => arguments.iter().for_each(|it| self.add(it)),
+            Expression::Call(_, parts) | Expression::Connected(_, parts) => {
+                parts.iter().for_each(|it| self.add(it));
+            }
             Expression::Path(first, steps) => {
                 let field = match steps.first() {
                     Some(Step::Field(name, access)) => Some((&**name, *access)),

@@ -179,6 +179,14 @@ impl<'v> Value<'v> {
         )
     }
 
+    /// Returns the value as a condition of an operator or macro with this name.
+    pub(super) fn condition(&self, of: &str) -> Result<bool, EvaluationError> {
+        match self {
+            Self::Bool(holds) => Ok(*holds),
+            other => Err(EvaluationError::no_overload(of, [other])),
+        }
+    }
+
     fn integer(&self) -> Option<i128> {
         match self {
             Self::Int(number) => Some((*number).into()),

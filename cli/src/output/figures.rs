@@ -6,7 +6,8 @@ use baler_common::container::{LossReason, Losses};
 use baler_files::quarantine::NotKept;
 use serde_json::Value;
 
-use super::tables::{number, table};
+use super::numbers::number;
+use super::tables::table;
 use super::{count_of, number_of, span, text_of};
 
 /// Returns counts by the reason's name. Reasons that this version does not know are named by

@@ -1,8 +1,10 @@
 //! The output of the program: results on standard output, everything else on standard error.
 
 pub(crate) mod figures;
+mod numbers;
 mod progress;
 mod stderr;
+mod summary;
 mod tables;
 mod terminal;
 
@@ -15,12 +17,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 pub(crate) use baler_analysis::text::{escape, span, time};
+pub(crate) use numbers::{bytes, counted, number, per_second, seconds};
 pub(crate) use progress::Progress;
 use stderr::Stderr;
 pub(crate) use stderr::{start_logging, stop_waiting_when};
-pub(crate) use tables::{
-    bytes, counted, cut, figures as figures_of, number, per_second, seconds, table, two_columns,
-};
+pub(crate) use summary::figures_of;
+pub(crate) use tables::{cut, table, two_columns};
 pub(crate) use terminal::{AlternateScreen, RecordOutput, width};
 
 use crate::args::DocumentFormat;

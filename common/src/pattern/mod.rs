@@ -23,6 +23,8 @@ mod error;
 mod kieker;
 mod list;
 mod rust;
+mod strict;
+mod syntax;
 #[cfg(test)]
 mod tests;
 
@@ -88,14 +90,15 @@ impl Pattern {
             compile(trimmed)?;
             (None, trimmed.to_owned())
         } else {
-            let (modifiers, expression) = match dialect {
+            let parsed = match dialect {
                 _ if trimmed.is_empty() => Err(Misfit::new(trimmed, "a pattern")),
-                Dialect::Kieker | Dialect::Strict => kieker::parse(trimmed, dialect),
-                Dialect::Rust => rust::parse(trimmed),
-            }
-            .map_err(unexpected)?;
-            let modifiers = modifiers.into_iter().map(Into::into).collect();
-            let modifiers = (dialect != Dialect::Kieker).then_some(modifiers);
+                // The expression also covers the modifiers.
+                Dialect::Kieker => kieker::parse(trimmed).map(|it| (None, it)),
+                Dialect::Strict => strict::parse(trimmed).map(|(it, rest)| (Some(it), rest)),
+                Dialect::Rust => rust::parse(trimmed).map(|(it, rest)| (Some(it), rest)),
+            };
+            let (modifiers, expression) = parsed.map_err(unexpected)?;
+            let modifiers = modifiers.map(|it| it.into_iter().map(Into::into).collect());
             parts = parts_of_name(trimmed);
             (modifiers, expression)
         };
@@ -117,7 +120,7 @@ impl Pattern {
     /// As [`matches`](Self::matches), by the expression alone.
     fn fits(&self, signature: &str) -> bool {
         let rest = match &self.modifiers {
-            Some(wanted) => kieker::strip_modifiers(signature, wanted),
+            Some(wanted) => syntax::strip_modifiers(signature, wanted),
             None => Some(signature),
         };
         rest.is_some_and(|rest| self.expression.is_match(rest))

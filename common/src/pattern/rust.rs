@@ -14,7 +14,7 @@
 
 use super::dialect::Dialect;
 use super::error::Misfit;
-use super::kieker::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
+use super::syntax::{ANY_TYPE, PART, is_space, join_parameters, parse_name};
 
 /// Returns the required modifiers, and the expression for the rest of a signature.
 pub(super) fn parse(text: &str) -> Result<(Vec<&str>, String), Misfit<'_>> {

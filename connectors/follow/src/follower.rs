@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::content::{Content, FileId, TAIL_BYTES};
 use crate::event::Event;
-use crate::known::{FileKey, Known};
+use crate::known::{FileKey, Known, Reading};
 use crate::pattern::{Pattern, resolved};
 use crate::position::{self, Mark, checksum};
 
@@ -260,8 +260,8 @@ impl Follower {
         if self.files.is_empty() {
             return Some("file");
         }
-        let mut open = self.files.iter().filter(|file| !file.is_finished);
-        open.any(|file| file.has_more || file.is_rotated)
+        let mut open = self.files.iter().filter(|file| !file.is_finished());
+        open.any(|file| file.reading == Reading::HasMore || file.is_rotated)
             .then_some("end of a file")
     }
 
@@ -316,7 +316,7 @@ impl Follower {
                 Err(error) => self.unreadable(error)?,
             }
         }
-        let is_left = |file: &Known| file.has_more && !file.is_finished;
+        let is_left = |file: &Known| file.reading == Reading::HasMore;
         Ok(
             match self.settings.follow || self.files.iter().any(is_left) {
                 true => Fill::Waiting,
@@ -329,14 +329,15 @@ impl Follower {
     /// log.
     fn next_ready(&self) -> Option<FileKey> {
         if let Some(file) = self.current()
-            && file.has_more
-            && !file.is_finished
+            && file.reading == Reading::HasMore
         {
             return Some(file.key);
         }
         let logs = self.files.chunk_by(|a, b| a.found.log == b.found.log);
-        let firsts = logs.filter_map(|log| log.iter().find(|file| !file.is_finished));
-        let ready: Vec<_> = firsts.filter(|file| file.has_more).collect();
+        let firsts = logs.filter_map(|log| log.iter().find(|file| !file.is_finished()));
+        let ready: Vec<_> = firsts
+            .filter(|file| file.reading == Reading::HasMore)
+            .collect();
         let log = self.current().map(|file| &file.found.log);
         let mut after = ready.iter().filter(|file| Some(&file.found.log) > log);
         after.next().or_else(|| ready.first()).map(|file| file.key)
@@ -432,9 +433,9 @@ impl Follower {
         if has_rest && (is_complete || ends_lines) {
             return Some(Fill::Rest);
         }
-        file.has_more = false;
+        file.reading = Reading::AtEnd;
         if is_complete {
-            file.is_finished = true;
+            file.reading = Reading::Finished;
             file.content = None;
             let event = Event::Finished {
                 path: file.found.path.clone(),
@@ -463,11 +464,11 @@ impl Follower {
             return Ok(());
         };
         let path = file.found.path.clone();
-        file.has_more = false;
+        file.reading = Reading::AtEnd;
         // A compressed file that is still being written grows.
         if is_broken && (!follow || file.is_quiet(delay)) {
             let (offset, at_least) = (file.read.offset, 0);
-            file.is_finished = true;
+            file.reading = Reading::Finished;
             file.content = None;
             let reason = format!("it cannot be decompressed: {error}");
             self.events.push_back(Event::Lost {

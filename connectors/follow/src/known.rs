@@ -1,4 +1,4 @@
-//! A file of the set: what is known of it, and how far it was read.
+//! A file that a follower reads: its place, its content, and the progress of reading it.
 
 use std::cmp::Reverse;
 use std::io;
@@ -25,6 +25,17 @@ pub(crate) struct Candidate {
     pub(crate) modified: SystemTime,
 }
 
+/// The progress of reading a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// It was read to its end, and may grow.
+    AtEnd,
+    /// It was read to its end, and will not grow.
+    Finished,
+    /// A read may give bytes.
+    HasMore,
+}
+
 /// A file of the set.
 #[derive(Debug)]
 pub(crate) struct Known {
@@ -34,12 +45,9 @@ pub(crate) struct Known {
     pub(crate) read: Mark,
     pub(crate) settled: Mark,
     pub(crate) content: Option<Content>,
-    /// Whether it was rotated and read to its end.
-    pub(crate) is_finished: bool,
+    pub(crate) reading: Reading,
     /// Whether nothing will be appended: its end is the end of its last line.
     pub(crate) is_complete: bool,
-    /// Whether a read may give bytes.
-    pub(crate) has_more: bool,
     /// Since when it is at its end.
     pub(crate) quiet_since: Option<Instant>,
     /// Whether newer generations of its log are there.
@@ -60,9 +68,8 @@ impl Known {
             read: mark,
             settled: mark,
             content: None,
-            is_finished: false,
+            reading: Reading::HasMore,
             is_complete: false,
-            has_more: true,
             quiet_since: None,
             is_rotated: false,
             is_blocked: false,
@@ -84,7 +91,9 @@ impl Known {
             modified: SystemTime::UNIX_EPOCH,
         };
         let mut known = Self::new(key, found, position.mark);
-        known.is_finished = position.is_finished;
+        if position.is_finished {
+            known.reading = Reading::Finished;
+        }
         known
     }
 
@@ -95,8 +104,19 @@ impl Known {
             device: self.found.id.device,
             inode: self.found.id.inode,
             length: self.found.length,
-            is_finished: self.is_finished && self.settled.offset == self.read.offset,
+            is_finished: self.is_finished() && self.settled.offset == self.read.offset,
             mark: self.settled,
+        }
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.reading == Reading::Finished
+    }
+
+    /// Notes that a read may give bytes, unless the file is finished.
+    pub(crate) fn expect_more(&mut self) {
+        if self.reading == Reading::AtEnd {
+            self.reading = Reading::HasMore;
         }
     }
 
@@ -129,7 +149,7 @@ impl Known {
         let is_as_before = (found.length, found.modified, &found.path)
             == (self.found.length, self.found.modified, &self.found.path);
         // Unpacking a large file costs seconds.
-        let is_packed_before = self.is_finished
+        let is_packed_before = self.is_finished()
             && found.length == self.found.length
             && without_compression(&found.path.to_string_lossy()) != found.path.to_string_lossy();
         if found.id == self.found.id && found.age != Age::Live && (is_as_before || is_packed_before)
@@ -153,7 +173,9 @@ impl Known {
         let has_changed = (found.length, found.modified, found.id)
             != (self.found.length, self.found.modified, self.found.id);
         let was_blocked = std::mem::take(&mut self.is_blocked);
-        self.has_more |= has_changed || was_blocked || self.missing > 0;
+        if has_changed || was_blocked || self.missing > 0 {
+            self.expect_more();
+        }
         self.gone = None;
         self.found = found;
         self.missing = 0;
@@ -161,7 +183,7 @@ impl Known {
 
     /// Extends the checksum of the beginning while the file is short.
     pub(crate) fn look_at_head(&mut self) -> io::Result<()> {
-        if self.read.head_bytes >= HEAD_BYTES || self.is_finished && self.read.is_known() {
+        if self.read.head_bytes >= HEAD_BYTES || self.is_finished() && self.read.is_known() {
             return Ok(());
         }
         let mut head = Vec::new();

@@ -14,7 +14,7 @@ use baler_files::if_found;
 use crate::content::{Content, FileId};
 use crate::event::Event;
 use crate::follower::{Follower, LOOKS};
-use crate::known::{Candidate, FileKey, Known, sort};
+use crate::known::{Candidate, FileKey, Known, Reading, sort};
 use crate::names::{Age, LogName, log_names_of, without_compression};
 use crate::pattern::Pattern;
 use crate::position::Mark;
@@ -131,7 +131,7 @@ impl Follower {
     fn find_known(&mut self, free: &mut Vec<Candidate>) -> BTreeSet<FileKey> {
         // Nothing tells an empty file from another one with its number.
         self.files
-            .retain(|file| !file.is_finished || file.read.is_known() || file.found.length > 0);
+            .retain(|file| !file.is_finished() || file.read.is_known() || file.found.length > 0);
         let mut placed = BTreeSet::new();
         let mut events = Vec::new();
         let mut unreadable = Vec::new();
@@ -165,15 +165,14 @@ impl Follower {
             placed.insert(file.key);
             renamed(file, found, &mut events);
             file.adopt(found.clone());
-            if file.is_finished
+            if file.is_finished()
                 && file.settled.is_known()
                 && file.content.is_none()
                 && file.unread() > 0
                 && !is_packed(&found.path)
             {
                 // Its writer had it still open.
-                file.is_finished = false;
-                file.has_more = true;
+                file.reading = Reading::HasMore;
             }
         }
         let mut at = 0;
@@ -265,12 +264,11 @@ impl Follower {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
                     self.blocked(&path, &error);
-                    if is_passed_over {
-                        file.is_finished = true;
-                    }
                 }
             }
-            file.is_finished |= is_passed_over;
+            if is_passed_over {
+                file.reading = Reading::Finished;
+            }
             if !self.is_first_look {
                 self.told(Event::Found { path });
             }
@@ -323,9 +321,11 @@ impl Follower {
             }
             let mark = file.read;
             let has_content = |content: &mut Content| content.has(&mark).unwrap_or(false);
-            if !file.is_finished && file.content.as_mut().is_some_and(has_content) {
+            if !file.is_finished() && file.content.as_mut().is_some_and(has_content) {
                 // It was removed, and is read to its end.
-                file.has_more |= file.missing == 0;
+                if file.missing == 0 {
+                    file.expect_more();
+                }
                 file.missing += 1;
                 file.gone = None;
                 continue;
@@ -335,7 +335,7 @@ impl Follower {
                 continue;
             }
             dropped.push(file.key);
-            if !file.is_finished {
+            if !file.is_finished() {
                 lost.push(Event::Lost {
                     path: file.found.path.clone(),
                     offset: file.read.offset,
@@ -362,8 +362,8 @@ impl Follower {
                     false => newer > 0 || file.found.age != Age::Live,
                 };
                 let is_complete = newer > 1 || is_last && (!follow || file.is_quiet(delay));
-                if is_complete && !file.is_complete && !file.is_finished {
-                    file.has_more = true;
+                if is_complete && !file.is_complete {
+                    file.expect_more();
                 }
                 file.is_complete = is_complete;
             }
@@ -375,7 +375,7 @@ impl Follower {
         let mut open = self.files.iter().filter(|it| it.content.is_some()).count();
         let mut blocked = Vec::new();
         for file in &mut self.files {
-            if file.is_finished || file.gone.is_some() || file.missing > 0 {
+            if file.is_finished() || file.gone.is_some() || file.missing > 0 {
                 continue;
             }
             if file.content.is_none() && open >= MAX_OPEN {
@@ -445,7 +445,7 @@ fn pass_over(file: &mut Known) -> io::Result<()> {
     file.look_at_head()?;
     let content = file.open()?;
     if content.is_packed() {
-        file.is_finished = true;
+        file.reading = Reading::Finished;
         file.content = None;
         return Ok(());
     }

@@ -1,4 +1,4 @@
-//! Expands a function with its probe.
+//! A parsed function and its options -> the function with its probe.
 
 use baler_signature::{argument_types, modifiers_and_return, operation_name};
 use proc_macro2::{Span, TokenStream, TokenTree};
@@ -75,14 +75,18 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     if options.kind == Kind::Events && (options.err || function.can_be_a_closure()) {
         let hint = closure_output(&function.signature.output);
         let arguments = in_order_of_drop(function);
-        let probe = if options.sample.is_some() {
-            quote_spanned!(span=> __baler_probe.as_mut())
-        } else {
-            quote_spanned!(span=> ::core::option::Option::Some(&mut __baler_probe))
+        // Only a sampled call has no guard outside its turn.
+        let probe = match options.sample {
+            Some(_) => quote_spanned!(span=> __baler_probe.as_mut()),
+            None => quote_spanned!(span=> ::core::option::Option::Some(&mut __baler_probe)),
         };
-        let look = options
-            .err
-            .then(|| look_at(options, &quote_spanned!(span=> __baler_probe)));
+        let look = options.err.then(|| {
+            quote_spanned! {span=>
+                if let ::core::option::Option::Some(__baler_probe) = #probe {
+                    __baler_probe.look_at(&__baler_output);
+                }
+            }
+        });
         return quote_spanned! {span=>
             let mut __baler_probe = {
                 #statics
@@ -105,26 +109,70 @@ fn guarded_body(options: &Options, function: &Function) -> TokenStream {
     }
 }
 
+/// One in a number of calls. Each thread takes turns of its own.
+struct Share {
+    /// The name of the static that counts the calls of a thread.
+    turns: Ident,
+    of: u32,
+}
+
+impl Share {
+    /// Returns the share of the calls that have a record; `None` if all have one.
+    fn sampled(options: &Options) -> Option<Self> {
+        options.sample.map(|of| Self::new("__BALER_SAMPLE", of))
+    }
+
+    /// Returns the share of the calls that have a full record besides.
+    fn with_full_record(options: &Options) -> Option<Self> {
+        options.full.map(|of| Self::new("__BALER_FULL", of))
+    }
+
+    fn new(turns: &str, of: u32) -> Self {
+        let turns = Ident::new(turns, Span::mixed_site());
+        Self { turns, of }
+    }
+
+    fn statics(&self, krate: &Path) -> TokenStream {
+        let turns = &self.turns;
+        quote_spanned! {Span::mixed_site()=>
+            ::std::thread_local! {
+                static #turns: #krate::__private::Turns = const { #krate::__private::Turns::new() };
+            }
+        }
+    }
+
+    /// Chooses between the value in a call of this share and the value in other calls.
+    fn choose(&self, in_turn: &TokenStream, otherwise: &TokenStream) -> TokenStream {
+        let Self { turns, of } = self;
+        quote_spanned! {Span::mixed_site()=>
+            if __BALER_SITE.is_turn(&#turns, #of) {
+                #in_turn
+            } else {
+                #otherwise
+            }
+        }
+    }
+
+    /// The guard in a call of this share, as an option.
+    fn guard(&self, guard: &TokenStream) -> TokenStream {
+        let span = Span::mixed_site();
+        self.choose(
+            &quote_spanned!(span=> ::core::option::Option::Some(#guard)),
+            &quote_spanned!(span=> ::core::option::Option::None),
+        )
+    }
+}
+
 /// The guard of a call, and the guard of its full record; no guard if it is not the call's turn.
 fn guards(options: &Options) -> TokenStream {
     let span = Span::mixed_site();
-    let in_turn = |turns: TokenStream, of: u32, guard: TokenStream| {
-        quote_spanned! {span=>
-            if __BALER_SITE.is_turn(&#turns, #of) {
-                ::core::option::Option::Some(#guard)
-            } else {
-                ::core::option::Option::None
-            }
-        }
-    };
     let mut guards = main_guard(options);
-    if let Some(of) = options.full {
-        let full = quote_spanned!(span=> __BALER_SITE.enter());
-        let full = in_turn(quote_spanned!(span=> __BALER_FULL), of, full);
+    if let Some(share) = Share::with_full_record(options) {
+        let full = share.guard(&quote_spanned!(span=> __BALER_SITE.enter()));
         guards = quote_spanned!(span=> (#guards, #full));
     }
-    match options.sample {
-        Some(of) => in_turn(quote_spanned!(span=> __BALER_SAMPLE), of, guards),
+    match Share::sampled(options) {
+        Some(share) => share.guard(&guards),
         None => guards,
     }
 }
@@ -199,20 +247,6 @@ fn is_named(tokens: &TokenStream, name: &Ident) -> bool {
     })
 }
 
-/// Passes the body's result to a probe.
-fn look_at(options: &Options, probe: &TokenStream) -> TokenStream {
-    let span = Span::mixed_site();
-    if options.sample.is_some() {
-        quote_spanned! {span=>
-            if let ::core::option::Option::Some(__baler_probe) = &mut #probe {
-                __baler_probe.look_at(&__baler_output);
-            }
-        }
-    } else {
-        quote_spanned!(span=> #probe.look_at(&__baler_output);)
-    }
-}
-
 /// Returns the return type of a closure around the body, as far as it can be written.
 fn closure_output(output: &ReturnType) -> TokenStream {
     let ReturnType::Type(arrow, written) = output else {
@@ -252,40 +286,25 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
     };
     let enter = Ident::new(enter, span);
     let inactive = quote_spanned!(span=> #krate::__private::AsyncCall::inactive());
-    let call = match options.full {
-        Some(of) => quote_spanned! {span=>
-            if __BALER_SITE.is_turn(&__BALER_FULL, #of) {
-                __BALER_SITE.#enter()
-            } else {
-                #inactive
-            }
-        },
-        None => quote_spanned!(span=> __BALER_SITE.#enter()),
-    };
-    let has_main = matches!(options.kind, Kind::Duration | Kind::Aggregated);
-    let main = if has_main {
-        let main = main_guard(options);
-        quote_spanned!(span=> ::core::option::Option::Some(#main))
-    } else {
-        quote_spanned!(span=> ())
-    };
-    let guards = match options.sample {
-        Some(of) => {
-            let none = if has_main {
-                quote_spanned!(span=> ::core::option::Option::None)
-            } else {
-                quote_spanned!(span=> ())
-            };
-            quote_spanned! {span=>
-                if __BALER_SITE.is_turn(&__BALER_SAMPLE, #of) {
-                    (#main, #call)
-                } else {
-                    (#none, #inactive)
-                }
-            }
+    let mut call = quote_spanned!(span=> __BALER_SITE.#enter());
+    if let Some(share) = Share::with_full_record(options) {
+        call = share.choose(&call, &inactive);
+    }
+    // Without a record beside the place in the trace there is no guard.
+    let (main, no_main) = match options.kind {
+        Kind::Duration | Kind::Aggregated => {
+            let main = main_guard(options);
+            (
+                quote_spanned!(span=> ::core::option::Option::Some(#main)),
+                quote_spanned!(span=> ::core::option::Option::None),
+            )
         }
-        None => quote_spanned!(span=> (#main, #call)),
+        Kind::Events | Kind::Operation => (quote_spanned!(span=> ()), quote_spanned!(span=> ())),
     };
+    let mut guards = quote_spanned!(span=> (#main, #call));
+    if let Some(share) = Share::sampled(options) {
+        guards = share.choose(&guards, &quote_spanned!(span=> (#no_main, #inactive)));
+    }
     let look = options
         .err
         .then(|| quote_spanned!(span=> __baler_call.look_at(&__baler_output);));
@@ -313,19 +332,8 @@ fn async_body(options: &Options, function: &Function) -> TokenStream {
 /// The thread-local state beside a call site.
 fn statics(options: &Options, krate: &Path) -> TokenStream {
     let span = Span::mixed_site();
-    let turns = |name: TokenStream| {
-        quote_spanned! {span=>
-            ::std::thread_local! {
-                static #name: #krate::__private::Turns = const { #krate::__private::Turns::new() };
-            }
-        }
-    };
-    let sample = options
-        .sample
-        .map(|_| turns(quote_spanned!(span=> __BALER_SAMPLE)));
-    let full = options
-        .full
-        .map(|_| turns(quote_spanned!(span=> __BALER_FULL)));
+    let sample = Share::sampled(options).map(|share| share.statics(krate));
+    let full = Share::with_full_record(options).map(|share| share.statics(krate));
     let cell = matches!(options.kind, Kind::Aggregated).then(|| {
         quote_spanned! {span=>
             ::std::thread_local! {

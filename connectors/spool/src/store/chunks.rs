@@ -83,31 +83,47 @@ impl Store {
 
     /// Returns the chunks that became durable since the last call, in order.
     pub(crate) fn written(&mut self, now: Instant) -> Vec<Flight> {
-        let Some(writer) = &mut self.writer else {
-            return Vec::new();
-        };
-        if self.flight.is_empty() {
-            return Vec::new();
+        if !self.flight.is_empty() {
+            if let Err(error) = self.take_confirmed() {
+                self.fail(now, error);
+            }
         }
+        std::mem::take(&mut self.durable)
+    }
+
+    /// Takes the confirmations of the writer.
+    ///
+    /// # Errors
+    ///
+    /// The writer broke. It confirms none of the chunks that are left in flight.
+    pub(super) fn take_confirmed(&mut self) -> Result<(), TransportError> {
+        let Some(writer) = &mut self.writer else {
+            return Ok(());
+        };
         let mut delivery_reports = Vec::new();
         let result = writer.delivery_reports(&mut delivery_reports);
-        let count = delivery_reports.len().min(self.flight.len());
-        let written: Vec<_> = self.flight.drain(..count).collect();
-        if !written.is_empty() {
-            self.backoff.reset();
-            self.watch.update(|status| {
-                status.disk_error = None;
-                for flight in &written {
-                    status.add_spooled(flight.records.into(), flight.bytes);
-                }
-            });
-            self.readable += written.len() as u64;
-            self.promise(0);
+        let next_chunk = writer.counts().next_chunk;
+        self.count_durable(delivery_reports.len(), next_chunk);
+        result
+    }
+
+    /// Counts the oldest chunks in flight as spooled. `next_chunk` is the number after the last one.
+    pub(super) fn count_durable(&mut self, confirmed: usize, next_chunk: u64) {
+        let confirmed = confirmed.min(self.flight.len());
+        if confirmed == 0 {
+            return;
         }
-        if let Err(error) = result {
-            self.fail(now, error);
-        }
-        written
+        let durable: Vec<_> = self.flight.drain(..confirmed).collect();
+        self.backoff.reset();
+        self.watch.update(|status| {
+            status.disk_error = None;
+            for flight in &durable {
+                status.add_spooled(flight.records.into(), flight.bytes);
+            }
+        });
+        self.readable += durable.len() as u64;
+        self.durable.extend(durable);
+        self.promise_before(next_chunk, 0);
     }
 
     /// Whether chunks are being written.

@@ -44,6 +44,8 @@ pub(crate) struct Store {
     reader: Option<Box<FileReader>>,
     /// Chunks that are being written, in order.
     flight: VecDeque<Flight>,
+    /// Chunks that are durable and counted, and that [`Store::written`] has not returned.
+    durable: Vec<Flight>,
     /// The number of chunks that are known to be on disk and were not handed out.
     readable: u64,
     /// The number of chunks that were handed out and given back.
@@ -77,6 +79,7 @@ impl Store {
             damaged_before: 0,
             reader: None,
             flight: VecDeque::new(),
+            durable: Vec::new(),
             readable: 0,
             again: 0,
             failed_until: None,
@@ -106,7 +109,11 @@ impl Store {
         }
     }
 
+    /// Stops using the disk for a while. The chunks that it has not confirmed are in doubt: they
+    /// may be found later.
     fn fail(&mut self, now: Instant, error: TransportError) {
+        // The next opening of the writer forgets its confirmations.
+        self.take_confirmed().ok();
         self.flight.clear();
         self.failed_until = Some(now + self.backoff.pause(&self.config.retry));
         self.note(error);
@@ -139,7 +146,9 @@ impl Store {
             self.damaged_before = self
                 .damaged_before
                 .saturating_add(writer.counts().damaged_pieces);
+            let counts = writer.counts_handle();
             let closed = Box::new(writer).close(by);
+            self.count_durable(closed.delivery_reports.len(), counts().next_chunk);
             error = error.or(closed.error);
         }
         self.flight.clear();
@@ -270,10 +279,16 @@ impl Store {
     /// Records which chunks were reported as spooled. `removed` is the number before which all
     /// chunks were removed.
     pub(super) fn promise(&mut self, removed: u64) {
-        let (Some(promise), Some(writer)) = (&self.promise, &self.writer) else {
+        if let Some(writer) = &self.writer {
+            self.promise_before(writer.counts().next_chunk, removed);
+        }
+    }
+
+    /// Records that the chunks before this number were reported as spooled.
+    pub(super) fn promise_before(&mut self, next_chunk: u64, removed: u64) {
+        let Some(promise) = &self.promise else {
             return;
         };
-        let next_chunk = writer.counts().next_chunk;
         let removed = removed.max(promise.stored().unwrap_or_default().removed);
         self.store_promise(Promise {
             next_chunk,
@@ -316,3 +331,6 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -197,6 +197,7 @@ impl Worker {
         }
         error = error.or_else(|| self.close_medium(by));
         self.store.clear(disk_by, false);
+        self.take_written(Instant::now());
         self.state.tell(|state| state.end_error = error);
     }
 
