@@ -43,30 +43,19 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-amqp",
         Allowed::Only(&["baler-common", "baler-files"]),
     ),
-    ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-file",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-files"]),
-    ),
-    ("baler-files", Allowed::Only(&["baler-common"])),
-    (
-        "baler-follow",
         Allowed::Only(&["baler-common", "baler-files"]),
     ),
+    ("baler-files", Allowed::Only(&["baler-common"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&[
-            "baler-blocking",
-            "baler-common",
-            "baler-files",
-            "baler-follow",
-            "baler-irl",
-        ]),
+        Allowed::Only(&["baler-common", "baler-files", "baler-irl"]),
     ),
     (
         "baler-connector-lines",
-        Allowed::Only(&["baler-common", "baler-follow"]),
+        Allowed::Only(&["baler-common", "baler-files"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),

@@ -5,9 +5,9 @@ use std::os::unix::fs::{MetadataExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use baler_follow::{Event, Follower, Pattern};
+use baler_files::follow::{Event, Follower, Pattern};
 
-use crate::support::{all, append, compress, lines, open, packed, settings, take};
+use super::support::{all, append, compress, lines, open, packed, settings, take};
 
 struct Log {
     folder: tempfile::TempDir,

@@ -9,9 +9,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use baler_follow::{Event, FileKey, Follower, Mark};
+use baler_files::follow::{Event, FileKey, Follower, Mark};
 
-use crate::support::{all, append, compress, lines, open, packed, settings};
+use super::support::{all, append, compress, lines, open, packed, settings};
 
 /// Numbers that look random and are the same for a seed.
 struct Random(u64);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use crate::position::Mark;
+use crate::follow::position::Mark;
 
 /// How many bytes at its beginning, and before an offset, tell a file from others.
 pub(crate) const HEAD_BYTES: usize = 1_024;

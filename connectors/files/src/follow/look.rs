@@ -9,15 +9,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use baler_files::if_found;
+use crate::if_found;
 
-use crate::content::{Content, FileId};
-use crate::event::Event;
-use crate::follower::{Follower, LOOKS};
-use crate::known::{Candidate, FileKey, Known, sort};
-use crate::names::{Age, LogName, log_names_of, without_compression};
-use crate::pattern::Pattern;
-use crate::position::Mark;
+use crate::follow::content::{Content, FileId};
+use crate::follow::event::Event;
+use crate::follow::follower::{Follower, LOOKS};
+use crate::follow::known::{Candidate, FileKey, Known, sort};
+use crate::follow::names::{Age, LogName, log_names_of, without_compression};
+use crate::follow::pattern::Pattern;
+use crate::follow::position::Mark;
 
 /// The most files that are kept open.
 pub(crate) const MAX_OPEN: usize = 64;
@@ -103,7 +103,7 @@ impl Follower {
     /// Returns the logs among the files that the pattern names.
     fn logs_of(&self, names: &BTreeSet<String>) -> Vec<String> {
         if let Pattern::File(path) = &self.pattern {
-            let target = crate::pattern::resolved(path).unwrap_or_else(|_| path.clone());
+            let target = crate::follow::pattern::resolved(path).unwrap_or_else(|_| path.clone());
             let name = target
                 .file_name()
                 .map(|it| it.to_string_lossy().into_owned());
@@ -456,7 +456,7 @@ fn pass_over(file: &mut Known) -> io::Result<()> {
     let end = memchr::memrchr(b'\n', &last).map_or(0, |at| at + 1);
     last.truncate(end);
     let tail = last
-        .get(end.saturating_sub(crate::content::TAIL_BYTES)..)
+        .get(end.saturating_sub(crate::follow::content::TAIL_BYTES)..)
         .unwrap_or_default();
     file.read.move_to(from + end as u64, tail);
     file.settled = file.read;

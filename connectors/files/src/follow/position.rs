@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use baler_files::{if_found, replace_file};
+use crate::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
 
 /// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).

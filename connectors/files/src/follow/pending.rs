@@ -6,7 +6,7 @@ use baler_common::transport::{
     Damaged, Delivery, Received, Settled, SettledPrefix, Token, Verdict,
 };
 
-use crate::{FileKey, Mark};
+use crate::follow::{FileKey, Mark};
 
 /// Places up to which files are processed.
 pub trait Places: Default {

@@ -5,11 +5,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::content::{Content, FileId, HEAD_BYTES};
-use crate::names::{Age, without_compression};
-use crate::position::{FilePosition, Mark};
+use crate::follow::content::{Content, FileId, HEAD_BYTES};
+use crate::follow::names::{Age, without_compression};
+use crate::follow::position::{FilePosition, Mark};
 
-/// Names a file of a [`Follower`](crate::Follower), whatever its path is meanwhile.
+/// Names a file of a [`Follower`](crate::follow::Follower), whatever its path is meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FileKey(pub(crate) u64);
 

@@ -1,5 +1,4 @@
 //! Proves that a follower reads every line once, whatever is done to the files meanwhile.
-#![cfg(test)]
 
 mod cases;
 mod histories;

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use baler_follow::{Fill, Stream};
+use baler_files::follow::{Fill, Stream};
 
 fn pipe(folder: &Path) -> std::path::PathBuf {
     let path = folder.join("pipe");

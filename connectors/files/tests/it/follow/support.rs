@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
-use baler_follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings};
+use baler_files::follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings};
 
 /// Settings with a position, for tests that do not wait.
 pub(crate) fn settings(follow: bool, position: Option<&Path>) -> Settings {

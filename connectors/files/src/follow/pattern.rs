@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use baler_files::folder_of;
+use crate::folder_of;
 
 /// The files to follow.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 
-use crate::follower::Fill;
+use crate::follow::follower::Fill;
 
 /// The number of bytes that are read at a time.
 const PART_BYTES: usize = 64 << 10;

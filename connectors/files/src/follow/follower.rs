@@ -6,11 +6,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::content::{Content, FileId, TAIL_BYTES};
-use crate::event::Event;
-use crate::known::{FileKey, Known};
-use crate::pattern::{Pattern, resolved};
-use crate::position::{self, Mark, checksum};
+use crate::follow::content::{Content, FileId, TAIL_BYTES};
+use crate::follow::event::Event;
+use crate::follow::known::{FileKey, Known};
+use crate::follow::pattern::{Pattern, resolved};
+use crate::follow::position::{self, Mark, checksum};
 
 /// The number of bytes that are read at a time.
 const PART_BYTES: usize = 256 << 10;
@@ -244,7 +244,7 @@ impl Follower {
             None => return None,
         };
         content
-            .read_at(0, crate::content::HEAD_BYTES, &mut head)
+            .read_at(0, crate::follow::content::HEAD_BYTES, &mut head)
             .ok()?;
         let end = memchr::memchr(b'\n', &head).unwrap_or(head.len());
         Some(checksum(head.get(..end)?))
@@ -350,7 +350,7 @@ impl Follower {
         self.note_place();
         self.forget_buffer();
         let open = self.files.iter().filter(|it| it.content.is_some());
-        let is_many = open.count() > crate::look::MAX_OPEN;
+        let is_many = open.count() > crate::follow::look::MAX_OPEN;
         self.with_current(|file| {
             // A removed file cannot be opened again.
             if is_many && file.missing == 0 {
