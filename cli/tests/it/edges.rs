@@ -66,12 +66,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
         Allowed::Only(&["baler-common", "baler-signature"]),
     ),
     ("baler-irl", Allowed::Only(&[])),
-    // The one edge between connectors. A spool is a folder of chunks, which the file connector
-    // writes, recovers and reads. A second implementation would be a second set of bugs.
-    (
-        "baler-spool",
-        Allowed::Only(&["baler-common", "baler-connector-file", "baler-files"]),
-    ),
     ("baler-signature", Allowed::Only(&[])),
     // It has the quarantine from there, as the relay and the spool have.
     (
@@ -330,9 +324,10 @@ fn forbidden_edges_are_found() {
         edge("baler-cli", "baler-benches", Normal, true),
         edge("baler-common", "baler-connector-null", Normal, true),
         edge("baler-common", "tokio", Normal, false),
+        edge("baler-connector-file", "baler-connector-tcp", Normal, true),
         edge("baler-connector-null", "baler-analysis", Development, true),
         edge("baler-connector-null", "baler-connector-tcp", Normal, true),
-        edge("baler-connector-tcp", "baler-spool", Normal, true),
+        edge("baler-connector-tcp", "baler-connector-file", Normal, true),
         edge("baler-connector-tcp", "lapin", Normal, false),
         edge("baler-connector-tcp", "rdkafka", Development, false),
         edge("baler-monitoring", "baler-analysis", Build, true),
@@ -340,7 +335,6 @@ fn forbidden_edges_are_found() {
         edge("baler-newcomer", "baler-common", Normal, true),
         edge("baler-benches", "lapin", Normal, false),
         edge("baler-rig", "rdkafka", Normal, false),
-        edge("baler-spool", "baler-connector-tcp", Normal, true),
     ] {
         assert!(complaint(&forbidden).is_some(), "{forbidden:?}");
     }
@@ -348,11 +342,11 @@ fn forbidden_edges_are_found() {
         edge("baler", "baler-connector-kafka", Normal, true),
         edge("baler-cli", "tokio", Normal, false),
         edge("baler-common", "baler-connector-testkit", Development, true),
+        edge("baler-connector-file", "baler-files", Normal, true),
         edge("baler-connector-kafka", "rdkafka", Normal, false),
         edge("baler-connector-tcp", "tokio", Normal, false),
         edge("baler-monitoring", "baler-analysis", Development, true),
         edge("baler-monitoring", "baler-common", Normal, true),
-        edge("baler-spool", "baler-connector-file", Normal, true),
     ] {
         assert_eq!(complaint(&allowed), None, "{allowed:?}");
     }

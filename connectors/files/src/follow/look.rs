@@ -9,8 +9,6 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::if_found;
-
 use crate::follow::content::{Content, FileId};
 use crate::follow::event::Event;
 use crate::follow::follower::{Follower, LOOKS};
@@ -18,6 +16,7 @@ use crate::follow::known::{Candidate, FileKey, Known, sort};
 use crate::follow::names::{Age, LogName, log_names_of, without_compression};
 use crate::follow::pattern::Pattern;
 use crate::follow::position::Mark;
+use crate::if_found;
 
 /// The most files that are kept open.
 pub(crate) const MAX_OPEN: usize = 64;

@@ -4,8 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::{if_found, replace_file};
 use serde::{Deserialize, Serialize};
+
+use crate::{if_found, replace_file};
 
 /// Returns a checksum that is the same in every version of this program (FNV-1a, 64 bits).
 pub fn checksum(bytes: &[u8]) -> u64 {

@@ -313,7 +313,7 @@ impl Worker {
 }
 
 /// Opens the medium's writer on its own thread, so that the disk does not wait for a medium that
-/// does not answer. The result goes to [`State::opened`](crate::state::State::opened).
+/// does not answer. The result goes to [`State::opened`](crate::spool::state::State::opened).
 fn open(state: &Arc<SpoolState>, inner: Box<dyn ChunkWriter>, timeout: Duration) {
     let medium = inner.capability().medium;
     // Inside the closure, the writer would be lost if the thread cannot be started.

@@ -5,10 +5,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use baler_connector_file::spool::{SpoolConfig, SpoolRoute};
 use baler_connector_testkit::{MemoryMedium, Tap};
-use baler_spool::{SpoolConfig, SpoolRoute};
 
-use crate::support::{Sender, assert_adds_up, config, receive};
+use super::support::{Sender, assert_adds_up, config, receive};
 
 /// The newest segment of a spool.
 fn newest_segment(folder: &Path) -> PathBuf {
@@ -31,7 +31,7 @@ fn spool(folder: &Path, chunks: usize) {
 }
 
 /// Returns the chunks that a next life sends on.
-fn replayed(folder: &Path) -> (Vec<u64>, baler_spool::SpoolStatus) {
+fn replayed(folder: &Path) -> (Vec<u64>, baler_connector_file::spool::SpoolStatus) {
     let medium = MemoryMedium::default();
     let mut tap = Tap::new(Box::new(medium.reader()));
     let mut sender = Sender::of_producer(&medium, config(folder), 2);
@@ -259,7 +259,7 @@ fn limited(folder: &Path, prepare: &str) -> u64 {
     let output = Command::new("sh")
         .arg("-c")
         .arg(format!(
-            "{prepare} exec \"$0\" --exact disk::child_that_spools --ignored --nocapture"
+            "{prepare} exec \"$0\" --exact spool::disk::child_that_spools --ignored --nocapture"
         ))
         .arg(std::env::current_exe().unwrap())
         .env(FOLDER, folder)

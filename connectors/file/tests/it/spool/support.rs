@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use baler_connector_file::spool::{Spool, SpoolConfig, SpoolRoute, SpoolStatus, SpoolWatch};
 use baler_connector_testkit::{ChunkSource, MemoryMedium, PATIENCE, Pump, Tap, within_patience};
-use baler_spool::{Spool, SpoolConfig, SpoolRoute, SpoolStatus, SpoolWatch};
 
 /// Settings under which tests need no patience.
 pub(crate) fn config(folder: &Path) -> SpoolConfig {

@@ -8,12 +8,12 @@ use baler_common::transport::{
     Chunk, ChunkReader as _, ChunkWriter as _, Damaged, Delivery, Received, RejectReason, Rejected,
     RetryClass, Token, TransportError, Verdict,
 };
-use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Keep};
 
 use super::{CONSUMER, Flight, OPEN_TIMEOUT, Store};
-use crate::CHUNKS_FOLDER;
-use crate::config::SpoolConfig;
-use crate::state::{add, take};
+use crate::spool::CHUNKS_FOLDER;
+use crate::spool::config::SpoolConfig;
+use crate::spool::state::{add, take};
+use crate::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Keep};
 
 impl Store {
     /// Opens the writer if it is not open. Returns whether chunks can be offered.

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
+use baler_connector_file::spool::{Spool, SpoolRoute};
 use baler_connector_testkit::failing::break_by_a_panic;
 use baler_connector_testkit::{MemoryMedium, Tap, within_patience};
-use baler_spool::{Spool, SpoolRoute};
 
-use crate::support::{Sender, assert_adds_up, config, receive, soon};
+use super::support::{Sender, assert_adds_up, config, receive, soon};
 
 #[test]
 fn chunks_pass_straight_through_while_the_medium_is_fine() {

@@ -10,7 +10,7 @@ use baler_common::transport::{
 use baler_files::quarantine::{Poison, Quarantine as _};
 
 use super::{Medium, Worker};
-use crate::state::{SpoolStatus, add, take};
+use crate::spool::state::{SpoolStatus, add, take};
 
 impl Worker {
     /// Whether new chunks go to disk: the medium has been away for long enough, or other chunks on

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
+use baler_connector_file::spool::{Spool, SpoolConfig, SpoolStatus};
 use baler_connector_testkit::{
     ChunkSource, Label, MemoryLimits, MemoryMedium, Pump, Tap, within_patience,
 };
-use baler_spool::{Spool, SpoolConfig, SpoolStatus};
 use proptest::prelude::*;
 
-use crate::support::{assert_adds_up, config, receive, soon};
+use super::support::{assert_adds_up, config, receive, soon};
 
 /// The next event.
 #[derive(Debug, Clone)]
@@ -49,7 +49,7 @@ fn event() -> impl Strategy<Value = Event> {
 /// One life of a sender.
 struct Life {
     pump: Pump,
-    watch: baler_spool::SpoolWatch,
+    watch: baler_connector_file::spool::SpoolWatch,
     source: ChunkSource,
     /// Labels by ticket.
     labels: Vec<Label>,

@@ -10,8 +10,8 @@ use baler_files::quarantine::{Poison, Quarantine as _};
 use bytes::Bytes;
 
 use super::{Medium, Sent, Worker};
-use crate::state::add;
-use crate::store::Front;
+use crate::spool::state::add;
+use crate::spool::store::Front;
 
 impl Worker {
     /// Sends as many chunks as the medium accepts: the chunks on disk first, then the pending

@@ -14,7 +14,7 @@ use baler_common::transport::ChunkWriter as _;
 use baler_connector_file::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig};
 use baler_connector_testkit::MemoryMedium;
 
-use crate::support::{Sender, config, soon};
+use super::support::{Sender, config, soon};
 
 /// Where the forking process keeps its files.
 const FOLDER: &str = "BALER_SPOOL_TEST_FOLDER";
@@ -65,7 +65,7 @@ fn process_that_forks() {
 fn child_of_a_fork_keeps_no_lock_of_its_dead_parent() {
     let folder = tempfile::tempdir().unwrap();
     let mut parent = Command::new(env::current_exe().unwrap())
-        .args(["--exact", "fork::process_that_forks", "--ignored"])
+        .args(["--exact", "spool::fork::process_that_forks", "--ignored"])
         .env(FOLDER, folder.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{
     Backoff, ChunkReader as _, ChunkWriter as _, Notify, RetryClass, TransportError,
 };
-use baler_connector_file::{
-    Backlog, ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name,
-    remove_consumed,
-};
 
 use super::config::SpoolConfig;
 use super::state::{SpoolWatch, add};
 use super::{CHUNKS_FOLDER, LOCK_FILE, PROMISE_FILE};
+use crate::{
+    Backlog, ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name,
+    remove_consumed,
+};
 pub(crate) use chunks::Front;
 use promise::{Promise, PromiseFile};
 

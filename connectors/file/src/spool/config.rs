@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use baler_common::non_zero;
 use baler_common::transport::RetryPolicy;
-use baler_connector_file::SyncPolicy;
 
-/// Settings of a [`Spool`](crate::Spool).
+use crate::SyncPolicy;
+
+/// Settings of a [`Spool`](crate::spool::Spool).
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SpoolConfig {

@@ -4,8 +4,8 @@
 use std::time::Duration;
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_file::spool::{Spool, SpoolConfig};
 use baler_connector_testkit::{MemoryLimits, MemoryMedium, TestMedium};
-use baler_spool::{Spool, SpoolConfig};
 use tempfile::TempDir;
 
 struct Spooled {

@@ -1,5 +1,4 @@
 //! The spool over the medium in memory: contract, outages, restarts, disks that fail.
-#![cfg(test)]
 
 mod away;
 mod contract;
