@@ -60,7 +60,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
-    ("baler-faults", Allowed::Only(&[])),
     (
         "baler-instrument",
         Allowed::Only(&["baler-common", "baler-signature"]),
@@ -80,7 +79,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
             "baler-benches",
             "baler-cli",
             "baler-connector-testkit",
-            "baler-faults",
             "baler-rig",
         ]),
     ),
@@ -110,7 +108,6 @@ const DEV: &[&str] = &[
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",
-    "baler-faults",
 ];
 
 /// Further crates that a single crate may name in `[dev-dependencies]`.
@@ -136,7 +133,6 @@ const SYNC: &[&str] = &["baler-analysis", "baler-common", "baler-monitoring"];
 /// Crates of tests and measurements, which nothing that is shipped links.
 const NOT_SHIPPED: &[&str] = &[
     "baler-connector-testkit",
-    "baler-faults",
     "fastrace",
     "kafka-protocol",
     "opentelemetry",
@@ -286,7 +282,7 @@ fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
         assert!(!linked.iter().any(|it| it == name), "it links {name}");
     }
     let of_tests = tree("baler-cli", &["--all-features"]);
-    assert!(of_tests.iter().any(|it| it == "baler-faults"));
+    assert!(of_tests.iter().any(|it| it == "baler-connector-testkit"));
 }
 
 /// Returns the names of the crates that a crate links. `cargo tree` resolves features for this
@@ -319,7 +315,7 @@ fn forbidden_edges_are_found() {
         internal,
     };
     for forbidden in [
-        edge("baler", "baler-faults", Normal, true),
+        edge("baler", "baler-connector-testkit", Normal, true),
         edge("baler-analysis", "baler-monitoring", Normal, true),
         edge("baler-cli", "baler-benches", Normal, true),
         edge("baler-common", "baler-connector-null", Normal, true),

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use super::RabbitMqNode;
-use crate::FaultError;
+use crate::faults::FaultError;
 
 /// Ends the node once no process holds the lock. Checks only every few seconds, because the next
 /// user may begin a moment after the last one ended.

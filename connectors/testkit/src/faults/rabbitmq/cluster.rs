@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::thread;
 
 use super::{RabbitMqNode, fresh_folder};
-use crate::free_port;
-use crate::{FaultError, ProcessGroupGuard};
+use crate::faults::free_port;
+use crate::faults::{FaultError, ProcessGroupGuard};
 
 /// Nodes on the loopback that form one broker: quorum queues and streams have a replica on each.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl RabbitMqCluster {
             start_all(others)?;
             let count =
                 format!("[] =/= [N || N <- [rabbit_nodes:all_running()], length(N) =:= {nodes}].");
-            crate::error::within(super::START, "the nodes join", || {
+            crate::faults::error::within(super::START, "the nodes join", || {
                 let joined = first.control(&["eval", &count])?;
                 Ok((joined.trim() == "true").then_some(()))
             })?;

@@ -1,6 +1,5 @@
-#![doc = include_str!("../README.md")]
+#![doc = include_str!("README.md")]
 #![allow(
-    clippy::expect_used,
     clippy::indexing_slicing,
     reason = "what cannot happen ends the command, and acknowledges nothing"
 )]

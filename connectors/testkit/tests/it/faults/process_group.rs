@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_faults::{ProcessGroupGuard, RabbitMqNode};
+use baler_connector_testkit::faults::{ProcessGroupGuard, RabbitMqNode};
 
 /// The variable that makes a test of this file the process that is killed. Its value is a folder.
 const VICTIM: &str = "BALER_LEASH_VICTIM";
@@ -71,7 +71,7 @@ fn processes_and_folders_end_with_an_owner_that_is_killed() {
     }
     let folder = fresh_folder("guard");
     let sleeper = kill_when_ready(
-        "process_group::processes_and_folders_end_with_an_owner_that_is_killed",
+        "faults::process_group::processes_and_folders_end_with_an_owner_that_is_killed",
         &folder,
     );
     wait_until("the process is left", || !runs(&sleeper));
@@ -109,7 +109,7 @@ fn node_of_rabbitmq_ends_with_an_owner_that_is_killed() {
     }
     let folder = fresh_folder("node");
     let node = kill_when_ready(
-        "process_group::node_of_rabbitmq_ends_with_an_owner_that_is_killed",
+        "faults::process_group::node_of_rabbitmq_ends_with_an_owner_that_is_killed",
         &folder,
     );
     wait_until("the node is left", || !runs(&node));

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use baler_faults::TcpProxy;
+use baler_connector_testkit::faults::TcpProxy;
 
 /// A proxy in front of a server that sends back what it gets.
 fn echo() -> (TcpProxy, TcpStream) {

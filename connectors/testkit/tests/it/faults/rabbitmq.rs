@@ -5,7 +5,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 /// How many processes were started with the folder of a node of this process.
 fn processes() -> usize {

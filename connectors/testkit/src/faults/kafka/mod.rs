@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use crate::{FaultError, TcpProxy};
+use crate::faults::{FaultError, TcpProxy};
 pub use sasl::KafkaSasl;
 pub use tls::KafkaTls;
 

@@ -11,7 +11,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 
-use crate::FaultError;
+use crate::faults::FaultError;
 
 /// The certificate of a proxy, and the authority of its clients; all of it PEM.
 #[derive(Clone)]

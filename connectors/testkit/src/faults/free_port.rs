@@ -4,7 +4,7 @@ use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::net::{Ipv4Addr, TcpListener};
 
-use crate::FaultError;
+use crate::faults::FaultError;
 
 /// The lowest port. Lower ports belong to well-known services.
 const FIRST_PORT: u16 = 10_000;
