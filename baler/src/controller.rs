@@ -100,9 +100,11 @@ fn writer(config: &ControllerConfig) -> Result<Box<dyn ChunkWriter>, Error> {
     })?;
     #[cfg(feature = "spool")]
     if let Some(folder) = &config.spool {
-        let mut spool = baler_spool::SpoolConfig::new(folder);
+        let mut spool = baler_connector_file::spool::SpoolConfig::new(folder);
         spool.retry.seed = u64::from(std::process::id());
-        return Ok(Box::new(baler_spool::Spool::new(writer, spool)));
+        return Ok(Box::new(baler_connector_file::spool::Spool::new(
+            writer, spool,
+        )));
     }
     Ok(writer)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use baler_analysis::{Source, SourceReport, Stage, Stop};
 use baler_common::transport::{ChunkReader, Received, Waiting};
-use baler_spool::SpoolWatch;
+use baler_connector_file::spool::SpoolWatch;
 
 use crate::exit::{Code, Failure};
 use crate::output;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use baler::ConsumerConfig;
 use baler_connector_kafka::EmbeddedCluster;
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 use crate::killed;
 use crate::support::{Order, send_orders};

@@ -5,7 +5,7 @@
 use std::time::{Duration, Instant};
 
 use baler_common::transport::Connection;
-use baler_spool::{SpoolStatus, SpoolWatch};
+use baler_connector_file::spool::{SpoolStatus, SpoolWatch};
 use serde_json::{Value, json};
 
 #[cfg(feature = "kieker")]

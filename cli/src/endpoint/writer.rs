@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use baler_common::transport::ChunkWriter;
 use baler_connector_file::SyncPolicy;
-use baler_spool::{Spool, SpoolConfig, SpoolWatch};
+use baler_connector_file::spool::{Spool, SpoolConfig, SpoolWatch};
 
 use super::{media, parse, wrong};
 use crate::args::{SpoolArgs, SpoolSyncChoice};

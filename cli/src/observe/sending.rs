@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{Connection, LaneLag, OutboxStats};
+use baler_connector_file::spool::{SpoolRoute, SpoolWatch};
 use baler_monitoring::{Controller, Stats};
-use baler_spool::{SpoolRoute, SpoolWatch};
 
 use super::exposition::{Exposition, every_reason};
 use super::metric;

@@ -14,9 +14,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{Compression, NativeSerializer};
 use baler_common::transport::RetryPolicy;
+use baler_connector_file::spool::{SpoolRoute, SpoolWatch};
 use baler_connector_kieker::container::KiekerSerializer;
 use baler_monitoring::{Controller, FlushError, Overflow, StartError};
-use baler_spool::{SpoolRoute, SpoolWatch};
 use medium_watch::MediumWatch;
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use baler_common::container::LossReason;
 use baler_common::transport::WriterStats;
+use baler_connector_file::spool::SpoolStatus;
 use baler_monitoring::{ShutdownReport, Stats};
-use baler_spool::SpoolStatus;
 use serde_json::{Value, json};
 
 use crate::args::OverflowChoice;

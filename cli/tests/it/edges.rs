@@ -43,46 +43,28 @@ const INTERNAL: &[(&str, Allowed)] = &[
         "baler-connector-amqp",
         Allowed::Only(&["baler-common", "baler-files"]),
     ),
-    ("baler-blocking", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-file",
-        Allowed::Only(&["baler-blocking", "baler-common", "baler-files"]),
-    ),
-    ("baler-files", Allowed::Only(&["baler-common"])),
-    (
-        "baler-follow",
         Allowed::Only(&["baler-common", "baler-files"]),
     ),
+    ("baler-files", Allowed::Only(&["baler-common"])),
     ("baler-connector-kafka", Allowed::Only(&["baler-common"])),
     (
         "baler-connector-kieker",
-        Allowed::Only(&[
-            "baler-blocking",
-            "baler-common",
-            "baler-files",
-            "baler-follow",
-            "baler-irl",
-        ]),
+        Allowed::Only(&["baler-common", "baler-files", "baler-irl"]),
     ),
     (
         "baler-connector-lines",
-        Allowed::Only(&["baler-common", "baler-follow"]),
+        Allowed::Only(&["baler-common", "baler-files"]),
     ),
     ("baler-connector-null", Allowed::Only(&["baler-common"])),
     ("baler-connector-tcp", Allowed::Only(&["baler-common"])),
     ("baler-connector-testkit", Allowed::Only(&["baler-common"])),
-    ("baler-faults", Allowed::Only(&[])),
     (
         "baler-instrument",
         Allowed::Only(&["baler-common", "baler-signature"]),
     ),
     ("baler-irl", Allowed::Only(&[])),
-    // The one edge between connectors. A spool is a folder of chunks, which the file connector
-    // writes, recovers and reads. A second implementation would be a second set of bugs.
-    (
-        "baler-spool",
-        Allowed::Only(&["baler-common", "baler-connector-file", "baler-files"]),
-    ),
     ("baler-signature", Allowed::Only(&[])),
     // It has the quarantine from there, as the relay and the spool have.
     (
@@ -97,7 +79,6 @@ const INTERNAL: &[(&str, Allowed)] = &[
             "baler-benches",
             "baler-cli",
             "baler-connector-testkit",
-            "baler-faults",
             "baler-rig",
         ]),
     ),
@@ -127,7 +108,6 @@ const DEV: &[&str] = &[
     "baler-connector-null",
     "baler-connector-tcp",
     "baler-connector-testkit",
-    "baler-faults",
 ];
 
 /// Further crates that a single crate may name in `[dev-dependencies]`.
@@ -153,7 +133,6 @@ const SYNC: &[&str] = &["baler-analysis", "baler-common", "baler-monitoring"];
 /// Crates of tests and measurements, which nothing that is shipped links.
 const NOT_SHIPPED: &[&str] = &[
     "baler-connector-testkit",
-    "baler-faults",
     "fastrace",
     "kafka-protocol",
     "opentelemetry",
@@ -303,7 +282,7 @@ fn the_program_that_is_shipped_links_nothing_that_breaks_or_measures_others() {
         assert!(!linked.iter().any(|it| it == name), "it links {name}");
     }
     let of_tests = tree("baler-cli", &["--all-features"]);
-    assert!(of_tests.iter().any(|it| it == "baler-faults"));
+    assert!(of_tests.iter().any(|it| it == "baler-connector-testkit"));
 }
 
 /// Returns the names of the crates that a crate links. `cargo tree` resolves features for this
@@ -336,14 +315,15 @@ fn forbidden_edges_are_found() {
         internal,
     };
     for forbidden in [
-        edge("baler", "baler-faults", Normal, true),
+        edge("baler", "baler-connector-testkit", Normal, true),
         edge("baler-analysis", "baler-monitoring", Normal, true),
         edge("baler-cli", "baler-benches", Normal, true),
         edge("baler-common", "baler-connector-null", Normal, true),
         edge("baler-common", "tokio", Normal, false),
+        edge("baler-connector-file", "baler-connector-tcp", Normal, true),
         edge("baler-connector-null", "baler-analysis", Development, true),
         edge("baler-connector-null", "baler-connector-tcp", Normal, true),
-        edge("baler-connector-tcp", "baler-spool", Normal, true),
+        edge("baler-connector-tcp", "baler-connector-file", Normal, true),
         edge("baler-connector-tcp", "lapin", Normal, false),
         edge("baler-connector-tcp", "rdkafka", Development, false),
         edge("baler-monitoring", "baler-analysis", Build, true),
@@ -351,7 +331,6 @@ fn forbidden_edges_are_found() {
         edge("baler-newcomer", "baler-common", Normal, true),
         edge("baler-benches", "lapin", Normal, false),
         edge("baler-rig", "rdkafka", Normal, false),
-        edge("baler-spool", "baler-connector-tcp", Normal, true),
     ] {
         assert!(complaint(&forbidden).is_some(), "{forbidden:?}");
     }
@@ -359,11 +338,11 @@ fn forbidden_edges_are_found() {
         edge("baler", "baler-connector-kafka", Normal, true),
         edge("baler-cli", "tokio", Normal, false),
         edge("baler-common", "baler-connector-testkit", Development, true),
+        edge("baler-connector-file", "baler-files", Normal, true),
         edge("baler-connector-kafka", "rdkafka", Normal, false),
         edge("baler-connector-tcp", "tokio", Normal, false),
         edge("baler-monitoring", "baler-analysis", Development, true),
         edge("baler-monitoring", "baler-common", Normal, true),
-        edge("baler-spool", "baler-connector-file", Normal, true),
     ] {
         assert_eq!(complaint(&allowed), None, "{allowed:?}");
     }

@@ -15,9 +15,9 @@ use baler_common::transport::{
 };
 use baler_connector_file::{FileWriter, FileWriterConfig};
 use baler_connector_tcp::{TcpConfig, TcpWriter};
-use baler_connector_testkit::{PATIENCE, Pump};
 #[cfg(feature = "amqp")]
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
+use baler_connector_testkit::{PATIENCE, Pump};
 use bytes::Bytes;
 
 use crate::support::{Background, Receiver, file_uri, read_json};

@@ -238,7 +238,7 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Starts it at a port that stays free for its successor, with these further flags.
     pub(crate) fn start(folder: &Path, flags: &[&str]) -> Self {
-        let port = baler_faults::free_port().unwrap();
+        let port = baler_connector_testkit::faults::free_port().unwrap();
         Self::at(&format!("tcp://127.0.0.1:{port}"), folder, flags)
     }
 

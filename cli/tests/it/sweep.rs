@@ -261,7 +261,7 @@ fn a_load_without_a_rate_loses_nothing_at_the_mock_cluster() {
 #[test]
 #[cfg(feature = "amqp")]
 fn a_sweep_over_rabbitmq_loses_nothing_and_shows_no_password() {
-    let node = baler_faults::RabbitMqNode::start().unwrap();
+    let node = baler_connector_testkit::faults::RabbitMqNode::start().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let uri = node.uri("?queue=sweep&queue_type=classic");
     // The records are those of another queue, which keeps them.

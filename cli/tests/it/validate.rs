@@ -250,7 +250,7 @@ fn ends_that_answer_are_connected_to_and_nothing_is_sent() {
 #[cfg(feature = "amqp")]
 #[test]
 fn what_rabbitmq_refuses_is_named() {
-    let node = baler_faults::RabbitMqNode::start().unwrap();
+    let node = baler_connector_testkit::faults::RabbitMqNode::start().unwrap();
     let good = node.uri("?queue=validated");
     for end in ["--to", "--from"] {
         let (code, document) = validate(&["--connect", end, &good]);
@@ -299,7 +299,7 @@ fn what_rabbitmq_refuses_is_named() {
 #[test]
 fn credentials_that_kafka_refuses_are_named_and_not_shown() {
     use baler_connector_kafka::EmbeddedCluster;
-    use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
+    use baler_connector_testkit::faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 
     let cluster = EmbeddedCluster::start("records", 1).unwrap();
     let sasl = KafkaSasl::default();

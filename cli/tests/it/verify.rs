@@ -105,7 +105,10 @@ fn tcp_keeps_its_promise_while_the_relay_between_is_killed() {
 #[test]
 fn an_address_and_a_folder_of_ones_own_are_verified() {
     let folder = tempfile::tempdir().unwrap();
-    let address = format!("tcp://127.0.0.1:{}", baler_faults::free_port().unwrap());
+    let address = format!(
+        "tcp://127.0.0.1:{}",
+        baler_connector_testkit::faults::free_port().unwrap()
+    );
     for uri in [address, file_uri(folder.path())] {
         let seen = holds(&uri, 12, "producer-kill,consumer-term", &[]);
         assert_eq!(

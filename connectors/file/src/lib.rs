@@ -6,6 +6,8 @@ mod consumers;
 mod error;
 pub mod headers;
 mod reader;
+#[cfg(feature = "spool")]
+pub mod spool;
 mod writer;
 
 use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use baler_common::record::BatchBuilder;
 use baler_common::transport::Damaged;
-use baler_follow::{Event, FileKey, Fill, Mark};
+use baler_files::follow::{Event, FileKey, Fill, Mark};
 use bytes::Bytes;
 
 use crate::config::LinesConfig;

@@ -4,7 +4,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
-use baler_follow::checksum;
+use baler_files::follow::checksum;
 
 /// Returns the identity of the first chunk of an endpoint, in a life that begins now. Lives of one
 /// endpoint have the same producer.

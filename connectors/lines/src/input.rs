@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings, Stream};
+use baler_files::follow::{Event, FileKey, Fill, Follower, Mark, Pattern, Settings, Stream};
 
 use crate::config::LinesConfig;
 

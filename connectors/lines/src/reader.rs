@@ -13,7 +13,7 @@ use baler_common::transport::{
     ReaderCapability, ReaderCloseReport, ReaderStats, Received, Settled, Token, TransportError,
     Verdict,
 };
-use baler_follow::{FileKey, Fill, Mark, Pending};
+use baler_files::follow::{FileKey, Fill, Mark, Pending};
 
 use crate::config::LinesConfig;
 use crate::cutter::Cutter;

@@ -9,6 +9,8 @@
 mod cases;
 mod chunks;
 mod contract;
+#[cfg(feature = "faults")]
+pub mod faults;
 pub mod hostile;
 mod memory;
 mod pump;

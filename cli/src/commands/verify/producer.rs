@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use baler_spool::SpoolWatch;
+use baler_connector_file::spool::SpoolWatch;
 
 use super::messages::{Event, Order, follow_orders, tell};
 use super::records::{Numbered, Stream, foreign_bytes};

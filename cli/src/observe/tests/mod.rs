@@ -124,7 +124,7 @@ fn exposition_is_strict_and_holds_only_metrics_of_the_list() {
     observed.endpoint("sink", "file:///a \"b\"");
     let reader = endpoint::open_reader("null:", false).unwrap().reader;
     observed.receives(Source::new(reader).watch());
-    observed.add(Box::new(baler_spool::SpoolWatch::default()));
+    observed.add(Box::new(baler_connector_file::spool::SpoolWatch::default()));
     let text = observed.metrics();
     let lines = text.lines().map(|line| Ok(line.to_owned()));
     let scrape = prometheus_parse::Scrape::parse(lines).unwrap();

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use baler_connector_kafka::EmbeddedCluster;
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 use serde_json::json;
 
 use super::relay::{is_exact, receive_count};

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 
 use baler_connector_kafka::EmbeddedCluster;
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 use crate::support::{command, wait_for, workspace};
 

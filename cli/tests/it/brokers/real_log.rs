@@ -157,7 +157,7 @@ fn arrives_whole(uri: &str, consumers: usize) {
 #[cfg(feature = "amqp")]
 #[test]
 fn the_log_goes_through_rabbitmq_to_1_2_and_4_consumers_one_of_which_is_killed() {
-    let node = baler_faults::RabbitMqNode::start().unwrap();
+    let node = baler_connector_testkit::faults::RabbitMqNode::start().unwrap();
     for consumers in [1, 2, 4] {
         let queue = fresh_name();
         arrives_whole(&node.uri(&format!("?queue={queue}&prefetch=8")), consumers);

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use baler_connector_kafka::EmbeddedCluster;
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 use serde_json::{Value, json};
 
 use crate::observability::{get, sum};

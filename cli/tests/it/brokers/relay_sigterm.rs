@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 use crate::observability::{get, sum};
 use crate::relay::{RelayProcess, adds_up};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 use crate::relay::RelayProcess;
 use crate::support::{Background, baler, json_lines, output, wait_for, workspace};

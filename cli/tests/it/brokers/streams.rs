@@ -1,6 +1,6 @@
 //! Streams of RabbitMQ that outlive, or do not outlive, the position of their reader.
 
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 
 use crate::support::{baler, json_lines, output};
 

@@ -11,7 +11,7 @@ use baler_common::transport::ChunkWriter;
 use baler_common::transport::uri::Uri;
 use baler_connector_amqp::{AmqpConfig, AmqpWriter};
 use baler_connector_kafka::{EmbeddedCluster, KafkaConfig, KafkaWriter};
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 use baler_monitoring::{Controller, Overflow};
 
 use crate::support::{Background, DEADLINE, wait_for};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use baler_faults::RabbitMqNode;
+use baler_connector_testkit::faults::RabbitMqNode;
 use serde_json::Value;
 
 use super::{

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use baler_faults::RabbitMqCluster;
+use baler_connector_testkit::faults::RabbitMqCluster;
 
 use crate::traffic::{Order, Traffic};
 

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_testkit::PATIENCE;
-use baler_faults::{FaultError, RabbitMqNode};
+use baler_connector_testkit::faults::{FaultError, RabbitMqNode};
 
 use crate::support::{reader, writer};
 use crate::traffic::{Order, Traffic};

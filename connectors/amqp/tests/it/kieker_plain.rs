@@ -12,8 +12,8 @@ use baler_common::transport::{
 };
 use baler_connector_amqp::MEDIUM;
 use baler_connector_kieker::{container, messages};
+use baler_connector_testkit::faults::TcpProxy;
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, within_patience};
-use baler_faults::TcpProxy;
 use tempfile::TempDir;
 
 use crate::support::{config, fresh_name, shared_node, writer};

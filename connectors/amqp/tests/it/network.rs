@@ -4,8 +4,8 @@ use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter};
+use baler_connector_testkit::faults::{RabbitMqNode, TcpProxy};
 use baler_connector_testkit::{PATIENCE, within_patience};
-use baler_faults::{RabbitMqNode, TcpProxy};
 
 use crate::support::{declared, fresh_name, reader, shared_node, writer};
 use crate::traffic::{Order, Traffic};

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use baler_common::transport::{
     ChunkReader, ChunkWriter, End, Outbox, OutboxSettings, RetryClass, Verdict,
 };
+use baler_connector_testkit::faults::RabbitMqNode;
 use baler_connector_testkit::{
     ChunkSource, Notification, PATIENCE, Pump, Tap, drive, read_label, within_patience,
 };
-use baler_faults::RabbitMqNode;
 
 use crate::support::{declared, fresh_name, reader, shared_node, writer};
 use crate::traffic::{Order, Traffic};

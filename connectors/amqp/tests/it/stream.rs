@@ -4,8 +4,8 @@ use std::slice;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, RetryClass, Verdict};
+use baler_connector_testkit::faults::{RabbitMqNode, TcpProxy};
 use baler_connector_testkit::{PATIENCE, Tap, drive, within_patience};
-use baler_faults::{RabbitMqNode, TcpProxy};
 use tempfile::TempDir;
 
 use crate::support::{self, fill, fill_from, fresh_name, reader, shared_node};

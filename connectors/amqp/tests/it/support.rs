@@ -6,8 +6,8 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass};
 use baler_connector_amqp::{AmqpConfig, AmqpReader, AmqpWriter};
+use baler_connector_testkit::faults::{RabbitMqNode, TcpProxy};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, TestMedium, within_patience};
-use baler_faults::{RabbitMqNode, TcpProxy};
 use tempfile::TempDir;
 
 pub(crate) fn config(uri: &str) -> AmqpConfig {

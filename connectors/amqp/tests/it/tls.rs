@@ -7,8 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RetryClass, TransportError};
+use baler_connector_testkit::faults::RabbitMqNode;
 use baler_connector_testkit::{PATIENCE, within_patience};
-use baler_faults::RabbitMqNode;
 use tempfile::TempDir;
 
 use crate::support::{reader, writer};

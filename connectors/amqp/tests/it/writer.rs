@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter, Outcome, RejectReason, Rejected, RetryClass};
 use baler_connector_amqp::{AmqpReader, AmqpWriter};
+use baler_connector_testkit::faults::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqNode};
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, drive_pair, within_patience};
-use baler_faults::{RABBITMQ_MAX_MESSAGE_BYTES, RabbitMqNode};
 
 use crate::support::{config, declared, fresh_name, reader, shared_node, writer};
 

@@ -7,9 +7,9 @@ mod stats;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
-use baler_blocking::{Answers, BlockingMedium, BlockingOutput, Opening, ThreadWriter};
 use baler_common::number::to_usize;
 use baler_common::transport::{Capability, Chunk, Durability, Order, Outcome, TransportError};
+use baler_files::thread_writer::{Answers, BlockingMedium, BlockingOutput, Opening, ThreadWriter};
 
 use self::appender::Appender;
 pub use self::stats::WriterStats;

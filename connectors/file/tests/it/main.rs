@@ -9,4 +9,6 @@ mod damage;
 mod follow;
 mod limits;
 mod schedules;
+#[cfg(feature = "spool")]
+mod spool;
 mod support;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use baler_connector_testkit::faults::KafkaProxy;
 use baler_connector_testkit::{ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive_pair};
-use baler_faults::KafkaProxy;
 
 use crate::support::{Kafka, config};
 

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use baler_common::transport::{ChunkReader, ChunkWriter, RejectReason, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, NewTopicShape, PartitionBy};
+use baler_connector_testkit::faults::KafkaProxy;
 use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair, within_patience};
-use baler_faults::KafkaProxy;
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewPartitions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter};
+use baler_connector_testkit::faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 use baler_connector_testkit::{ChunkSource, Pump, TestMedium, within_patience};
-use baler_faults::{KafkaProxy, KafkaSasl, KafkaSecurity};
 
 use crate::support::{Kafka, TOPIC, limited};
 use crate::tls::{Pki, passes, refusal};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use baler_common::transport::{ChunkWriter as _, RetryClass};
 use baler_connector_kafka::{KafkaConfig, KafkaWriter};
+use baler_connector_testkit::faults::{KafkaProxy, KafkaSecurity, KafkaTls};
 use baler_connector_testkit::{ChunkSource, Pump, Tap, TestMedium, drive_pair};
-use baler_faults::{KafkaProxy, KafkaSecurity, KafkaTls};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
     KeyPair, KeyUsagePurpose,

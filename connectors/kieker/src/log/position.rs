@@ -5,8 +5,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use baler_files::follow::Places;
 use baler_files::{if_found, replace_file};
-use baler_follow::Places;
 use serde::{Deserialize, Serialize};
 
 /// The place of the first record of a folder that was not read.

@@ -17,13 +17,13 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use baler_blocking::{BlockingMedium, Opening};
 use baler_common::calendar;
 use baler_common::number::to_u64;
 use baler_common::record::{NO_TIMESTAMP, RecordBatch};
 use baler_common::transport::{
     Capability, Durability, Failure, Order, TransportError, WriterStats,
 };
+use baler_files::thread_writer::{BlockingMedium, Opening};
 
 use super::log_config::{KiekerLogWriterConfig, LogFormat};
 use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use baler_blocking::{Answers, BlockingOutput};
 use baler_common::container::{ChunkDecoder, EncodeError};
 use baler_common::record::{Catalog, RecordBatch, Schema};
 use baler_common::transport::{Chunk, Failure, Outcome, RetryClass, TransportError};
+use baler_files::thread_writer::{Answers, BlockingOutput};
 
 use crate::container::decoder;
 use crate::schema;

@@ -9,9 +9,9 @@ use std::io::{self, ErrorKind, Read as _};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use baler_blocking::{BlockingMedium, Opening};
 use baler_common::record::RecordBatch;
 use baler_common::transport::{Capability, Durability, Failure, Order, Probes, TransportError};
+use baler_files::thread_writer::{BlockingMedium, Opening};
 use socket2::SockRef;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

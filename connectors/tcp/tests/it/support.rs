@@ -7,8 +7,8 @@ use baler_common::transport::uri::Uri;
 use baler_common::transport::{ChunkReader, ChunkWriter};
 use baler_connector_tcp::{TcpConfig, TcpReader, TcpWriter};
 use baler_connector_testkit::TestMedium;
+use baler_connector_testkit::faults::TcpProxy;
 use baler_connector_testkit::hostile::Guard;
-use baler_faults::TcpProxy;
 use tempfile::TempDir;
 
 /// Small limits, so that the cases that reach them are quick.

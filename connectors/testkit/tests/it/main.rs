@@ -3,4 +3,6 @@
 #![cfg(test)]
 
 mod contract;
+#[cfg(feature = "faults")]
+mod faults;
 mod memory;

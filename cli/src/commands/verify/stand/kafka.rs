@@ -4,7 +4,7 @@ use std::num::NonZeroU16;
 use std::time::Duration;
 
 use baler_connector_kafka::{EmbeddedCluster, RequestFault, RequestKind};
-use baler_faults::KafkaProxy;
+use baler_connector_testkit::faults::KafkaProxy;
 
 use super::{Harm, LATE, Medium, Stand, broken, faults_of_broker, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};

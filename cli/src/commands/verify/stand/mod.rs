@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 #[cfg(feature = "faults")]
-use baler_faults::{ProcessGroupGuard, TcpProxy};
+use baler_connector_testkit::faults::{ProcessGroupGuard, TcpProxy};
 
 use crate::args::{FaultChoice, VerifyArgs};
 use crate::endpoint;

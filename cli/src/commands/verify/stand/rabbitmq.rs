@@ -3,7 +3,7 @@
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use baler_faults::{RabbitMqNode, TcpProxy};
+use baler_connector_testkit::faults::{RabbitMqNode, TcpProxy};
 
 use super::{Harm, Medium, Stand, broken, faults_of_broker, name_and_settings};
 use crate::args::{FaultChoice, VerifyArgs};

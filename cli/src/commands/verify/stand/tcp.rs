@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Child, Stdio};
 
-use baler_faults::{ProcessGroupGuard, TcpProxy, free_port};
+use baler_connector_testkit::faults::{ProcessGroupGuard, TcpProxy, free_port};
 use rustix::process::Signal;
 
 use super::{Harm, Medium, Stand, broken, faults_of_broker};

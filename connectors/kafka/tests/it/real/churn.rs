@@ -12,8 +12,8 @@ use baler_common::transport::{
     ChunkReader, ChunkWriter, LaneName, Received, RejectReason, Verdict,
 };
 use baler_connector_kafka::{KafkaConfig, KafkaReader, KafkaWriter, PartitionBy};
+use baler_connector_testkit::faults::KafkaProxy;
 use baler_connector_testkit::{ChunkSource, Dice, Label, PATIENCE, read_label};
-use baler_faults::KafkaProxy;
 
 use super::{bootstrap, name};
 use crate::support::soon;

@@ -1,9 +1,0 @@
-//! The spool over the medium in memory: contract, outages, restarts, disks that fail.
-#![cfg(test)]
-
-mod away;
-mod contract;
-mod disk;
-mod fork;
-mod property;
-mod support;

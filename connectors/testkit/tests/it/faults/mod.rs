@@ -1,0 +1,5 @@
+//! The faults work, and leave nothing behind.
+
+mod process_group;
+mod proxy;
+mod rabbitmq;
