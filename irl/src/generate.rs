@@ -19,13 +19,13 @@ use crate::model::{Base, Constant, EnumType, Literal, Property, Record, Type, Va
 
 /// The languages: their names and templates.
 const TEMPLATES: [(&str, &str); 7] = [
-    ("baler", include_str!("../../templates/rust.jinja")),
-    ("c", include_str!("../../templates/c.jinja")),
-    ("go", include_str!("../../templates/go.jinja")),
-    ("java", include_str!("../../templates/java.jinja")),
-    ("perl", include_str!("../../templates/perl.jinja")),
-    ("python", include_str!("../../templates/python.jinja")),
-    ("rust", include_str!("../../templates/rust.jinja")),
+    ("baler", include_str!("../templates/rust.jinja")),
+    ("c", include_str!("../templates/c.jinja")),
+    ("go", include_str!("../templates/go.jinja")),
+    ("java", include_str!("../templates/java.jinja")),
+    ("perl", include_str!("../templates/perl.jinja")),
+    ("python", include_str!("../templates/python.jinja")),
+    ("rust", include_str!("../templates/rust.jinja")),
 ];
 
 /// The names of the languages for [`generate`].

@@ -225,7 +225,7 @@ fn promtool(text: &str) {
 
 #[test]
 fn metrics_document_names_every_metric_with_its_labels_and_help() {
-    let document = include_str!("../../../METRICS.md");
+    let document = include_str!("../../METRICS.md");
     let rows = document
         .lines()
         .filter(|line| line.starts_with("| `baler_") || line.starts_with("| `process_"));

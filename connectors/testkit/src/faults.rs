@@ -1,4 +1,4 @@
-#![doc = include_str!("README.md")]
+#![doc = include_str!("faults/README.md")]
 #![allow(
     clippy::indexing_slicing,
     reason = "what cannot happen ends the command, and acknowledges nothing"

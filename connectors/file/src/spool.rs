@@ -1,4 +1,4 @@
-#![doc = include_str!("README.md")]
+#![doc = include_str!("spool/README.md")]
 
 mod config;
 mod state;

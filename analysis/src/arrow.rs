@@ -1,4 +1,4 @@
-#![doc = include_str!("README.md")]
+#![doc = include_str!("arrow/README.md")]
 
 mod columns;
 mod convert;
