@@ -7,13 +7,12 @@
 mod chunk;
 
 use std::fs;
-use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use baler_common::transport::{Browse, ChunkReader, Origin, Readership, Received, Verdict};
-use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
+use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
 use serde_json::{Value, json};
 
 use crate::args::{InspectArgs, SchemasArgs};
@@ -23,9 +22,6 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
-
-/// The extensions of files with one or more chunks: saved by hand, in a quarantine, or by Kieker.
-const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
 
 /// The chunks that were found.
 #[derive(Debug, Default)]
@@ -142,24 +138,6 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
         readership: Readership::OneProcess,
         only_looks: true,
     })
-}
-
-/// Returns the chunk files of a folder, sorted by name. A folder of segments has none.
-fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        if name.and_then(parse_segment_name).is_some() {
-            return Ok(Vec::new());
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|it| CHUNK_EXTENSIONS.contains(&it)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// Adds the reader's chunks to the listing. It settles chunks only if that changes nothing at the
