@@ -7,17 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::record::RecordRef;
-use baler_common::transport::ChunkIdentity;
-use serde_json::json;
-
 use self::evaluate::Scope;
 use self::parse::{Expression, Names};
 use self::value::{EvaluationError, FieldValue, Value};
-use crate::exit::{Code, Failure};
-use crate::fields::FieldSearch;
-use crate::output;
+use crate::fields::{FieldSearch, SelectionError};
+use baler_analysis::{AnalysisError, Parcel, Stage};
+use baler_common::record::RecordRef;
+use baler_common::transport::ChunkIdentity;
 
 mod evaluate;
 mod functions;
@@ -50,24 +46,24 @@ pub(crate) struct Undecided {
 pub(crate) struct UndecidedKind {
     pub(crate) records: u64,
     /// The first value, and why it has no answer.
-    example: String,
-    reason: String,
+    pub(crate) example: String,
+    pub(crate) reason: String,
 }
 
 impl Condition {
-    /// Parses an expression.
+    /// Parses an expression. Messages call it by the name of the caller's `setting`.
     ///
     /// # Errors
     ///
     /// The expression is invalid. The error names the place and the reason.
-    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
+    pub(crate) fn new(setting: &'static str, text: &str) -> Result<Self, SelectionError> {
         let expression = parse::parse(text).map_err(|error| {
-            Failure::configuration(format!("--where `{text}`: {}", error.in_text(text)))
+            SelectionError(format!("{setting} `{text}`: {}", error.in_text(text)).into())
         })?;
         let mut names = Names::default();
         names.add(&expression);
         let hint = "has(name) in the expression says that records may lack a field";
-        let search = FieldSearch::new("--where", hint, names.needed());
+        let search = FieldSearch::new(setting, hint, names.needed()).for_condition();
         Ok(Self {
             search: Arc::new(Mutex::new(search)),
             expression: Arc::new(expression),
@@ -99,48 +95,6 @@ impl Condition {
     pub(crate) fn undecided(&self) -> MutexGuard<'_, Undecided> {
         let undecided = self.undecided.lock();
         undecided.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the exit code of a command that has no other failure.
-    pub(crate) fn code(&self) -> Code {
-        match self.undecided().records {
-            0 => Code::Done,
-            _ => Code::Data,
-        }
-    }
-
-    /// Adds the figures of the records that did not pass to a document. The names are part of the
-    /// program's interface.
-    pub(crate) fn insert(&self, document: &mut serde_json::Value) {
-        let undecided = self.undecided();
-        output::insert(document, "undecided", undecided.records);
-        let kinds = undecided.kinds.iter().map(|((field, type_name), kind)| {
-            json!({
-                "field": field,
-                "type": type_name,
-                "example": kind.example,
-                "reason": kind.reason,
-                "records": kind.records,
-            })
-        });
-        output::insert(
-            document,
-            "undecided_values",
-            json!(kinds.collect::<Vec<_>>()),
-        );
-    }
-
-    /// Reports on standard error the records for which the expression could not be evaluated, if
-    /// any.
-    pub(crate) fn report_undecided(&self) {
-        for ((field, type_name), kind) in &self.undecided().kinds {
-            let (records, reason) = (output::counted(kind.records, "record"), &kind.reason);
-            let mut message = format!("--where cannot judge {records}: {reason}");
-            if !field.is_empty() {
-                message.push_str(&format!("; {field} ({type_name}) is {}", kind.example));
-            }
-            output::say(message);
-        }
     }
 
     /// Whether the expression is true for a record.

@@ -74,7 +74,9 @@ impl WhereArgs {
     ///
     /// The expression is invalid.
     pub(crate) fn expression(&self) -> Result<Option<Condition>, Failure> {
-        self.condition.as_deref().map(Condition::new).transpose()
+        let condition = self.condition.as_deref();
+        let parsed = condition.map(|text| Condition::new("--where", text));
+        Ok(parsed.transpose()?)
     }
 }
 
@@ -103,8 +105,8 @@ impl FieldsArgs {
     ///
     /// A name is empty.
     pub(crate) fn chosen(&self) -> Result<Option<Fields>, Failure> {
-        let chosen = (!self.names.is_empty()).then(|| Fields::new(&self.names));
-        chosen.transpose()
+        let chosen = (!self.names.is_empty()).then(|| Fields::new("--fields", &self.names));
+        Ok(chosen.transpose()?)
     }
 }
 
