@@ -8,7 +8,7 @@ use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary, Limits};
 
 use crate::args::DecodingArgs;
 use crate::exit::Failure;
-use crate::fields::Fields;
+use baler_analysis::filters::Fields;
 
 /// Reads a dictionary from a file.
 ///

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use baler_analysis::AnalysisError;
 use baler_common::transport::{TransportError, WrongData, panic_text};
 
-use crate::fields::SelectionError;
+use baler_analysis::filters::SelectionError;
 
 /// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,9 +6,9 @@ use baler_analysis::Stage;
 use baler_analysis::filters::{ByTime, ByType, TypePattern};
 use serde_json::json;
 
-use crate::condition::{Condition, Where};
 use crate::exit::{Code, Failure};
 use crate::output;
+use baler_analysis::filters::{Condition, Where};
 
 /// The filters that records must pass.
 pub(crate) struct Filters {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::values::{duration, listen_address, size};
-use crate::condition::Condition;
 use crate::exit::Failure;
-use crate::fields::Fields;
 use crate::patience::GIVE_UP;
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// What every command takes.
 #[derive(Debug, Args)]

@@ -15,7 +15,6 @@ use baler_common::transport::Browse;
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
@@ -23,6 +22,7 @@ use crate::filters::{self, Filters};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
 use partial::PartialFile;
 
 /// The maximum number of operations in the table.

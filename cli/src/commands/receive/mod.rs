@@ -22,13 +22,13 @@ use crate::args::ReceiveArgs;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
-use crate::fields::Fields;
 use crate::filters;
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::quarantine::PoisonPolicy;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Fields;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {

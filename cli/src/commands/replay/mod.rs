@@ -19,11 +19,9 @@ use serde_json::{Value, json};
 use super::relay::Passage;
 use super::send::{Forwarding, figures};
 use crate::args::ReplayArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
-use crate::fields::Fields;
 use crate::filters;
 use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
@@ -31,6 +29,8 @@ use crate::patience::Patience;
 use crate::relay::{self, Relay, Stop};
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {

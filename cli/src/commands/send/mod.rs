@@ -12,17 +12,17 @@ use serde_json::json;
 pub(super) use forward::{Forwarding, figures};
 
 use crate::args::SendArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::fields::Fields;
 use crate::filters;
 use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use self::evaluate::Scope;
 use self::parse::{Expression, Names};
 use self::value::{EvaluationError, FieldValue, Value};
-use crate::fields::{FieldSearch, SelectionError};
-use baler_analysis::{AnalysisError, Parcel, Stage};
+use super::fields::{FieldSearch, SelectionError};
+use crate::{AnalysisError, Parcel, Stage};
 use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
 
@@ -25,8 +25,8 @@ mod value;
 const MAX_KINDS: usize = 20;
 
 /// An expression over the fields of a record. Clones share what they count.
-#[derive(Clone)]
-pub(crate) struct Condition {
+#[derive(Debug, Clone)]
+pub struct Condition {
     expression: Arc<Expression>,
     search: Arc<Mutex<FieldSearch>>,
     filtered: Arc<AtomicU64>,
@@ -35,19 +35,22 @@ pub(crate) struct Condition {
 
 /// The records for which the expression could not be evaluated.
 #[derive(Debug, Default)]
-pub(crate) struct Undecided {
-    pub(crate) records: u64,
+pub struct Undecided {
+    /// Their number.
+    pub records: u64,
     /// By the field and the type of its value, both empty if no field is the reason.
-    pub(crate) kinds: BTreeMap<(String, &'static str), UndecidedKind>,
+    pub kinds: BTreeMap<(String, &'static str), UndecidedKind>,
 }
 
 /// Records with values of one field and type, of which none can be judged.
 #[derive(Debug)]
-pub(crate) struct UndecidedKind {
-    pub(crate) records: u64,
-    /// The first value, and why it has no answer.
-    pub(crate) example: String,
-    pub(crate) reason: String,
+pub struct UndecidedKind {
+    /// Their number.
+    pub records: u64,
+    /// The first value.
+    pub example: String,
+    /// Why it has no answer.
+    pub reason: String,
 }
 
 impl Condition {
@@ -56,7 +59,7 @@ impl Condition {
     /// # Errors
     ///
     /// The expression is invalid. The error names the place and the reason.
-    pub(crate) fn new(setting: &'static str, text: &str) -> Result<Self, SelectionError> {
+    pub fn new(setting: &'static str, text: &str) -> Result<Self, SelectionError> {
         let expression = parse::parse(text).map_err(|error| {
             SelectionError(format!("{setting} `{text}`: {}", error.in_text(text)).into())
         })?;
@@ -74,7 +77,7 @@ impl Condition {
 
     /// Whether the expression is true for a record. A record that does not pass is counted as
     /// filtered.
-    pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
+    pub fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
         let passes = self.holds(record, chunk).unwrap_or_else(|unclear| {
             self.undecided().add(unclear);
             false
@@ -86,13 +89,13 @@ impl Condition {
     }
 
     /// Returns the number of records that did not pass.
-    pub(crate) fn filtered(&self) -> u64 {
+    pub fn filtered(&self) -> u64 {
         self.filtered.load(Ordering::Relaxed)
     }
 
     /// Returns the records for which the expression could not be evaluated. They are part of the
     /// filtered ones.
-    pub(crate) fn undecided(&self) -> MutexGuard<'_, Undecided> {
+    pub fn undecided(&self) -> MutexGuard<'_, Undecided> {
         let undecided = self.undecided.lock();
         undecided.unwrap_or_else(PoisonError::into_inner)
     }
@@ -141,13 +144,15 @@ impl Undecided {
 }
 
 /// Passes records for which an expression is true.
-pub(crate) struct Where<S> {
+#[derive(Debug)]
+pub struct Where<S> {
     condition: Condition,
     next: S,
 }
 
 impl<S: Stage> Where<S> {
-    pub(crate) fn new(condition: Condition, next: S) -> Self {
+    /// Passes records that meet the condition to `next`.
+    pub fn new(condition: Condition, next: S) -> Self {
         Self { condition, next }
     }
 }

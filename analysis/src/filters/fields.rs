@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_analysis::filters::TypePattern;
-use baler_analysis::json_text::{self, Json};
-use baler_analysis::text::nearest;
-use baler_analysis::{AnalysisError, Parcel, Stage};
+use super::TypePattern;
+use crate::json_text::{self, Json};
+use crate::text::nearest;
+use crate::{AnalysisError, Parcel, Stage};
 use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{Field, Record as _, Schema};
 
@@ -17,7 +17,7 @@ const MAX_LISTED: usize = 20;
 
 /// The fields that records keep. Clones share the fields seen so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Fields {
+pub struct Fields {
     /// `name`, or `Type.name`.
     wanted: Arc<[Box<str>]>,
     search: Arc<Mutex<FieldSearch>>,
@@ -26,11 +26,11 @@ pub(crate) struct Fields {
 /// A selection of records or fields is wrong. The text names the setting, and the mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct SelectionError(pub(crate) Box<str>);
+pub struct SelectionError(pub(super) Box<str>);
 
 /// The search for the fields that a setting names in the input.
 #[derive(Debug)]
-pub(crate) struct FieldSearch {
+pub(super) struct FieldSearch {
     setting: &'static str,
     /// Whether the setting is a condition, in which names with points have another form.
     is_condition: bool,
@@ -45,7 +45,7 @@ pub(crate) struct FieldSearch {
 
 impl FieldSearch {
     /// Creates a search for fields with these names.
-    pub(crate) fn new<'n>(
+    pub(super) fn new<'n>(
         setting: &'static str,
         hint: &'static str,
         names: impl Iterator<Item = &'n str>,
@@ -61,12 +61,12 @@ impl FieldSearch {
     }
 
     /// Names fields as a condition does.
-    pub(crate) fn for_condition(mut self) -> Self {
+    pub(super) fn for_condition(mut self) -> Self {
         self.is_condition = true;
         self
     }
 
-    pub(crate) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
+    pub(super) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
         search.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -77,7 +77,7 @@ impl FieldSearch {
     /// It is the first chunk, and no record in it has one of the fields, or it follows such a
     /// chunk. A name of the form `Type.name` may come later. Metadata records of Kieker do not
     /// count: they often come alone.
-    pub(crate) fn look(&mut self, parcel: &Parcel) -> Result<(), AnalysisError> {
+    pub(super) fn look(&mut self, parcel: &Parcel) -> Result<(), AnalysisError> {
         if self.missing.is_empty() {
             return Ok(());
         }
@@ -160,7 +160,7 @@ impl Fields {
     /// # Errors
     ///
     /// A name is empty.
-    pub(crate) fn new(setting: &'static str, names: &[String]) -> Result<Self, SelectionError> {
+    pub fn new(setting: &'static str, names: &[String]) -> Result<Self, SelectionError> {
         let wanted: Vec<Box<str>> = names.iter().map(|name| name.trim().into()).collect();
         if wanted.iter().any(|name| name.is_empty()) {
             let names = names.join(",");
@@ -192,7 +192,7 @@ impl Fields {
     /// # Errors
     ///
     /// No type had one of the fields. The error names it, and the fields that the types have.
-    pub(crate) fn check(&self) -> Result<(), AnalysisError> {
+    pub fn check(&self) -> Result<(), AnalysisError> {
         let search = FieldSearch::lock(&self.search);
         if search.missing.is_empty() || search.types.is_empty() {
             return Ok(());
@@ -203,7 +203,7 @@ impl Fields {
     }
 
     /// Returns a stage that records the types of the input, and passes everything on.
-    pub(crate) fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: false,
@@ -212,7 +212,7 @@ impl Fields {
     }
 
     /// Returns a stage that passes on copies of records with only these fields.
-    pub(crate) fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: true,
@@ -231,7 +231,8 @@ fn names(wanted: &str, type_name: &str, field: &str) -> bool {
 }
 
 /// Records the types of the input, or narrows their records.
-pub(crate) struct FieldsStage<S> {
+#[derive(Debug)]
+pub struct FieldsStage<S> {
     fields: Fields,
     narrows: bool,
     next: S,

@@ -362,10 +362,10 @@ fn evaluate_macro<'v>(
     let mut list = Vec::new();
     for item in items {
         let filter = if is_map { filter } else { Some(body) };
-        if let Some(filter) = filter
-            && !scope.evaluate_with(&item, filter)?.condition(name)?
-        {
-            continue;
+        if let Some(filter) = filter {
+            if !scope.evaluate_with(&item, filter)?.condition(name)? {
+                continue;
+            }
         }
         list.push(match is_map {
             true => scope.evaluate_with(&item, body)?,
