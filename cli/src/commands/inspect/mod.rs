@@ -11,7 +11,8 @@ use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use baler_common::transport::{Browse, ChunkReader, Origin, Readership, Received, Verdict};
+use baler_analysis::sinks::{broken_document, chunk_document};
+use baler_common::transport::{Browse, ChunkReader, Readership, Received, Verdict};
 use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
 use serde_json::{Value, json};
 
@@ -162,25 +163,22 @@ fn look(
             found.more = true;
             return Ok(ControlFlow::Break(()));
         }
-        let broken = |origin: &Origin, bytes: &[u8], reason: &str| {
-            json!({
-                "lane": origin.lane,
-                "position": origin.position,
-                "bytes": bytes.len(),
-                "reason": reason,
-            })
-        };
         match received {
             Received::Chunk(it) => {
                 match decoder.decode_with_layout(&it.bytes) {
                     Ok((chunk, layout)) => {
-                        let document = chunk::document(&it, &chunk, &layout, args)?;
+                        let (strings, records) = (args.strings, args.records);
+                        let document = chunk_document(&it, &chunk, &layout, strings, records);
+                        let document = document
+                            .map_err(|error| Failure::output("a record as JSON", &error.into()))?;
                         found.chunks.push(document);
                         found.records.push(chunk::records(chunk, args.records)?);
                     }
                     Err(error) => {
                         let reason = error.to_string();
-                        found.broken.push(broken(&it.origin, &it.bytes, &reason));
+                        found
+                            .broken
+                            .push(broken_document(&it.origin, &it.bytes, &reason));
                     }
                 }
                 if only_looks {
@@ -188,7 +186,9 @@ fn look(
                 }
             }
             Received::Damaged(it) => {
-                found.broken.push(broken(&it.origin, &it.bytes, &it.reason));
+                found
+                    .broken
+                    .push(broken_document(&it.origin, &it.bytes, &it.reason));
                 if let Some(token) = it.token.filter(|_| only_looks) {
                     reader.settle(token, Verdict::Ack)?;
                 }
