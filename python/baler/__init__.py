@@ -5,23 +5,43 @@
 
 from importlib.metadata import version as _version
 
-from ._baler import Batch, BatchIterator, RecordIterator, Table, Tables, iter_records, read
+from ._baler import (
+    Batch,
+    BatchIterator,
+    ChunkIterator,
+    Consumer,
+    Delivery,
+    RecordIterator,
+    Table,
+    Tables,
+    consume,
+    inspect,
+    iter_records,
+    read,
+)
 from .errors import DecodeError, Error
-from .types import Identity, Record, Source
+from .types import ChunkIdentity, Identity, Record, Report, Source
 
 __version__ = _version("baler-telemetry")
 
 __all__ = [
     "Batch",
     "BatchIterator",
+    "ChunkIdentity",
+    "ChunkIterator",
+    "Consumer",
     "DecodeError",
+    "Delivery",
     "Error",
     "Identity",
     "Record",
     "RecordIterator",
+    "Report",
     "Source",
     "Table",
     "Tables",
+    "consume",
+    "inspect",
     "iter_records",
     "read",
 ]

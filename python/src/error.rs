@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use arrow_schema::ArrowError;
 use baler::analysis::AnalysisError;
+use baler::analysis::filters::SelectionError;
 use baler::analysis::quarantine::{Poison, PutAside, Quarantine};
 use baler::container::{DecodeError, Limits};
 use baler::transport::TransportError;
@@ -24,6 +25,9 @@ pub(crate) enum ReadError {
     /// A chunk cannot be converted.
     #[error("{0}")]
     Arrow(#[from] ArrowError),
+    /// A medium cannot be opened.
+    #[error(transparent)]
+    Baler(baler::Error),
     /// A path cannot be read.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
@@ -39,6 +43,9 @@ pub(crate) enum ReadError {
     /// The medium cannot be opened.
     #[error(transparent)]
     Transport(#[from] TransportError),
+    /// A condition has no answer for a record.
+    #[error("{0}")]
+    Undecided(String),
     /// A record type has a second version.
     #[error("{0}")]
     Version(String),
@@ -53,6 +60,21 @@ impl ReadError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+impl From<baler::Error> for ReadError {
+    fn from(error: baler::Error) -> Self {
+        match error {
+            baler::Error::Setting { .. } | baler::Error::Uri(_) => Self::Wrong(error.to_string()),
+            _ => Self::Baler(error),
+        }
+    }
+}
+
+impl From<SelectionError> for ReadError {
+    fn from(error: SelectionError) -> Self {
+        Self::Wrong(error.to_string())
     }
 }
 
@@ -81,11 +103,18 @@ impl From<ReadError> for PyErr {
                 let text = format!("{origin}: {reason}");
                 exceptions::DecodeError::new_err((text, offset, reading, origin.into_string()))
             }
+            // A field that no record has.
+            ReadError::Source(AnalysisError::Stage { .. }) => PyValueError::new_err(text),
             ReadError::Panic(_) => PyRuntimeError::new_err(text),
-            ReadError::Wrong(_) => PyValueError::new_err(text),
+            ReadError::Undecided(_) | ReadError::Wrong(_) => PyValueError::new_err(text),
             _ => exceptions::Error::new_err(text),
         }
     }
+}
+
+/// Returns the error for a delivery of a consumer that has ended.
+pub(crate) fn closed() -> PyErr {
+    exceptions::Error::new_err(baler::Error::Closed.to_string())
 }
 
 /// Returns the operating system's reason without the number, which the exception has beside it.

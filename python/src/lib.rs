@@ -1,15 +1,18 @@
 //! The extension module `baler._baler`: Python's view of `baler`, with no logic of its own.
 //!
 //! `input` (what a caller names) -> `scan` (sources and filters) -> `tables` (Arrow), `records`
-//! (dicts). Its documentation for users is `baler/_baler.pyi`.
+//! (dicts); `inspect` shows chunks,
+//! `consume` acknowledges them. Its documentation for users is `baler/_baler.pyi`.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     reason = "what cannot happen becomes an exception in Python"
 )]
 
+mod consume;
 mod error;
 mod input;
+mod inspect;
 mod records;
 mod scan;
 mod tables;
@@ -20,6 +23,7 @@ mod _baler {
     use std::path::PathBuf;
     use std::sync::Arc;
 
+    use baler::ConsumerConfig;
     use baler::analysis::filters::TypePattern;
     use baler::arrow::Times;
     use bytes::Bytes;
@@ -29,7 +33,13 @@ mod _baler {
     use pyo3::pybacked::PyBackedBytes;
     use pyo3::types::{PyList, PyTuple};
 
+    use crate::consume::seconds;
+    #[pymodule_export]
+    use crate::consume::{Consumer, Delivery};
+    use crate::error::ReadError;
     use crate::input::{Input, is_uri};
+    #[pymodule_export]
+    use crate::inspect::ChunkIterator;
     #[pymodule_export]
     use crate::records::RecordIterator;
     use crate::scan::Query;
@@ -38,13 +48,68 @@ mod _baler {
     use crate::tables::{Batch, BatchIterator, Table, Tables};
 
     #[pyfunction]
-    #[pyo3(signature = (source, types=None, *, identity=false, times="ns"))]
+    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, identity=false, times="ns"))]
     fn read(
         source: &Bound<'_, PyAny>,
         types: Option<Names>,
+        r#where: Option<String>,
+        fields: Option<Names>,
         identity: bool,
         times: &str,
     ) -> PyResult<Tables> {
+        let columns = columns(identity, times)?;
+        Ok(Tables::new(query(source, types, r#where, fields)?, columns))
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, identity=false))]
+    fn iter_records(
+        source: &Bound<'_, PyAny>,
+        types: Option<Names>,
+        r#where: Option<String>,
+        fields: Option<Names>,
+        identity: bool,
+    ) -> PyResult<RecordIterator> {
+        let query = query(source, types, r#where, fields)?;
+        Ok(RecordIterator::new(&query, identity)?)
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (source, *, strings=0, records=0))]
+    fn inspect(
+        source: &Bound<'_, PyAny>,
+        strings: usize,
+        records: usize,
+    ) -> PyResult<ChunkIterator> {
+        Ok(ChunkIterator::new(inputs(source)?, strings, records))
+    }
+
+    #[pyfunction]
+    #[pyo3(signature = (uri, *, follow=false, idle_timeout=None, quarantine=None, max_attempts=None, demand=None, identity=false, times="ns"))]
+    #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
+    fn consume(
+        py: Python<'_>,
+        uri: &str,
+        follow: bool,
+        idle_timeout: Option<f64>,
+        quarantine: Option<String>,
+        max_attempts: Option<u32>,
+        demand: Option<usize>,
+        identity: bool,
+        times: &str,
+    ) -> PyResult<Consumer> {
+        let mut config: ConsumerConfig = uri.parse().map_err(ReadError::from)?;
+        config.follow = follow;
+        config.idle_timeout = idle_timeout
+            .map(|time| seconds("idle_timeout", time))
+            .transpose()?;
+        config.quarantine = quarantine.map(String::into_boxed_str);
+        config.max_attempts = max_attempts.unwrap_or(config.max_attempts);
+        config.demand = demand.unwrap_or(config.demand);
+        Ok(Consumer::open(py, config, columns(identity, times)?)?)
+    }
+
+    fn columns(identity: bool, times: &str) -> PyResult<Columns> {
         let times = match times {
             "ns" => Times::Nanos,
             "us" => Times::Micros,
@@ -53,18 +118,7 @@ mod _baler {
                 return Err(PyValueError::new_err(message));
             }
         };
-        let columns = Columns { identity, times };
-        Ok(Tables::new(query(source, types)?, columns))
-    }
-
-    #[pyfunction]
-    #[pyo3(signature = (source, types=None, *, identity=false))]
-    fn iter_records(
-        source: &Bound<'_, PyAny>,
-        types: Option<Names>,
-        identity: bool,
-    ) -> PyResult<RecordIterator> {
-        Ok(RecordIterator::new(&query(source, types)?, identity))
+        Ok(Columns { identity, times })
     }
 
     /// One name, or several.
@@ -74,17 +128,30 @@ mod _baler {
         Several(Vec<String>),
     }
 
-    fn query(source: &Bound<'_, PyAny>, types: Option<Names>) -> PyResult<Query> {
-        let types = match types {
-            None => Vec::new(),
-            Some(Names::One(name)) => vec![name],
-            Some(Names::Several(names)) => names,
-        };
-        let types = types.into_iter().map(TypePattern::new);
-        Ok(Query {
+    impl Names {
+        fn into_list(self) -> Vec<String> {
+            match self {
+                Self::One(name) => vec![name],
+                Self::Several(names) => names,
+            }
+        }
+    }
+
+    fn query(
+        source: &Bound<'_, PyAny>,
+        types: Option<Names>,
+        condition: Option<String>,
+        fields: Option<Names>,
+    ) -> PyResult<Query> {
+        let types = types.map_or_else(Vec::new, Names::into_list).into_iter();
+        let query = Query {
             inputs: inputs(source)?.into(),
-            types: Arc::from_iter(types),
-        })
+            types: types.map(TypePattern::new).collect(),
+            condition: condition.map(Arc::from),
+            fields: fields.map(|names| names.into_list().into()),
+        };
+        query.check()?;
+        Ok(query)
     }
 
     /// Returns the inputs that a path, a pattern of paths, a URI, bytes, or a list of them names.

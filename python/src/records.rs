@@ -4,10 +4,12 @@ use std::sync::{Mutex, PoisonError};
 
 use baler::analysis::Parcel;
 use baler::record::{NO_TIMESTAMP, RecordFields, Table, ValueRef};
+use baler::transport::ChunkIdentity;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString};
 
+use crate::error::ReadError;
 use crate::scan::{Query, Scan};
 
 /// Iterates over records as dicts.
@@ -17,7 +19,8 @@ pub(crate) struct RecordIterator {
 }
 
 struct State {
-    scan: Scan,
+    /// `None` for the records of one chunk.
+    scan: Option<Scan>,
     identity: bool,
     chunk: Option<Chunk>,
 }
@@ -34,12 +37,23 @@ struct Chunk {
 }
 
 impl RecordIterator {
-    pub(crate) fn new(query: &Query, identity: bool) -> Self {
-        let scan = Scan::new(query);
+    pub(crate) fn new(query: &Query, identity: bool) -> Result<Self, ReadError> {
         let state = State {
-            scan,
+            scan: Some(Scan::new(query)?),
             identity,
             chunk: None,
+        };
+        Ok(Self {
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Iterates over the records of one chunk.
+    pub(crate) fn of(parcel: Parcel, identity: bool) -> Self {
+        let state = State {
+            scan: None,
+            identity,
+            chunk: Some(Chunk::new(parcel)),
         };
         Self {
             state: Mutex::new(state),
@@ -66,7 +80,10 @@ impl RecordIterator {
                 // It is settled before the next one is read.
                 state.chunk = None;
             }
-            match state.scan.next(py)? {
+            let Some(scan) = &mut state.scan else {
+                return Ok(None);
+            };
+            match scan.next(py)? {
                 Some(parcel) => state.chunk = Some(Chunk::new(parcel)),
                 None => return Ok(None),
             }
@@ -123,11 +140,7 @@ impl Chunk {
         let Some(chunk) = self.parcel.identity() else {
             return Ok(None);
         };
-        let identity = PyDict::new(py);
-        identity.set_item("producer", chunk.producer.to_string())?;
-        identity.set_item("epoch", chunk.epoch.to_string())?;
-        identity.set_item("lane", chunk.lane)?;
-        identity.set_item("sequence", chunk.sequence)?;
+        let identity = identity_dict(py, &chunk)?;
         identity.set_item("index", index)?;
         Ok(Some(identity))
     }
@@ -146,6 +159,19 @@ impl Chunk {
         }
         Ok(dict)
     }
+}
+
+/// Returns the identity of a chunk.
+pub(crate) fn identity_dict<'py>(
+    py: Python<'py>,
+    chunk: &ChunkIdentity,
+) -> PyResult<Bound<'py, PyDict>> {
+    let identity = PyDict::new(py);
+    identity.set_item("producer", chunk.producer.to_string())?;
+    identity.set_item("epoch", chunk.epoch.to_string())?;
+    identity.set_item("lane", chunk.lane)?;
+    identity.set_item("sequence", chunk.sequence)?;
+    Ok(identity)
 }
 
 /// Returns a value as Python has it: integers of any size, bytes, lists, dicts.

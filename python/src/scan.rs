@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler::analysis::filters::{ByType, TypePattern};
+use baler::analysis::filters::{ByType, Condition, Fields, TypePattern, Where};
 use baler::analysis::{AnalysisError, Parcel, Source, Stage, Step as SourceStep};
 use pyo3::Python;
 
@@ -22,15 +22,34 @@ pub(crate) struct Query {
     pub(crate) inputs: Arc<[Input]>,
     /// No pattern means all types.
     pub(crate) types: Arc<[TypePattern]>,
+    pub(crate) condition: Option<Arc<str>>,
+    pub(crate) fields: Option<Arc<[String]>>,
 }
 
 impl Query {
-    /// Puts the filters before a stage.
-    fn filters(&self, mut stage: Box<dyn Stage>) -> Box<dyn Stage> {
-        if !self.types.is_empty() {
-            stage = Box::new(ByType::new(self.types.iter().cloned(), stage));
-        }
-        stage
+    /// Checks the condition and the names of fields.
+    ///
+    /// # Errors
+    ///
+    /// One of them is wrong.
+    pub(crate) fn check(&self) -> Result<(), ReadError> {
+        self.condition()?;
+        self.chosen_fields()?;
+        Ok(())
+    }
+
+    fn condition(&self) -> Result<Option<Condition>, ReadError> {
+        let parsed = self.condition.as_deref();
+        Ok(parsed
+            .map(|text| Condition::new("where", text))
+            .transpose()?)
+    }
+
+    fn chosen_fields(&self) -> Result<Option<Fields>, ReadError> {
+        let names = self.fields.as_deref();
+        Ok(names
+            .map(|names| Fields::new("fields", names))
+            .transpose()?)
     }
 }
 
@@ -42,6 +61,8 @@ pub(crate) struct Scan {
     source: Option<Source>,
     filters: Box<dyn Stage>,
     passed: Passed,
+    condition: Option<Condition>,
+    fields: Option<Fields>,
 }
 
 /// The result of one step of a scan.
@@ -53,15 +74,36 @@ pub(crate) enum Step {
 }
 
 impl Scan {
-    pub(crate) fn new(query: &Query) -> Self {
+    /// Begins a pass. Nothing is opened yet.
+    ///
+    /// # Errors
+    ///
+    /// The condition or the names of fields are wrong.
+    pub(crate) fn new(query: &Query) -> Result<Self, ReadError> {
+        let (condition, fields) = (query.condition()?, query.chosen_fields()?);
         let passed = Passed::default();
-        Self {
+        let mut filters: Box<dyn Stage> = Box::new(passed.clone());
+        if let Some(fields) = &fields {
+            filters = Box::new(fields.narrow(filters));
+        }
+        if let Some(condition) = condition.clone() {
+            filters = Box::new(Where::new(condition, filters));
+        }
+        if !query.types.is_empty() {
+            filters = Box::new(ByType::new(query.types.iter().cloned(), filters));
+        }
+        if let Some(fields) = &fields {
+            filters = Box::new(fields.note(filters));
+        }
+        Ok(Self {
             query: query.clone(),
             opened: 0,
             source: None,
-            filters: query.filters(Box::new(passed.clone())),
+            filters,
             passed,
-        }
+            condition,
+            fields,
+        })
     }
 
     /// Waits for the next chunk, for a short time.
@@ -72,6 +114,7 @@ impl Scan {
     pub(crate) fn step(&mut self) -> Result<Step, ReadError> {
         let Some(source) = &mut self.source else {
             let Some(input) = self.query.inputs.get(self.opened) else {
+                self.fields.as_ref().map_or(Ok(()), Fields::check)?;
                 return Ok(Step::End);
             };
             self.source = Some(input.source()?);
@@ -81,6 +124,7 @@ impl Scan {
         match source.step(Instant::now() + TICK)? {
             SourceStep::Chunk(parcel) => {
                 self.filters.accept(parcel)?;
+                self.refuse_undecided()?;
                 Ok(match self.passed.take() {
                     // Values that are kept as JSON text have the columns of the fields in the text.
                     Some(parcel) => Step::Chunk(parcel.opened()),
@@ -94,6 +138,25 @@ impl Scan {
                 Ok(Step::Idle)
             }
             SourceStep::Idle => Ok(Step::Idle),
+        }
+    }
+
+    /// Fails if the condition has no answer for a record: such records would be missing.
+    fn refuse_undecided(&self) -> Result<(), ReadError> {
+        let Some(undecided) = self.condition.as_ref().map(Condition::undecided) else {
+            return Ok(());
+        };
+        match undecided.kinds.iter().next() {
+            None => Ok(()),
+            Some(((field, type_name), kind)) => {
+                let (reason, example) = (&kind.reason, &kind.example);
+                let of_field = match field.is_empty() {
+                    true => String::new(),
+                    false => format!("; {field} ({type_name}) is {example}"),
+                };
+                let text = format!("where cannot judge a record: {reason}{of_field}");
+                Err(ReadError::Undecided(text))
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use arrow_schema::ffi::FFI_ArrowSchema;
 use arrow_schema::{ArrowError, SchemaRef};
 use baler::analysis::Parcel;
 use baler::analysis::filters::TypePattern;
-use baler::arrow::{Converter, Times, schema_of};
+use baler::arrow::{Converter, Times, TypeBatch, schema_of};
 use baler::record::Schema;
 use baler::transport::panic_text;
 use pyo3::exceptions::PyKeyError;
@@ -67,11 +67,8 @@ impl Known {
     /// Adds the types of a chunk's selected records.
     fn add(&mut self, parcel: &Parcel) {
         let mut add = |schema: &Arc<Schema>| {
-            let known = self.schemas.last().into_iter().chain(&self.schemas);
-            if !known
-                .clone()
-                .any(|it| it.fingerprint() == schema.fingerprint())
-            {
+            let mut known = self.schemas.iter();
+            if !known.any(|it| it.fingerprint() == schema.fingerprint()) {
                 self.schemas.push(Arc::clone(schema));
             }
         };
@@ -84,20 +81,19 @@ impl Known {
             }
         }
     }
+}
 
-    /// Returns the types with this name: the full one, or its last part.
-    fn named(&self, name: &str) -> Vec<Arc<Schema>> {
-        let pattern = TypePattern::new(name);
-        let schemas = self.schemas.iter();
-        let exact = schemas.clone().filter(|it| it.name() == name);
-        let exact: Vec<_> = exact.cloned().collect();
-        match exact.is_empty() {
-            true => schemas
-                .filter(|it| pattern.matches(it.name()))
-                .cloned()
-                .collect(),
-            false => exact,
+/// Returns the types with this name: the full one, or its last part.
+pub(crate) fn named(schemas: &[Arc<Schema>], name: &str) -> Vec<Arc<Schema>> {
+    let pattern = TypePattern::new(name);
+    let exact = schemas.iter().filter(|it| it.name() == name);
+    let exact: Vec<_> = exact.cloned().collect();
+    match exact.is_empty() {
+        true => {
+            let matching = schemas.iter().filter(|it| pattern.matches(it.name()));
+            matching.cloned().collect()
         }
+        false => exact,
     }
 }
 
@@ -122,7 +118,7 @@ impl Tables {
         if let Some(found) = found(&known) {
             return Ok(Some(found));
         }
-        let mut scan = Scan::new(&self.query);
+        let mut scan = Scan::new(&self.query)?;
         while !known.is_complete {
             match scan.next(py)? {
                 Some(parcel) => known.add(&parcel),
@@ -163,13 +159,15 @@ impl Tables {
     }
 
     fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
-        let found = self.look(py, |it| (!it.named(name).is_empty()).then_some(()))?;
+        let found = self.look(py, |it| {
+            (!named(&it.schemas, name).is_empty()).then_some(())
+        })?;
         Ok(found.is_some())
     }
 
     fn __getitem__(&self, py: Python<'_>, name: &str) -> PyResult<Table> {
         let found = self.look(py, |it| {
-            let named = it.named(name);
+            let named = named(&it.schemas, name);
             (!named.is_empty()).then_some(named)
         })?;
         match found.as_deref() {
@@ -226,13 +224,13 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    fn batches(&self) -> Batches {
-        Batches {
-            scan: Scan::new(&self.query),
+    fn batches(&self) -> Result<Batches, ReadError> {
+        Ok(Batches {
+            scan: Scan::new(&self.query)?,
             converter: self.columns.converter(&self.schema),
             schema: Arc::clone(&self.schema),
             is_only: self.is_only,
-        }
+        })
     }
 }
 
@@ -259,8 +257,8 @@ impl Table {
             .collect()
     }
 
-    fn __iter__(&self) -> BatchIterator {
-        BatchIterator(Mutex::new(self.batches()))
+    fn __iter__(&self) -> PyResult<BatchIterator> {
+        Ok(BatchIterator(Mutex::new(self.batches()?)))
     }
 
     fn __repr__(&self) -> String {
@@ -288,7 +286,7 @@ impl Table {
             .call_method0("current_thread")?
             .is(threading.call_method0("main_thread")?);
         let stream = BatchStream {
-            batches: self.batches(),
+            batches: self.batches()?,
             schema: self.columns.schema(&self.schema),
             signals: is_main.then(|| thread::current().id()),
             next_look: Instant::now(),
@@ -314,7 +312,7 @@ struct Batches {
 
 impl Batches {
     /// Returns the records of a chunk; `None` if it has none of the type.
-    fn convert(&mut self, parcel: &Parcel) -> Result<Option<RecordBatch>, ReadError> {
+    fn convert(&mut self, parcel: &Parcel) -> Result<Option<TypeBatch>, ReadError> {
         let records = &parcel.chunk().batch;
         if self.is_only {
             let (name, version) = (self.schema.name(), self.schema.fingerprint());
@@ -331,7 +329,7 @@ impl Batches {
             .converter
             .convert(records, selection, identity.as_ref())?;
         // The converter has only this type.
-        Ok(batches.into_iter().next().map(|batch| batch.rows))
+        Ok(batches.into_iter().next())
     }
 }
 
@@ -349,8 +347,8 @@ impl BatchIterator {
         let locked = self.0.lock_py_attached(py);
         let batches = &mut *locked.unwrap_or_else(PoisonError::into_inner);
         while let Some(parcel) = batches.scan.next(py)? {
-            if let Some(rows) = py.detach(|| batches.convert(&parcel))? {
-                return Ok(Some(Batch { rows }));
+            if let Some(batch) = py.detach(|| batches.convert(&parcel))? {
+                return Ok(Some(batch.into()));
             }
         }
         Ok(None)
@@ -360,17 +358,46 @@ impl BatchIterator {
 /// Records of one type from one chunk.
 #[pyclass(frozen, module = "baler")]
 pub(crate) struct Batch {
+    schema: Arc<Schema>,
     rows: RecordBatch,
+}
+
+impl Batch {
+    pub(crate) fn schema(&self) -> Arc<Schema> {
+        Arc::clone(&self.schema)
+    }
+}
+
+impl From<TypeBatch> for Batch {
+    fn from(batch: TypeBatch) -> Self {
+        Self {
+            schema: batch.schema,
+            rows: batch.rows,
+        }
+    }
 }
 
 #[pymethods]
 impl Batch {
+    /// The name of the record type.
+    #[getter]
+    fn r#type(&self) -> &str {
+        self.schema.name()
+    }
+
+    /// The fingerprint of the record type's fields, in hexadecimal digits.
+    #[getter]
+    fn version(&self) -> String {
+        format!("{:?}", self.schema.fingerprint())
+    }
+
     fn __len__(&self) -> usize {
         self.rows.num_rows()
     }
 
     fn __repr__(&self) -> String {
-        format!("<baler.Batch of {} records>", self.rows.num_rows())
+        let (records, name) = (self.rows.num_rows(), self.schema.name());
+        format!("<baler.Batch of {records} records of {name}>")
     }
 
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -412,7 +439,7 @@ impl BatchStream {
             match step {
                 Step::Chunk(parcel) => {
                     if let Some(batch) = self.batches.convert(&parcel)? {
-                        return Ok(Some(batch));
+                        return Ok(Some(batch.rows));
                     }
                 }
                 Step::End => return Ok(None),

@@ -1,5 +1,6 @@
 """Sources of records, and the records in them as the program `baler` writes them."""
 
+import functools
 import json
 import os
 import subprocess
@@ -28,6 +29,7 @@ def run(*arguments: str | Path) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 
+@functools.cache
 def received(uri: str, *arguments: str) -> list[Any]:
     """The records of a medium by `baler receive`, with their identities."""
     text = run("receive", "--from", uri, "--format", "json", "--identity", *arguments)
@@ -51,9 +53,9 @@ def without_epoch(value: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of segments with 20,000 calls in small chunks of two lanes."""
+    """A folder of segments with 6,000 calls in small chunks of two lanes."""
     path = tmp_path_factory.mktemp("segments")
-    generated = ["--records", "20k", "--lanes", "2", "--chunk-records", "700", "--seed", "7"]
+    generated = ["--records", "6k", "--lanes", "2", "--chunk-records", "700", "--seed", "7"]
     run("generate", *generated, "--to", f"file:{path}")
     return path
 
