@@ -1,5 +1,6 @@
 //! Sinks: stages that write their records.
 
+mod chunk_json;
 mod csv;
 mod json;
 mod json_lines;
@@ -12,6 +13,7 @@ use super::error::AnalysisError;
 use super::parcel::Parcel;
 use super::stage::Stage;
 
+pub use chunk_json::{broken_document, by_reason, chunk_document};
 pub use csv::{CsvFolder, Formulas};
 pub use json::{IdentifiedJson, RecordJson};
 pub use json_lines::JsonLines;

@@ -33,6 +33,19 @@ pub fn escape_but(text: &str, keep: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// Returns the end of a message, which proposes the nearest name.
+pub fn nearest(word: &str, known: &[impl AsRef<str>]) -> String {
+    known
+        .iter()
+        .map(AsRef::as_ref)
+        .map(|known| (strsim::normalized_damerau_levenshtein(word, known), known))
+        .filter(|(similarity, _)| *similarity >= 0.4)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map_or_else(String::new, |(_, nearest)| {
+            format!("; did you mean {nearest}?")
+        })
+}
+
 /// Returns at most `width` characters of a text. An ellipsis stands for a part in the middle: of
 /// names, the end says more than the beginning.
 pub fn shortened(text: &str, width: usize) -> Cow<'_, str> {

@@ -11,7 +11,6 @@ use clap::{ArgMatches, Command};
 
 pub(crate) use check::refuse_contradictions;
 pub(crate) use file::ConfigFile;
-pub(crate) use setting::nearest;
 
 use crate::exit::Failure;
 

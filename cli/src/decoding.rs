@@ -8,6 +8,7 @@ use baler_common::container::{ChunkDecoder, Dictionaries, Dictionary, Limits};
 
 use crate::args::DecodingArgs;
 use crate::exit::Failure;
+use baler_analysis::filters::Fields;
 
 /// Reads a dictionary from a file.
 ///
@@ -17,6 +18,15 @@ use crate::exit::Failure;
 pub(crate) fn read(path: &Path) -> Result<Dictionary, Failure> {
     let bytes = fs::read(path).map_err(unusable(path))?;
     Dictionary::new(bytes).map_err(unusable(path))
+}
+
+/// Returns the number of parts of the memory for decoded chunks. If fields are copied, a chunk gets
+/// half.
+pub(crate) fn memory_parts(fields: Option<&Fields>, workers: NonZeroUsize) -> NonZeroUsize {
+    match fields {
+        Some(_) => workers.saturating_add(workers.get()),
+        None => workers,
+    }
 }
 
 fn unusable<E: std::fmt::Display>(path: &Path) -> impl Fn(E) -> Failure {

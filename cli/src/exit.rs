@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use baler_analysis::AnalysisError;
 use baler_common::transport::{TransportError, WrongData, panic_text};
 
+use baler_analysis::filters::SelectionError;
+
 /// An exit code. The numbers above 2 are those of BSD's `sysexits.h`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -124,6 +126,12 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
+    }
+}
+
+impl From<SelectionError> for Failure {
+    fn from(error: SelectionError) -> Self {
+        Self::configuration(error.to_string())
     }
 }
 

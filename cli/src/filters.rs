@@ -4,9 +4,11 @@ use std::ops::Range;
 
 use baler_analysis::Stage;
 use baler_analysis::filters::{ByTime, ByType, TypePattern};
+use serde_json::json;
 
-use crate::condition::{Condition, Where};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
+use crate::output;
+use baler_analysis::filters::{Condition, Where};
 
 /// The filters that records must pass.
 pub(crate) struct Filters {
@@ -56,5 +58,47 @@ impl Filters {
             stage = Box::new(ByType::new(self.types.iter().cloned(), stage));
         }
         stage
+    }
+}
+
+/// Returns the exit code of a command that has no other failure.
+pub(crate) fn code(condition: &Condition) -> Code {
+    match condition.undecided().records {
+        0 => Code::Done,
+        _ => Code::Data,
+    }
+}
+
+/// Adds the figures of the records that did not pass to a document. The names are part of the
+/// program's interface.
+pub(crate) fn insert(condition: &Condition, document: &mut serde_json::Value) {
+    let undecided = condition.undecided();
+    output::insert(document, "undecided", undecided.records);
+    let kinds = undecided.kinds.iter().map(|((field, type_name), kind)| {
+        json!({
+            "field": field,
+            "type": type_name,
+            "example": kind.example,
+            "reason": kind.reason,
+            "records": kind.records,
+        })
+    });
+    output::insert(
+        document,
+        "undecided_values",
+        json!(kinds.collect::<Vec<_>>()),
+    );
+}
+
+/// Reports on standard error the records for which the expression could not be evaluated, if
+/// any.
+pub(crate) fn report_undecided(condition: &Condition) {
+    for ((field, type_name), kind) in &condition.undecided().kinds {
+        let (records, reason) = (output::counted(kind.records, "record"), &kind.reason);
+        let mut message = format!("--where cannot judge {records}: {reason}");
+        if !field.is_empty() {
+            message.push_str(&format!("; {field} ({type_name}) is {}", kind.example));
+        }
+        output::say(message);
     }
 }

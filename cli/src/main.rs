@@ -10,12 +10,10 @@
 mod adaptive;
 mod args;
 mod commands;
-mod condition;
 mod config;
 mod decoding;
 mod endpoint;
 mod exit;
-mod fields;
 mod filters;
 mod http_client;
 mod observe;

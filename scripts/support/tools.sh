@@ -32,6 +32,7 @@ declare -A debian=(
     [openssl]="libssl-dev pkg-config"
     [perl]="perl"
     [python]="python3 python3-pip"
+    [venv]="python3-venv"
     [rabbitmq]="rabbitmq-server"
     [valgrind]="valgrind libc6-dbg"
 )
@@ -48,6 +49,8 @@ has() {
     rabbitmq) compgen -G '/usr/lib/rabbitmq/lib/*/sbin/rabbitmq-server' ;;
     iproute) command -v ip ;;
     python) python3 -m pip --version ;;
+    python-tools) cmp "$tools_dir/python/installed.txt" "$root/scripts/support/python.txt" ;;
+    venv) python3 -c 'import ensurepip, venv' ;;
     cargo-*) "$1" --version || cargo "${1#cargo-}" --version ;;
     duckdb | datafusion | pyarrow)
         python3 -c "import $1" || PYTHONPATH=$tools_dir/$1 python3 -c "import $1"
@@ -76,6 +79,7 @@ install() {
     clippy | rustfmt) rustup component add "$1" >&2 ;;
     nightly) rustup toolchain install nightly --profile minimal >&2 ;;
     promtool) install_promtool ;;
+    python-tools) install_python_tools ;;
     cargo-*) install_wheel "$1" || install_source "$1" ;;
     duckdb | datafusion | pyarrow) install_python_package "$1" ;;
     *) return 1 ;;
@@ -148,6 +152,15 @@ pip_install() {
 install_python_package() {
     rm -rf "${tools_dir:?}/$1"
     pip_install --target "$tools_dir/$1" -r "$root/scripts/support/$1.txt"
+}
+
+# install_python_tools: what builds and tests the package in python/, in an environment of its own.
+install_python_tools() {
+    local folder=$tools_dir/python wanted=$root/scripts/support/python.txt
+    rm -rf "$folder"
+    python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet \
+        --disable-pip-version-check --no-input --only-binary :all: --require-hashes -r "$wanted" >&2 &&
+        cp "$wanted" "$folder/installed.txt"
 }
 
 # install_promtool: it judges metrics and alert rules. The package itself would start a server.

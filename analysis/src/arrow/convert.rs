@@ -37,6 +37,7 @@ pub struct TypeBatch {
 pub struct Converter {
     times: Times,
     identity: bool,
+    only: Option<Fingerprint>,
     schemas: HashMap<Fingerprint, SchemaRef>,
 }
 
@@ -54,6 +55,13 @@ impl Converter {
     #[must_use]
     pub fn with_identity(mut self) -> Self {
         self.identity = true;
+        self
+    }
+
+    /// Converts only records of the type with this fingerprint.
+    #[must_use]
+    pub fn with_only(mut self, fingerprint: Fingerprint) -> Self {
+        self.only = Some(fingerprint);
         self
     }
 
@@ -78,7 +86,8 @@ impl Converter {
         let chosen = Chosen::of(records, selection);
         let mut batches = Vec::new();
         for (table, chosen) in records.tables().iter().zip(chosen) {
-            if chosen.positions.is_empty() {
+            let is_wanted = |only| table.schema().fingerprint() == only;
+            if chosen.positions.is_empty() || !self.only.is_none_or(is_wanted) {
                 continue;
             }
             let rows = self.rows(table, &context)?;
@@ -87,7 +96,7 @@ impl Converter {
                 timestamps: table.timestamps().to_vec(),
                 rows,
             };
-            if let Some(rows) = chosen.rows {
+            if let Some(rows) = chosen.rows.filter(|rows| rows.len() < table.len()) {
                 batch = batch.take(rows)?;
             }
             if self.identity {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::values::{duration, listen_address, size};
-use crate::condition::Condition;
 use crate::exit::Failure;
-use crate::fields::Fields;
 use crate::patience::GIVE_UP;
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// What every command takes.
 #[derive(Debug, Args)]
@@ -74,7 +74,9 @@ impl WhereArgs {
     ///
     /// The expression is invalid.
     pub(crate) fn expression(&self) -> Result<Option<Condition>, Failure> {
-        self.condition.as_deref().map(Condition::new).transpose()
+        let condition = self.condition.as_deref();
+        let parsed = condition.map(|text| Condition::new("--where", text));
+        Ok(parsed.transpose()?)
     }
 }
 
@@ -103,8 +105,8 @@ impl FieldsArgs {
     ///
     /// A name is empty.
     pub(crate) fn chosen(&self) -> Result<Option<Fields>, Failure> {
-        let chosen = (!self.names.is_empty()).then(|| Fields::new(&self.names));
-        chosen.transpose()
+        let chosen = (!self.names.is_empty()).then(|| Fields::new("--fields", &self.names));
+        Ok(chosen.transpose()?)
     }
 }
 

@@ -15,14 +15,14 @@ use baler_common::transport::Browse;
 use serde_json::{Value, json};
 
 use crate::args::AnalyzeArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
-use crate::filters::Filters;
+use crate::filters::{self, Filters};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
 use partial::PartialFile;
 
 /// The maximum number of operations in the table.
@@ -61,7 +61,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         "refused": read.refused,
     });
     if let Some(condition) = &counting {
-        condition.insert(&mut document);
+        filters::insert(condition, &mut document);
     }
     output::extend(
         &mut document,
@@ -70,7 +70,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     output::result(args.format, &document, || text(&document))?;
     Ok(match read.refused {
         0 if read.is_partial => Code::Incomplete,
-        0 => counting.as_ref().map_or(Code::Done, Condition::code),
+        0 => counting.as_ref().map_or(Code::Done, filters::code),
         _ => Code::Data,
     })
 }
@@ -100,7 +100,7 @@ fn read(
     let read = read_medium(args, open, stage, &progress, quiet, shutdown)?;
     progress.clear();
     if let (Some(condition), false) = (&filters.condition, quiet) {
-        condition.report_undecided();
+        filters::report_undecided(condition);
     }
     Ok(read)
 }

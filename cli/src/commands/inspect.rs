@@ -7,13 +7,13 @@
 mod chunk;
 
 use std::fs;
-use std::io;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use baler_common::transport::{Browse, ChunkReader, Origin, Readership, Received, Verdict};
-use baler_connector_file::{FileReader, FileReaderConfig, parse_segment_name};
+use baler_analysis::sinks::{broken_document, chunk_document};
+use baler_common::transport::{Browse, ChunkReader, Readership, Received, Verdict};
+use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
 use serde_json::{Value, json};
 
 use crate::args::{InspectArgs, SchemasArgs};
@@ -23,9 +23,6 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
-
-/// The extensions of files with one or more chunks: saved by hand, in a quarantine, or by Kieker.
-const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
 
 /// The chunks that were found.
 #[derive(Debug, Default)]
@@ -144,24 +141,6 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
     })
 }
 
-/// Returns the chunk files of a folder, sorted by name. A folder of segments has none.
-fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        if name.and_then(parse_segment_name).is_some() {
-            return Ok(Vec::new());
-        }
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        if extension.is_some_and(|it| CHUNK_EXTENSIONS.contains(&it)) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
-}
-
 /// Adds the reader's chunks to the listing. It settles chunks only if that changes nothing at the
 /// medium; the reader then reaches its end. Returns whether no signal ended it.
 fn look(
@@ -184,25 +163,22 @@ fn look(
             found.more = true;
             return Ok(ControlFlow::Break(()));
         }
-        let broken = |origin: &Origin, bytes: &[u8], reason: &str| {
-            json!({
-                "lane": origin.lane,
-                "position": origin.position,
-                "bytes": bytes.len(),
-                "reason": reason,
-            })
-        };
         match received {
             Received::Chunk(it) => {
                 match decoder.decode_with_layout(&it.bytes) {
                     Ok((chunk, layout)) => {
-                        let document = chunk::document(&it, &chunk, &layout, args)?;
+                        let (strings, records) = (args.strings, args.records);
+                        let document = chunk_document(&it, &chunk, &layout, strings, records);
+                        let document = document
+                            .map_err(|error| Failure::output("a record as JSON", &error.into()))?;
                         found.chunks.push(document);
                         found.records.push(chunk::records(chunk, args.records)?);
                     }
                     Err(error) => {
                         let reason = error.to_string();
-                        found.broken.push(broken(&it.origin, &it.bytes, &reason));
+                        found
+                            .broken
+                            .push(broken_document(&it.origin, &it.bytes, &reason));
                     }
                 }
                 if only_looks {
@@ -210,7 +186,9 @@ fn look(
                 }
             }
             Received::Damaged(it) => {
-                found.broken.push(broken(&it.origin, &it.bytes, &it.reason));
+                found
+                    .broken
+                    .push(broken_document(&it.origin, &it.bytes, &it.reason));
                 if let Some(token) = it.token.filter(|_| only_looks) {
                     reader.settle(token, Verdict::Ack)?;
                 }

@@ -19,16 +19,16 @@ use summary::Figures;
 #[cfg(feature = "kieker")]
 use crate::adaptive::Adaptive;
 use crate::args::ReceiveArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
-use crate::fields::{Fields, memory_parts};
+use crate::filters;
 use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::quarantine::PoisonPolicy;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Fields;
 
 /// Receives until the end, the count, the idle timeout or a signal.
 pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -48,7 +48,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     }
     let (quarantine, attempts) = (&settings.args.quarantine, &settings.args.attempts);
     let poison = PoisonPolicy::new(quarantine, attempts, shutdown.timeout())?;
-    let parts = memory_parts(settings.fields.as_ref(), settings.args.workers);
+    let parts = decoding::memory_parts(settings.fields.as_ref(), settings.args.workers);
     let decoder = decoding::decoder(&settings.args.decoding, parts)?;
     let from = endpoint::with_schemas(&settings.args.from, &settings.args.decoding.schemas);
     #[cfg(feature = "kieker")]
@@ -122,7 +122,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let shown = observation.finish();
     let mut summary = summary::summary(&ended.report, &figures, ended_by);
     if let Some(condition) = &settings.filters.condition {
-        condition.insert(&mut summary);
+        filters::insert(condition, &mut summary);
     }
     if let Some(address) = listens_on {
         output::insert(&mut summary, "listened_on", address.to_string());
@@ -131,6 +131,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     let failure = given_up.into_inner();
     let failure = failure.or_else(|| ended.error.map(Failure::from));
     let known = settings.fields.as_ref().map_or(Ok(()), Fields::check);
+    let known = known.map_err(Failure::from);
     let result = failure.map_or_else(|| shown.and(known), Err);
     let total = &ended.report.total;
     let missing = total.missing(readership);
@@ -169,7 +170,7 @@ fn finish(
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());
         if let Some(condition) = &settings.filters.condition {
-            condition.report_undecided();
+            filters::report_undecided(condition);
         }
     }
     result?;
@@ -177,5 +178,5 @@ fn finish(
         return Ok(Code::Data);
     }
     let condition = settings.filters.condition.as_ref();
-    Ok(condition.map_or(Code::Done, Condition::code))
+    Ok(condition.map_or(Code::Done, filters::code))
 }

@@ -19,17 +19,18 @@ use serde_json::{Value, json};
 use super::relay::Passage;
 use super::send::{Forwarding, figures};
 use crate::args::ReplayArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
-use crate::fields::{Fields, memory_parts};
+use crate::filters;
 use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::relay::{self, Relay, Stop};
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -39,7 +40,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
         .map(|to| endpoint::with_schemas(to, &args.decoding.schemas))
         .map(|to| endpoint::spooled_writer(&to, &args.spool))
         .transpose()?;
-    let memory_parts = memory_parts(fields.as_ref(), NonZeroUsize::MIN);
+    let memory_parts = decoding::memory_parts(fields.as_ref(), NonZeroUsize::MIN);
     let decoder = decoding::decoder(&args.decoding, memory_parts)?;
     let (from, reader) = open(args)?;
     let reader = Checked::new(reader, decoder);
@@ -141,9 +142,9 @@ fn send_filtered(
     let filtered = condition.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut source, "filtered", filtered);
     if let Some(condition) = &condition {
-        condition.insert(&mut source);
+        filters::insert(condition, &mut source);
         if !quiet {
-            condition.report_undecided();
+            filters::report_undecided(condition);
         }
     }
     let sent = shipper.finish();
@@ -157,7 +158,7 @@ fn send_filtered(
             Code::Done if report.given_back > 0 || is_partial(report.reached_end, shutdown) => {
                 Code::Incomplete
             }
-            Code::Done => condition.as_ref().map_or(Code::Done, Condition::code),
+            Code::Done => condition.as_ref().map_or(Code::Done, filters::code),
             code => code,
         })
     });

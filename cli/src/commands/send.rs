@@ -12,16 +12,17 @@ use serde_json::json;
 pub(super) use forward::{Forwarding, figures};
 
 use crate::args::SendArgs;
-use crate::condition::Condition;
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::fields::{Fields, memory_parts};
+use crate::filters;
 use crate::observe::{CommandContext, Observation};
 use crate::output::{self, Progress};
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
+use baler_analysis::filters::Condition;
+use baler_analysis::filters::Fields;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -31,7 +32,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let poison = PoisonPolicy::new(&args.quarantine, &args.attempts, shutdown.timeout())?;
     let decoder = decoding::decoder(
         &args.decoding,
-        memory_parts(fields.as_ref(), NonZeroUsize::MIN),
+        decoding::memory_parts(fields.as_ref(), NonZeroUsize::MIN),
     )?;
     let open = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
     let progress = Progress::spinner(quiet);
@@ -67,9 +68,9 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let filtered = condition.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut figures, "filtered", filtered);
     if let Some(condition) = &condition {
-        condition.insert(&mut figures);
+        filters::insert(condition, &mut figures);
         if !quiet {
-            condition.report_undecided();
+            filters::report_undecided(condition);
         }
     }
     // A medium that was given up explains why the source stopped, not the other way round.
@@ -82,7 +83,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
             Code::Data
         }
         Code::Done if stopped_early => Code::Incomplete,
-        Code::Done => condition.as_ref().map_or(Code::Done, Condition::code),
+        Code::Done => condition.as_ref().map_or(Code::Done, filters::code),
         code => code,
     })
 }

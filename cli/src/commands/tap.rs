@@ -21,7 +21,7 @@ use crate::args::{DocumentFormat, TapArgs};
 use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::filters::Filters;
+use crate::filters::{self, Filters};
 use crate::output;
 use crate::patience::Patience;
 use crate::shutdown::Shutdown;
@@ -67,11 +67,12 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     if !quiet && !silent {
         counts.tell(&seen, &endpoint);
         if let Some(condition) = &filters.condition {
-            condition.report_undecided();
+            filters::report_undecided(condition);
         }
     }
     result?;
-    Ok(filters.condition.map_or(Code::Done, |it| it.code()))
+    let condition = filters.condition.as_ref();
+    Ok(condition.map_or(Code::Done, filters::code))
 }
 
 /// Whether the text names a running command rather than a medium.

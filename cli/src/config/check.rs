@@ -2,13 +2,14 @@
 
 use std::error::Error as _;
 
+use baler_analysis::text::nearest;
 use baler_common::transport::uri::Uri;
 use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use super::file::{ConfigFile, Entry, Kind};
-use super::setting::{Setting, nearest, settings};
+use super::setting::{Setting, settings};
 use crate::exit::Failure;
 
 /// The flag that is a setting of media, too.

@@ -1,5 +1,6 @@
 //! The arguments that a section of the file can set.
 
+use baler_analysis::text::nearest;
 use clap::{Arg, ArgAction, Command};
 
 use super::file::{ConfigFile, Entry};
@@ -103,17 +104,4 @@ fn section_of(group: &str) -> Option<String> {
         section.push(letter.to_ascii_lowercase());
     }
     Some(section)
-}
-
-/// Returns the end of a message, which proposes the nearest name.
-pub(crate) fn nearest(word: &str, known: &[impl AsRef<str>]) -> String {
-    known
-        .iter()
-        .map(AsRef::as_ref)
-        .map(|known| (strsim::normalized_damerau_levenshtein(word, known), known))
-        .filter(|(similarity, _)| *similarity >= 0.4)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map_or_else(String::new, |(_, nearest)| {
-            format!("; did you mean {nearest}?")
-        })
 }

@@ -5,10 +5,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use baler_analysis::sinks::by_reason;
 use baler_common::container::{LossReason, Losses};
 
 use super::metric::{self, Kind, Metric};
-use crate::output::figures::by_reason;
 
 /// The content type of the text that [`Exposition::text`] returns.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4";

@@ -10,7 +10,7 @@ use baler_files::quarantine::NotKept;
 use super::exposition::{Exposition, every_reason};
 use super::metric;
 use super::observable::{Check, Observable};
-use crate::condition::Condition;
+use baler_analysis::filters::Condition;
 
 /// An output that takes nothing for this long is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(5);

@@ -2,28 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use baler_common::container::{LossReason, Losses};
 use baler_files::quarantine::NotKept;
 use serde_json::Value;
 
 use super::numbers::number;
 use super::tables::table;
 use super::{count_of, number_of, span, text_of};
-
-/// Returns counts by the reason's name. Reasons that this version does not know are named by
-/// number.
-pub(crate) fn by_reason(losses: &Losses) -> BTreeMap<String, u64> {
-    let name = |code| {
-        LossReason::from_code(code).map_or_else(
-            || format!("reason_{code}"),
-            |reason| reason.name().to_owned(),
-        )
-    };
-    losses
-        .iter()
-        .map(|(code, count)| (name(code), count))
-        .collect()
-}
 
 /// Returns the counts that only one medium has, by name.
 pub(crate) fn named_counts(counts: &[(&'static str, u64)]) -> Value {

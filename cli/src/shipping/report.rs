@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use baler_analysis::sinks::by_reason;
 use baler_common::container::LossReason;
 use baler_common::transport::WriterStats;
 use baler_connector_file::spool::SpoolStatus;
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use crate::args::OverflowChoice;
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::output::figures::{by_reason, named_counts};
+use crate::output::figures::named_counts;
 
 /// The report on the records: `emitted` is the sum of `delivered`, `spooled` and all of `dropped`.
 #[derive(Debug)]

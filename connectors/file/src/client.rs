@@ -13,6 +13,9 @@ pub const CONSUMERS_FOLDER: &str = "consumers";
 /// The file that a writer locks while it is open.
 pub const LOCK_FILE: &str = "writer.lock";
 
+/// The extensions of files with one or more chunks: saved by hand, in a quarantine, or by Kieker.
+const CHUNK_EXTENSIONS: [&str; 4] = ["balr", "bin", "chunk", "kika"];
+
 const PREFIX: &str = "chunks-";
 const SUFFIX: &str = ".seg";
 
@@ -26,6 +29,28 @@ pub fn parse_segment_name(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?.strip_suffix(SUFFIX)?;
     let canonical = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
     canonical.then(|| digits.parse().ok()).flatten()
+}
+
+/// Returns the chunk files of a folder, sorted by name. A folder of segments has none.
+///
+/// # Errors
+///
+/// The folder cannot be read.
+pub fn chunk_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name.and_then(parse_segment_name).is_some() {
+            return Ok(Vec::new());
+        }
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if extension.is_some_and(|it| CHUNK_EXTENSIONS.contains(&it)) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
 }
 
 /// A segment in a folder.

@@ -12,7 +12,9 @@ mod writer;
 
 use baler_common::transport::{Browse, Medium, ReaderFactory, Readership};
 pub use baler_files::{FileLock, replace_file};
-pub use client::{CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, parse_segment_name, segment_name};
+pub use client::{
+    CONSUMERS_FOLDER, DAMAGED_FOLDER, LOCK_FILE, chunk_files, parse_segment_name, segment_name,
+};
 pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };

@@ -30,7 +30,7 @@ mod writer;
 #[cfg(feature = "media")]
 pub use config::KiekerTcpConfig;
 #[cfg(feature = "media")]
-pub use log::{KiekerLogConfig, KiekerLogReader};
+pub use log::{KiekerLogConfig, KiekerLogReader, is_log};
 #[cfg(feature = "media")]
 pub use medium::{LOG_MEDIUM, MEDIUM, adaptive_receiver};
 #[cfg(feature = "media")]

@@ -40,4 +40,5 @@ mod reader;
 mod text;
 
 pub use config::KiekerLogConfig;
+pub use folder::is_log;
 pub use reader::KiekerLogReader;

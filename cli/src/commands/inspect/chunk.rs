@@ -1,17 +1,11 @@
-//! One chunk as JSON, whose names are part of the program's interface, and as text.
+//! One chunk as text.
 
-use std::collections::HashSet;
-
-use baler_analysis::sinks::{RecordJson, TextTable};
+use baler_analysis::sinks::TextTable;
 use baler_analysis::{Parcel, Stage as _};
-use baler_common::container::{ChunkHeader, DecodedChunk, Layout};
-use baler_common::record::{RecordBatch, Table};
-use baler_common::transport::{ChunkIdentity, ContainerKind, Delivery};
-use serde_json::{Value, json};
+use baler_common::container::DecodedChunk;
+use serde_json::Value;
 
-use crate::args::InspectArgs;
 use crate::exit::Failure;
-use crate::output::figures::by_reason;
 use crate::output::{self, items};
 
 /// The maximum number of columns that are listed for a chunk.
@@ -19,113 +13,6 @@ const MAX_COLUMNS: usize = 40;
 
 /// The indentation of records.
 const INDENT: &str = "  ";
-
-/// Returns the figures of a chunk, and its first strings and records.
-///
-/// # Errors
-///
-/// A record cannot be shown as JSON.
-pub(super) fn document(
-    delivery: &Delivery,
-    chunk: &DecodedChunk,
-    layout: &Layout,
-    args: &InspectArgs,
-) -> Result<Value, Failure> {
-    let DecodedChunk { summary, batch } = chunk;
-    // The identity comes from the chunk itself, otherwise from the medium.
-    let identity = summary.identity();
-    let identity = identity.or_else(|| delivery.meta.map(|meta| meta.identity));
-    let strings = string_table(summary.container, batch);
-    let span = summary.time_span.or_else(|| batch.time_span());
-    let columns = layout.columns.iter().map(|column| {
-        json!({
-            "record": column.record,
-            "field": column.field,
-            "encoding": column.encoding,
-            "bytes": column.bytes,
-        })
-    });
-    let schemas = batch.tables().iter().map(schema);
-    Ok(json!({
-        "lane": delivery.origin.lane,
-        "position": delivery.origin.position,
-        "container": summary.container.name(),
-        "format": summary.format,
-        "compression": summary.compression.name(),
-        "records": batch.len(),
-        "strings": strings.len(),
-        "bytes": summary.bytes,
-        "identity": identity.map(named),
-        "first_unix_ns": span.map(|span| span.0),
-        "last_unix_ns": span.map(|span| span.1),
-        "header": summary.header.as_ref().map(header),
-        "layout": {
-            "header_bytes": layout.header_bytes,
-            "stored_body_bytes": layout.stored_body_bytes,
-            "body_bytes": layout.body_bytes,
-            "schema_bytes": layout.schema_bytes,
-            "string_bytes": layout.string_bytes,
-            "order_bytes": layout.order_bytes,
-            "columns": columns.collect::<Vec<_>>(),
-        },
-        "schemas": schemas.collect::<Vec<_>>(),
-        "first_strings": strings.iter().take(args.strings).collect::<Vec<_>>(),
-        "first_records": first_records(batch, args.records)?,
-    }))
-}
-
-/// Returns the chunk's string table: its distinct strings. Kieker's container also stores the names
-/// of types in it.
-fn string_table(container: ContainerKind, batch: &RecordBatch) -> Vec<&str> {
-    let mut strings: Vec<&str> = batch.strings().iter().collect();
-    if container == ContainerKind::Kieker {
-        let known: HashSet<&str> = strings.iter().copied().collect();
-        let names = batch.tables().iter().map(|table| table.schema().name());
-        strings.extend(names.filter(|name| !known.contains(name)));
-    }
-    strings
-}
-
-fn first_records(batch: &RecordBatch, count: usize) -> Result<Vec<Value>, Failure> {
-    // Goes through JSON text, so that numbers keep the digits that they have there.
-    let value = |record| serde_json::from_str(&serde_json::to_string(&RecordJson(record))?);
-    let records: Result<_, serde_json::Error> = batch.records().take(count).map(value).collect();
-    records.map_err(|error| Failure::output("a record as JSON", &error.into()))
-}
-
-fn named(identity: ChunkIdentity) -> Value {
-    json!({
-        "producer": identity.producer.to_string(),
-        "epoch": identity.epoch.to_string(),
-        "lane": identity.lane,
-        "sequence": identity.sequence,
-    })
-}
-
-/// Returns the fields of a native chunk's header, without its identity.
-fn header(header: &ChunkHeader) -> Value {
-    // Chunks that the producer gave up: the first sequence number, and the count.
-    let lost = header.lost_chunks.iter();
-    let lost = lost.map(|it| (it.first_sequence, it.chunks));
-    json!({
-        "last_of_epoch": header.last_of_epoch,
-        "clock_jumped": header.clock_jumped,
-        "has_clock_mapping": header.clock.is_some(),
-        "losses": by_reason(&header.losses),
-        "lost_chunks": lost.collect::<Vec<_>>(),
-    })
-}
-
-fn schema(table: &Table) -> Value {
-    let fields = table.schema().fields().iter();
-    let fields = fields.map(|it| json!({ "name": it.name(), "type": it.field_type().to_string() }));
-    json!({
-        "name": table.schema().name(),
-        "fingerprint": format!("{:?}", table.schema().fingerprint()),
-        "records": table.len(),
-        "fields": fields.collect::<Vec<_>>(),
-    })
-}
 
 /// Returns the first records of a chunk as `receive` shows them, indented.
 ///

@@ -2,8 +2,8 @@
 
 use crate::args::{ReceiveArgs, RecordFormat};
 use crate::exit::Failure;
-use crate::fields::Fields;
 use crate::filters::Filters;
+use baler_analysis::filters::Fields;
 
 /// The settings of one run of `receive`.
 pub(super) struct Settings {

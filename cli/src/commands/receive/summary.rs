@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use baler_analysis::filters::{Counts, Taken, Times};
+use baler_analysis::sinks::by_reason;
 use baler_analysis::workers::GroupReport;
 use serde_json::{Value, json};
 
 use crate::output;
-use crate::output::figures::{by_reason, named_counts, not_kept, operations_table};
+use crate::output::figures::{named_counts, not_kept, operations_table};
 
 /// The most lanes that start in the middle in a text.
 const MAX_STARTS: usize = 4;

@@ -7,14 +7,14 @@ use std::time::Duration;
 use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
 use serde_json::{Value, json};
 
-use crate::condition::{Condition, Where};
 use crate::exit::Failure;
-use crate::fields::Fields;
 use crate::observe::CommandContext;
 use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
+use baler_analysis::filters::Fields;
+use baler_analysis::filters::{Condition, Where};
 
 /// The maximum number of source chunks that wait for the confirmation of their records. It is below
 /// the source's demand, so that further chunks are received meanwhile.

@@ -415,6 +415,12 @@ pub(super) fn folders(path: &Path) -> io::Result<Vec<(PathBuf, String)>> {
         .collect())
 }
 
+/// Whether a folder has a log that [`KiekerLogReader`](super::KiekerLogReader) reads: it, or one of
+/// its sub-folders, has a map.
+pub fn is_log(folder: &Path) -> bool {
+    folders(folder).is_ok_and(|folders| !folders.is_empty())
+}
+
 /// Returns the names of a folder's logs, from old to new.
 ///
 /// # Errors

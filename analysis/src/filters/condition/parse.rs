@@ -300,18 +300,19 @@ impl<'t> Parser<'t> {
             let name = name.map_err(|message| SyntaxError::new(offset, message))?;
             return Ok(Expression::Call(name, arguments));
         }
-        if let [Expression::Path(_, steps)] = &mut *arguments
-            && let Some(Step::Field(_, access @ Access::Value)) = steps.last_mut()
-        {
-            *access = Access::Presence;
-            return Ok(arguments.remove(0));
-        }
-        if let [Expression::Variable(name)] = &mut *arguments
-            && !is_own(name)
-        {
-            let field = Step::Field(std::mem::take(name), Access::Presence);
-            let fields = Expression::Variable("fields".to_owned());
-            return Ok(Expression::Path(Box::new(fields), vec![field]));
+        match &mut *arguments {
+            [Expression::Path(_, steps)] => {
+                if let Some(Step::Field(_, access @ Access::Value)) = steps.last_mut() {
+                    *access = Access::Presence;
+                    return Ok(arguments.remove(0));
+                }
+            }
+            [Expression::Variable(name)] if !is_own(name) => {
+                let field = Step::Field(std::mem::take(name), Access::Presence);
+                let fields = Expression::Variable("fields".to_owned());
+                return Ok(Expression::Path(Box::new(fields), vec![field]));
+            }
+            _ => {}
         }
         let message = "has() takes one field, as in has(name)";
         Err(SyntaxError::new(offset, message))

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use baler_analysis::json_text::{self, Json};
+use crate::json_text::{self, Json};
 use baler_common::record::{RecordFields, ValueRef};
 
 /// The deepest list of lists in JSON text that is read.

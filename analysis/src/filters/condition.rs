@@ -7,17 +7,13 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_analysis::{AnalysisError, Parcel, Stage};
-use baler_common::record::RecordRef;
-use baler_common::transport::ChunkIdentity;
-use serde_json::json;
-
 use self::evaluate::Scope;
 use self::parse::{Expression, Names};
 use self::value::{EvaluationError, FieldValue, Value};
-use crate::exit::{Code, Failure};
-use crate::fields::FieldSearch;
-use crate::output;
+use super::fields::{FieldSearch, SelectionError};
+use crate::{AnalysisError, Parcel, Stage};
+use baler_common::record::RecordRef;
+use baler_common::transport::ChunkIdentity;
 
 mod evaluate;
 mod functions;
@@ -30,8 +26,8 @@ mod value;
 const MAX_KINDS: usize = 20;
 
 /// An expression over the fields of a record. Clones share what they count.
-#[derive(Clone)]
-pub(crate) struct Condition {
+#[derive(Debug, Clone)]
+pub struct Condition {
     expression: Arc<Expression>,
     search: Arc<Mutex<FieldSearch>>,
     filtered: Arc<AtomicU64>,
@@ -40,35 +36,38 @@ pub(crate) struct Condition {
 
 /// The records for which the expression could not be evaluated.
 #[derive(Debug, Default)]
-pub(crate) struct Undecided {
-    pub(crate) records: u64,
+pub struct Undecided {
+    /// Their number.
+    pub records: u64,
     /// By the field and the type of its value, both empty if no field is the reason.
-    pub(crate) kinds: BTreeMap<(String, &'static str), UndecidedKind>,
+    pub kinds: BTreeMap<(String, &'static str), UndecidedKind>,
 }
 
 /// Records with values of one field and type, of which none can be judged.
 #[derive(Debug)]
-pub(crate) struct UndecidedKind {
-    pub(crate) records: u64,
-    /// The first value, and why it has no answer.
-    example: String,
-    reason: String,
+pub struct UndecidedKind {
+    /// Their number.
+    pub records: u64,
+    /// The first value.
+    pub example: String,
+    /// Why it has no answer.
+    pub reason: String,
 }
 
 impl Condition {
-    /// Parses an expression.
+    /// Parses an expression. Messages call it by the name of the caller's `setting`.
     ///
     /// # Errors
     ///
     /// The expression is invalid. The error names the place and the reason.
-    pub(crate) fn new(text: &str) -> Result<Self, Failure> {
+    pub fn new(setting: &'static str, text: &str) -> Result<Self, SelectionError> {
         let expression = parse::parse(text).map_err(|error| {
-            Failure::configuration(format!("--where `{text}`: {}", error.in_text(text)))
+            SelectionError(format!("{setting} `{text}`: {}", error.in_text(text)).into())
         })?;
         let mut names = Names::default();
         names.add(&expression);
         let hint = "has(name) in the expression says that records may lack a field";
-        let search = FieldSearch::new("--where", hint, names.needed());
+        let search = FieldSearch::new(setting, hint, names.needed()).for_condition();
         Ok(Self {
             search: Arc::new(Mutex::new(search)),
             expression: Arc::new(expression),
@@ -79,7 +78,7 @@ impl Condition {
 
     /// Whether the expression is true for a record. A record that does not pass is counted as
     /// filtered.
-    pub(crate) fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
+    pub fn passes(&self, record: RecordRef<'_>, chunk: Option<ChunkIdentity>) -> bool {
         let passes = self.holds(record, chunk).unwrap_or_else(|unclear| {
             self.undecided().add(unclear);
             false
@@ -91,57 +90,15 @@ impl Condition {
     }
 
     /// Returns the number of records that did not pass.
-    pub(crate) fn filtered(&self) -> u64 {
+    pub fn filtered(&self) -> u64 {
         self.filtered.load(Ordering::Relaxed)
     }
 
     /// Returns the records for which the expression could not be evaluated. They are part of the
     /// filtered ones.
-    pub(crate) fn undecided(&self) -> MutexGuard<'_, Undecided> {
+    pub fn undecided(&self) -> MutexGuard<'_, Undecided> {
         let undecided = self.undecided.lock();
         undecided.unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the exit code of a command that has no other failure.
-    pub(crate) fn code(&self) -> Code {
-        match self.undecided().records {
-            0 => Code::Done,
-            _ => Code::Data,
-        }
-    }
-
-    /// Adds the figures of the records that did not pass to a document. The names are part of the
-    /// program's interface.
-    pub(crate) fn insert(&self, document: &mut serde_json::Value) {
-        let undecided = self.undecided();
-        output::insert(document, "undecided", undecided.records);
-        let kinds = undecided.kinds.iter().map(|((field, type_name), kind)| {
-            json!({
-                "field": field,
-                "type": type_name,
-                "example": kind.example,
-                "reason": kind.reason,
-                "records": kind.records,
-            })
-        });
-        output::insert(
-            document,
-            "undecided_values",
-            json!(kinds.collect::<Vec<_>>()),
-        );
-    }
-
-    /// Reports on standard error the records for which the expression could not be evaluated, if
-    /// any.
-    pub(crate) fn report_undecided(&self) {
-        for ((field, type_name), kind) in &self.undecided().kinds {
-            let (records, reason) = (output::counted(kind.records, "record"), &kind.reason);
-            let mut message = format!("--where cannot judge {records}: {reason}");
-            if !field.is_empty() {
-                message.push_str(&format!("; {field} ({type_name}) is {}", kind.example));
-            }
-            output::say(message);
-        }
     }
 
     /// Whether the expression is true for a record.
@@ -188,13 +145,15 @@ impl Undecided {
 }
 
 /// Passes records for which an expression is true.
-pub(crate) struct Where<S> {
+#[derive(Debug)]
+pub struct Where<S> {
     condition: Condition,
     next: S,
 }
 
 impl<S: Stage> Where<S> {
-    pub(crate) fn new(condition: Condition, next: S) -> Self {
+    /// Passes records that meet the condition to `next`.
+    pub fn new(condition: Condition, next: S) -> Self {
         Self { condition, next }
     }
 }

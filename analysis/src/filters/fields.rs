@@ -2,17 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use baler_analysis::filters::TypePattern;
-use baler_analysis::json_text::{self, Json};
-use baler_analysis::{AnalysisError, Parcel, Stage};
+use super::TypePattern;
+use crate::json_text::{self, Json};
+use crate::text::nearest;
+use crate::{AnalysisError, Parcel, Stage};
 use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{Field, Record as _, Schema};
-
-use crate::config::nearest;
-use crate::exit::{Code, Failure};
 
 /// The maximum number of types that the error for an unknown field lists, and of fields of each
 /// type.
@@ -20,16 +17,23 @@ const MAX_LISTED: usize = 20;
 
 /// The fields that records keep. Clones share the fields seen so far.
 #[derive(Debug, Clone)]
-pub(crate) struct Fields {
+pub struct Fields {
     /// `name`, or `Type.name`.
     wanted: Arc<[Box<str>]>,
     search: Arc<Mutex<FieldSearch>>,
 }
 
-/// The search for the fields that a flag names in the input.
+/// A selection of records or fields is wrong. The text names the setting, and the mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SelectionError(pub(super) Box<str>);
+
+/// The search for the fields that a setting names in the input.
 #[derive(Debug)]
-pub(crate) struct FieldSearch {
-    flag: &'static str,
+pub(super) struct FieldSearch {
+    setting: &'static str,
+    /// Whether the setting is a condition, in which names with points have another form.
+    is_condition: bool,
     /// How to name a field that the first chunk may lack.
     hint: &'static str,
     missing: Vec<Box<str>>,
@@ -41,13 +45,14 @@ pub(crate) struct FieldSearch {
 
 impl FieldSearch {
     /// Creates a search for fields with these names.
-    pub(crate) fn new<'n>(
-        flag: &'static str,
+    pub(super) fn new<'n>(
+        setting: &'static str,
         hint: &'static str,
         names: impl Iterator<Item = &'n str>,
     ) -> Self {
         Self {
-            flag,
+            setting,
+            is_condition: false,
             hint,
             missing: names.map(Into::into).collect(),
             types: BTreeMap::new(),
@@ -55,7 +60,13 @@ impl FieldSearch {
         }
     }
 
-    pub(crate) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
+    /// Names fields as a condition does.
+    pub(super) fn for_condition(mut self) -> Self {
+        self.is_condition = true;
+        self
+    }
+
+    pub(super) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
         search.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,7 +77,7 @@ impl FieldSearch {
     /// It is the first chunk, and no record in it has one of the fields, or it follows such a
     /// chunk. A name of the form `Type.name` may come later. Metadata records of Kieker do not
     /// count: they often come alone.
-    pub(crate) fn look(&mut self, parcel: &Parcel) -> Result<(), AnalysisError> {
+    pub(super) fn look(&mut self, parcel: &Parcel) -> Result<(), AnalysisError> {
         if self.missing.is_empty() {
             return Ok(());
         }
@@ -94,7 +105,7 @@ impl FieldSearch {
             });
         }
         match &self.first {
-            Some(Err(message)) => Err(AnalysisError::stage(self.flag, message.as_str())),
+            Some(Err(message)) => Err(AnalysisError::stage(self.setting, message.as_str())),
             _ => Ok(()),
         }
     }
@@ -120,7 +131,7 @@ impl FieldSearch {
             let mut rests = missing.iter().filter_map(|name| field.strip_prefix(name));
             rests.any(|rest| rest.starts_with('.'))
         });
-        let pointed = pointed.filter(|_| self.flag == "--where");
+        let pointed = pointed.filter(|_| self.is_condition);
         let pointed = pointed.map_or_else(String::new, |it| {
             format!("; a name with points is fields[\"{it}\"]")
         });
@@ -143,22 +154,26 @@ impl FieldSearch {
 }
 
 impl Fields {
-    /// Creates a selection of the fields with these names.
+    /// Creates a selection of the fields with these names. Messages call it by the name of the
+    /// caller's `setting`.
     ///
     /// # Errors
     ///
     /// A name is empty.
-    pub(crate) fn new(names: &[String]) -> Result<Self, Failure> {
+    pub fn new(setting: &'static str, names: &[String]) -> Result<Self, SelectionError> {
         let wanted: Vec<Box<str>> = names.iter().map(|name| name.trim().into()).collect();
         if wanted.iter().any(|name| name.is_empty()) {
-            return Err(Failure::configuration(format!(
-                "--fields `{}`: a name is empty; separate names by one comma, as in a,b",
-                names.join(",")
-            )));
+            let names = names.join(",");
+            return Err(SelectionError(
+                format!(
+                    "{setting} `{names}`: a name is empty; separate names by one comma, as in a,b"
+                )
+                .into(),
+            ));
         }
         let hint = "Type.name stands for a field of a type that may come later";
         let names = wanted.iter().map(|name| &**name);
-        let search = FieldSearch::new("--fields", hint, names);
+        let search = FieldSearch::new(setting, hint, names);
         Ok(Self {
             wanted: wanted.into(),
             search: Arc::new(Mutex::new(search)),
@@ -177,18 +192,18 @@ impl Fields {
     /// # Errors
     ///
     /// No type had one of the fields. The error names it, and the fields that the types have.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub fn check(&self) -> Result<(), AnalysisError> {
         let search = FieldSearch::lock(&self.search);
         if search.missing.is_empty() || search.types.is_empty() {
             return Ok(());
         }
         let missing: Vec<_> = search.missing.iter().map(|name| &**name).collect();
-        let message = format!("{}: {}", search.flag, search.message("that came", &missing));
-        Err(Failure::new(Code::Data, message))
+        let message = search.message("that came", &missing);
+        Err(AnalysisError::stage(search.setting, message))
     }
 
     /// Returns a stage that records the types of the input, and passes everything on.
-    pub(crate) fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn note<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: false,
@@ -197,7 +212,7 @@ impl Fields {
     }
 
     /// Returns a stage that passes on copies of records with only these fields.
-    pub(crate) fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
+    pub fn narrow<S: Stage>(&self, next: S) -> FieldsStage<S> {
         FieldsStage {
             fields: self.clone(),
             narrows: true,
@@ -215,17 +230,9 @@ fn names(wanted: &str, type_name: &str, field: &str) -> bool {
     before.is_empty() || before.strip_suffix('.').is_some_and(of_type)
 }
 
-/// Returns the number of parts of the memory for decoded chunks. If fields are copied, a chunk gets
-/// half.
-pub(crate) fn memory_parts(fields: Option<&Fields>, workers: NonZeroUsize) -> NonZeroUsize {
-    match fields {
-        Some(_) => workers.saturating_add(workers.get()),
-        None => workers,
-    }
-}
-
 /// Records the types of the input, or narrows their records.
-pub(crate) struct FieldsStage<S> {
+#[derive(Debug)]
+pub struct FieldsStage<S> {
     fields: Fields,
     narrows: bool,
     next: S,

@@ -284,14 +284,13 @@ fn evaluate_macro<'v>(
         Macro::Map => {
             let mut mapped = Vec::new();
             for item in items()? {
-                if let Some(filter) = filter
-                    && !scope
-                        .evaluate_with(&item, filter)?
-                        .condition(called.name())?
-                {
-                    continue;
+                let passes = filter.map_or(Ok(true), |filter| {
+                    let passed = scope.evaluate_with(&item, filter)?;
+                    passed.condition(called.name())
+                })?;
+                if passes {
+                    mapped.push(scope.evaluate_with(&item, body)?);
                 }
-                mapped.push(scope.evaluate_with(&item, body)?);
             }
             Ok(Value::list(mapped))
         }
