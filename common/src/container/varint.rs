@@ -24,7 +24,7 @@ pub fn write(out: &mut Vec<u8>, number: u64) {
         Ok(byte @ 0..0x80) => out.push(byte),
         _ => {
             let (bytes, length) = encode(number);
-            out.extend(bytes.into_iter().take(length));
+            out.extend_from_slice(bytes.get(..length).unwrap_or(&bytes));
         }
     }
 }
@@ -56,7 +56,11 @@ pub fn prefixed_by_length(out: &mut Vec<u8>, expected: usize, append: impl FnOnc
     let from = out.len();
     append(out);
     let (bytes, length) = encode(to_u64(out.len() - from));
-    out.splice(start..from, bytes.into_iter().take(length));
+    let bytes = bytes.get(..length).unwrap_or(&bytes);
+    match out.get_mut(start..from) {
+        Some(to) if to.len() == length => to.copy_from_slice(bytes),
+        _ => drop(out.splice(start..from, bytes.iter().copied())),
+    }
 }
 
 /// Appends the length of a text in bytes, then the text.
