@@ -1,6 +1,6 @@
 """The extension module; use ``baler`` instead."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, final
 
 from .types import ChunkIdentity, Record, Report, Source
@@ -11,6 +11,7 @@ __all__ = [
     "ChunkIterator",
     "Consumer",
     "Delivery",
+    "KafkaRange",
     "RecordIterator",
     "Table",
     "Tables",
@@ -81,6 +82,16 @@ def inspect(source: Source, *, strings: int = 0, records: int = 0) -> ChunkItera
     ``strings`` and ``records`` are how many of each are in the dict. A piece that is no chunk, or
     does not decode, is a dict with the key ``reason``.
     """
+
+@final
+class KafkaRange:
+    """Chunks at offsets of a topic, as a source of ``read`` and the other functions.
+
+    ``topic`` is the URI of a topic. ``partitions`` has the first offset and the end of each partition
+    to read; the end is excluded. Reading fails with ``Error`` if the topic lacks some of the offsets.
+    """
+
+    def __new__(cls, topic: str, partitions: Mapping[int, tuple[int, int]]) -> KafkaRange: ...
 
 @final
 class Tables:

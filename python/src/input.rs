@@ -1,5 +1,7 @@
 //! What a caller names: a path, a URI, or chunks in memory; and how it is opened.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 use std::{fs, mem};
@@ -12,6 +14,7 @@ use baler::transport::{
     ReaderCloseReport, Received, Settled, Token, TransportError, Verdict,
 };
 use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
+use baler_connector_kafka::{KafkaBrowser, KafkaConfig};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, is_log};
 use bytes::Bytes;
 
@@ -27,6 +30,8 @@ pub(crate) enum Input {
     Bytes(Bytes),
     /// A folder of segments, one segment, or a file of chunks.
     File(PathBuf),
+    /// These offsets of these partitions of a topic.
+    Kafka(KafkaConfig, BTreeMap<i32, Range<i64>>),
     /// A folder with a log of Kieker.
     Log(PathBuf),
     /// Any medium.
@@ -60,6 +65,23 @@ impl Input {
         })
     }
 
+    /// Returns the chunks at these offsets of these partitions. The URI names the topic; the ends are
+    /// excluded.
+    ///
+    /// # Errors
+    ///
+    /// The URI is wrong, or not one of Kafka.
+    pub(crate) fn kafka(uri: &str, ranges: BTreeMap<i32, Range<i64>>) -> Result<Self, ReadError> {
+        let uri = Uri::parse(uri)?;
+        if uri.scheme() != baler_connector_kafka::SCHEME {
+            return Err(ReadError::Wrong(format!("{uri}: is no topic of Kafka")));
+        }
+        let endpoint = uri.to_string();
+        let config = KafkaConfig::from_uri(uri);
+        let config = config.map_err(|error| ReadError::Wrong(format!("{endpoint}: {error}")))?;
+        Ok(Self::Kafka(config, ranges))
+    }
+
     /// Opens a reader that takes nothing from other readers, and leaves no trace.
     ///
     /// # Errors
@@ -69,6 +91,10 @@ impl Input {
         Ok(match self {
             Self::Bytes(bytes) => Box::new(Memory::new(bytes.clone())),
             Self::File(path) => Box::new(FileReader::open(FileReaderConfig::new(path))?),
+            Self::Kafka(config, ranges) => {
+                let (config, ranges) = (config.clone(), ranges.clone());
+                Box::new(KafkaBrowser::open_ranges(config, ranges)?)
+            }
             Self::Log(path) => Box::new(KiekerLogReader::open(KiekerLogConfig::new(path))?),
             Self::Uri(uri) => browser(&baler::media(), uri)?,
         })

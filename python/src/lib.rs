@@ -20,6 +20,7 @@ mod tables;
 /// The extension module.
 #[pyo3::pymodule]
 mod _baler {
+    use std::collections::BTreeMap;
     use std::path::PathBuf;
     use std::sync::Arc;
 
@@ -121,6 +122,20 @@ mod _baler {
         Ok(Columns { identity, times })
     }
 
+    /// Chunks at offsets of a topic, as a source.
+    #[pyclass(frozen, module = "baler")]
+    pub(crate) struct KafkaRange(Input);
+
+    #[pymethods]
+    impl KafkaRange {
+        #[new]
+        fn new(topic: &str, partitions: BTreeMap<i32, (i64, i64)>) -> PyResult<Self> {
+            let ranges = partitions.into_iter();
+            let ranges = ranges.map(|(partition, (start, end))| (partition, start..end));
+            Ok(Self(Input::kafka(topic, ranges.collect())?))
+        }
+    }
+
     /// One name, or several.
     #[derive(FromPyObject)]
     enum Names {
@@ -162,6 +177,9 @@ mod _baler {
                 all.extend(inputs(&item?)?);
             }
             return Ok(all);
+        }
+        if let Ok(range) = source.cast::<KafkaRange>() {
+            return Ok(vec![range.get().0.clone()]);
         }
         if let Ok(bytes) = source.extract::<PyBackedBytes>() {
             return Ok(vec![Input::Bytes(Bytes::from_owner(bytes))]);

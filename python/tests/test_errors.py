@@ -63,6 +63,10 @@ def test_wrong_arguments_say_what_is_right(tmp_path: Path) -> None:
         list(baler.iter_records("fiel://orders"))
     with pytest.raises(ValueError, match="has no end"):
         list(baler.iter_records("tcp://127.0.0.1:0"))
+    with pytest.raises(ValueError, match="is no topic of Kafka"):
+        baler.KafkaRange("file:orders", {0: (0, 10)})
+    with pytest.raises(ValueError, match="the topic"):
+        baler.KafkaRange("kafka://localhost", {0: (0, 10)})
     with pytest.raises(ValueError, match='"ns" or "us"'):
         baler.read(CALLS, times="ms")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="source is int"):

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::error::Error;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,8 @@ pub struct KafkaBrowser {
     capability: ReaderCapability,
     config: KafkaConfig,
     browse: Browse,
+    /// The only partitions to read, with the first offset and the end of each.
+    ranges: Option<BTreeMap<i32, Range<i64>>>,
     client: BaseConsumer<Context>,
     /// The partitions that are not read to their ends, with these ends. `None` before they are known.
     ends: Option<BTreeMap<i32, i64>>,
@@ -102,6 +105,7 @@ impl KafkaBrowser {
             capability,
             config,
             browse,
+            ranges: None,
             client,
             ends: None,
             ask_at: Instant::now(),
@@ -109,6 +113,45 @@ impl KafkaBrowser {
             tokens: 0,
             demand: usize::MAX,
         })
+    }
+
+    /// As [`open`](Self::open), for the chunks at these offsets of these partitions; the ends are
+    /// excluded. The reader ends after them. It fails with the final error of
+    /// [`receive`](ChunkReader::receive) if the topic lacks some of them: they were removed, or are
+    /// not written yet.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub fn open_ranges(
+        config: KafkaConfig,
+        ranges: BTreeMap<i32, Range<i64>>,
+    ) -> Result<Self, TransportError> {
+        let mut browser = Self::open(config, Browse::UntilNow)?;
+        browser.ranges = Some(ranges);
+        Ok(browser)
+    }
+
+    /// Returns the part of a partition to read, which has the offsets of `whole`; `None` for
+    /// nothing.
+    fn part(&self, partition: i32, whole: Range<i64>) -> Result<Option<Range<i64>>, Failure> {
+        let part = match &self.ranges {
+            None => whole,
+            Some(ranges) => {
+                let Some(wanted) = ranges.get(&partition).cloned() else {
+                    return Ok(None);
+                };
+                if !wanted.is_empty() && (wanted.start < whole.start || wanted.end > whole.end) {
+                    let message = format!(
+                        "partition {partition} has the offsets {} to {}, not all of {} to {}",
+                        whole.start, whole.end, wanted.start, wanted.end
+                    );
+                    return Err(Failure::last("look at", message));
+                }
+                wanted
+            }
+        };
+        Ok((!part.is_empty()).then_some(part))
     }
 
     /// Asks for the partitions and their ends, and begins to read them.
@@ -128,16 +171,26 @@ impl KafkaBrowser {
         };
         let mut ends = BTreeMap::new();
         let mut list = TopicPartitionList::new();
-        for partition in found.partitions().iter().map(|it| it.id()) {
+        let partitions: Vec<i32> = found.partitions().iter().map(|it| it.id()).collect();
+        let wanted = self.ranges.iter().flat_map(BTreeMap::keys);
+        if let Some(missing) = wanted.copied().find(|it| !partitions.contains(it)) {
+            let message = format!("topic {topic} has no partition {missing}");
+            return Err(Failure::last("look at", message));
+        }
+        for partition in partitions {
+            let mut start = start;
             if self.browse == Browse::UntilNow {
-                let range = self
+                let whole = self
                     .client
                     .fetch_watermarks(topic, partition, WATERMARK_TIMEOUT);
-                let (oldest, end) = range.map_err(failed)?;
-                if oldest == end {
+                let (oldest, end) = whole.map_err(failed)?;
+                let Some(part) = self.part(partition, oldest..end)? else {
                     continue;
+                };
+                ends.insert(partition, part.end);
+                if self.ranges.is_some() {
+                    start = Offset::Offset(part.start);
                 }
-                ends.insert(partition, end);
             }
             list.add_partition_offset(topic, partition, start)
                 .map_err(failed)?;

@@ -1,8 +1,10 @@
 //! Looking at a topic beside the group that consumes it.
 
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use baler_common::transport::{Browse, Chunk, ChunkReader, Received, Verdict};
+use baler_common::transport::{Browse, Chunk, ChunkReader, Received, TransportError, Verdict};
 use baler_connector_kafka::{KafkaBrowser, RequestFault, RequestKind};
 use baler_connector_testkit::{
     ChunkSource, PATIENCE, Pump, Tap, TestMedium, drive, drive_pair, read_label, within_patience,
@@ -132,6 +134,74 @@ fn browser_ends_where_the_topic_ended_when_it_began() {
     }
     browser.set_demand(1 << 20);
     assert_eq!(until_end(browser.as_mut()), 20);
+}
+
+#[test]
+fn ranges_of_offsets_are_read_exactly() {
+    let kafka = Kafka::fresh();
+    let mut source = ChunkSource::new(1);
+    let mut pump = Pump::open(kafka.writer_with(kafka.config()));
+    write(&mut pump, chunks(&mut source, 80));
+    let mut all: BTreeMap<i32, Vec<u64>> = BTreeMap::new();
+    for (partition, offset) in places(browser(&kafka, Browse::UntilNow).as_mut()) {
+        all.entry(partition).or_default().push(offset);
+    }
+    let (&partition, offsets) = all.iter().max_by_key(|it| it.1.len()).unwrap();
+    let count = i64::try_from(offsets.len()).unwrap();
+    assert!(count >= 4, "{all:?}");
+    let read = |range: Range<i64>| {
+        let ranges = BTreeMap::from([(partition, range)]);
+        KafkaBrowser::open_ranges(kafka.config(), ranges).map(Box::new)
+    };
+    let mut middle = read(1..count - 1).unwrap();
+    let expected: Vec<_> = (1..count - 1)
+        .map(|it| (partition, it.unsigned_abs()))
+        .collect();
+    assert_eq!(places(middle.as_mut()), expected);
+    assert_eq!(until_end(read(2..2).unwrap().as_mut()), 0);
+    assert_eq!(until_end(read(0..count).unwrap().as_mut()), offsets.len());
+    let beyond = failure(read(1..count + 1).unwrap().as_mut());
+    assert!(
+        beyond
+            .message
+            .contains(&format!("not all of 1 to {}", count + 1)),
+        "{beyond}"
+    );
+    let ranges = BTreeMap::from([(99, 0..1)]);
+    let mut nowhere = Box::new(KafkaBrowser::open_ranges(kafka.config(), ranges).unwrap());
+    let nowhere = failure(nowhere.as_mut());
+    assert!(nowhere.message.contains("has no partition 99"), "{nowhere}");
+}
+
+/// Partition and offset of each chunk that a browser shows.
+fn places(browser: &mut dyn ChunkReader) -> Vec<(i32, u64)> {
+    let mut places = Vec::new();
+    within_patience("its end", || {
+        match browser.receive(Instant::now() + Duration::from_millis(20)) {
+            Ok(Received::Chunk(it)) => {
+                let partition = it
+                    .origin
+                    .lane
+                    .rsplit('/')
+                    .next()
+                    .and_then(|it| it.parse().ok());
+                places.push((partition.unwrap(), it.origin.position));
+            }
+            Ok(Received::End) => return Some(()),
+            Ok(Received::Idle) => {}
+            other => panic!("{other:?}"),
+        }
+        None
+    });
+    places
+}
+
+/// The final error of a browser.
+fn failure(browser: &mut dyn ChunkReader) -> TransportError {
+    within_patience("its error", || {
+        let received = browser.receive(Instant::now() + Duration::from_millis(20));
+        received.err().filter(|error| !error.is_retryable())
+    })
 }
 
 #[test]
