@@ -91,8 +91,9 @@ impl ConnectionState {
     }
 
     pub(super) fn open(&self) {
-        self.writer.open();
+        // First, because the owner reads on as soon as the writer is open.
         self.writer.lock().medium.counts.connections += 1;
+        self.writer.open();
     }
 
     /// Ends the connection. The thread may close it until `by`.
