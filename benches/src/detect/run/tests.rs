@@ -18,12 +18,7 @@ fn more_work_takes_more_time_by_the_records_of_every_kind() {
         let [base, changed] = duet.batches_ns.as_slice() else {
             panic!("{}: {duet:?}", kind.name)
         };
-        // Aggregated records of a process that had to wait stand for fewer calls each: so many of
-        // them make a batch as come closest to 100 calls, and at least one.
-        assert!(
-            !base.is_empty() && duet.batch_calls * 1.5 > 100.0,
-            "{duet:?}"
-        );
+        assert!(!base.is_empty() && duet.batch_calls >= 100.0, "{duet:?}");
         let best = |batches: &[f64]| batches.iter().copied().fold(f64::INFINITY, f64::min);
         // Other tests may run on the same processor.
         assert!(best(changed) > 1.5 * best(base), "{}: {duet:?}", kind.name);

@@ -16,7 +16,7 @@ const SAMPLED_PAIRS: usize = 32;
 /// The bits with which the two parts of patches begin, about.
 const PATCHES_HEAD_BITS: u64 = 9 * 8;
 
-/// At most one number in so many is patched: beyond it, patches cost more than wider numbers.
+/// At most a quarter of the numbers is patched. With more patches, wider numbers cost less.
 const MOST_PATCHED: u64 = 4;
 
 /// What the largest gap between patches takes beyond the mean one, about.
