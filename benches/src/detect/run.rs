@@ -130,8 +130,8 @@ fn recorded(chunks: &[Chunk], run: &Run) -> Result<Measured, Failure> {
         .min()
         .expect("a step runs a version");
     let calls = run.batches * run.batch_calls;
-    // A batch has as many records as a batch of calls makes, but at least one.
-    let size = ((records * run.batch_calls + calls / 2) / calls).max(1);
+    // A batch has the records of as many calls as ordered, or of a few more.
+    let size = (records * run.batch_calls).div_ceil(calls).max(1);
     Ok(Measured {
         batches_ns: times.iter().map(|times| means(times, size)).collect(),
         batch_calls: count(size * calls) / count(records.max(1)),
