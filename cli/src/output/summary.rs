@@ -120,6 +120,8 @@ fn add_figure(rows: &mut Vec<(String, String)>, key: &str, name: &str, value: &V
                     Some(format!("{}: {count}", part.replace('_', " ")))
                 }
                 "source" if part == "from" => value_text("", value),
+                // A lane has the name that its medium gave it.
+                "lag_by_lane" => Some(format!("{part}: {}", value_text("", value)?)),
                 _ => named_value(part, &fields, value),
             });
             add_rows(rows, name, lines);

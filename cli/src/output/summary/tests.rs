@@ -31,6 +31,19 @@ fn a_document_is_shown_without_what_is_zero() {
 }
 
 #[test]
+fn lanes_keep_the_names_of_their_medium() {
+    let document = serde_json::json!({
+        "lag_by_lane": {"calls": 1, "web_calls": 0, "heap_bytes": 2_048},
+    });
+    let rows = figures_of(&document);
+    let rows: Vec<_> = rows.iter().map(|(name, it)| (&**name, &**it)).collect();
+    assert_eq!(
+        rows,
+        [("lag by lane", "calls: 1"), ("", "heap_bytes: 2,048")]
+    );
+}
+
+#[test]
 fn a_document_is_shown_without_what_repeats_and_with_what_was_discarded() {
     let document = serde_json::json!({
         "source": {"records": 0, "chunks": 1, "quarantined": 3,
