@@ -20,7 +20,7 @@ pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
 /// Records each call of a function: [`baler_monitoring::probe`], for programs that depend only on
 /// this crate.
 #[cfg(feature = "macros")]
-pub use baler_monitoring_macros::facade_probe as probe;
+pub use baler_macros::facade_probe as probe;
 #[cfg(feature = "consumer")]
 pub use config::ConsumerConfig;
 pub use config::ControllerConfig;
@@ -46,7 +46,7 @@ pub mod container {
 pub mod record {
     pub use baler_common::record::*;
     // They replace the macros of the same names above, whose code names `baler_common`.
-    pub use baler_derive::{FacadeRecord as Record, FacadeRecords as Records};
+    pub use baler_macros::{FacadeRecord as Record, FacadeRecords as Records};
 }
 
 /// The programs in README.md compile, and run where they need no broker.

@@ -28,7 +28,7 @@ mod words;
 
 use std::sync::Arc;
 
-pub use baler_derive::{Record, Records};
+pub use baler_macros::{Record, Records};
 
 pub(crate) use batch::StringKeys;
 pub use batch::{

@@ -11,12 +11,11 @@ use serde_json::Value;
 use crate::problem::Problem;
 
 /// The crates that a probe itself links. A probe in one of them would call itself.
-const OWN: [&str; 6] = [
+const OWN: [&str; 5] = [
     "baler",
     "baler-common",
-    "baler-derive",
+    "baler-macros",
     "baler-monitoring",
-    "baler-monitoring-macros",
     "baler-signature",
 ];
 

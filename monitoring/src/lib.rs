@@ -28,9 +28,9 @@ mod traceparent;
 pub use adaptive::{FileChange, PatternFile, PatternNews};
 #[doc(hidden)]
 #[cfg(feature = "macros")]
-pub use baler_monitoring_macros::enter_with_options as __enter_with_options;
+pub use baler_macros::enter_with_options as __enter_with_options;
 #[cfg(feature = "macros")]
-pub use baler_monitoring_macros::probe;
+pub use baler_macros::probe;
 pub use clock::{Clock, TestClock};
 pub use collector::{ClosedBy, ClosedByCounts, Event, Quarantined, ShutdownReport, Stats};
 pub use controller::{

@@ -26,18 +26,14 @@ impl Allowed {
 /// One row for each crate: the crates that it may name in `[dependencies]` and
 /// `[build-dependencies]`.
 const INTERNAL: &[(&str, Allowed)] = &[
-    ("baler-derive", Allowed::Only(&[])),
     (
         "baler-common",
-        Allowed::Only(&["baler-derive", "baler-irl"]),
+        Allowed::Only(&["baler-irl", "baler-macros"]),
     ),
-    (
-        "baler-monitoring-macros",
-        Allowed::Only(&["baler-signature"]),
-    ),
+    ("baler-macros", Allowed::Only(&["baler-signature"])),
     (
         "baler-monitoring",
-        Allowed::Only(&["baler-common", "baler-monitoring-macros"]),
+        Allowed::Only(&["baler-common", "baler-macros"]),
     ),
     (
         "baler-connector-amqp",
@@ -112,9 +108,9 @@ const DEV: &[&str] = &[
 
 /// Further crates that a single crate may name in `[dev-dependencies]`.
 const DEV_OF: &[(&str, &str)] = &[
-    ("baler-derive", "baler-common"),
+    ("baler-macros", "baler-common"),
+    ("baler-macros", "baler-monitoring"),
     ("baler-monitoring", "baler-analysis"),
-    ("baler-monitoring-macros", "baler-monitoring"),
     ("baler-rig", "baler"),
 ];
 

@@ -3,7 +3,7 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, DeriveInput, Expr, Ident, LitStr, Path, Token};
 
-use crate::names::{self, Case};
+use super::names::{self, Case};
 
 /// The attributes of a struct or an enum.
 pub(crate) struct TypeAttributes {

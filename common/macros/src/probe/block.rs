@@ -9,9 +9,9 @@ use quote::{ToTokens, quote};
 use syn::parse::{ParseStream, Parser as _};
 use syn::{Attribute, ImplItem, Item, Meta, Signature, Token, TraitItem, Visibility};
 
-use crate::expand;
-use crate::function::Function;
-use crate::options::Options;
+use super::expand;
+use super::function::Function;
+use super::options::Options;
 
 /// Parses a block, if one follows; otherwise the stream does not advance.
 pub(crate) fn parse(input: ParseStream<'_>) -> syn::Result<Option<Item>> {
@@ -85,7 +85,7 @@ fn expand_item(item: TokenStream, options: &Options) -> syn::Result<TokenStream>
         match own {
             // It was put there on purpose. The expansion reports why the item cannot be measured,
             // or the item is another kind of block with its own options.
-            Some(own) if own.skip.is_none() => crate::expand_tokens(&own.within(options), item),
+            Some(own) if own.skip.is_none() => super::expand_tokens(&own.within(options), item),
             _ => Ok(item),
         }
     };

@@ -1,17 +1,45 @@
-//! The `#[probe]` attribute, re-exported as `baler_monitoring::probe`.
+//! The macros of Baler: `derive` writes the implementations of record types, `probe` the function
+//! with its probe. Applications name them by the crates that re-export them.
 //!
-//! tokens -> `options`, `block` and `function` (parsing) -> `expand` (the function with its probe).
-//! The text of its signature is made by the crate `baler-signature`.
-//!
-//! The expansion names only `baler_monitoring::__private`. Without the feature `enable` the
-//! function is checked and then returned unchanged.
+//! Each macro exists twice, because its code names either `baler_common` and `baler_monitoring` or
+//! the crate `baler`. An application may depend on `baler` alone.
 
-mod block;
-mod expand;
-mod function;
-mod options;
+mod derive;
+#[cfg(feature = "probe")]
+mod probe;
 
 use proc_macro::TokenStream;
+use syn::parse_quote;
+
+/// Derives `Record` and `FieldValue` for a struct, and `FieldValue` for an enum without data.
+///
+/// The trait `baler_common::record::Record` documents the attributes.
+#[proc_macro_derive(Record, attributes(record))]
+pub fn derive_record(input: TokenStream) -> TokenStream {
+    derive::record(input, &parse_quote!(::baler_common))
+}
+
+/// Derives `Records` for an enum whose variants hold one record each.
+///
+/// The trait `baler_common::record::Records` documents it.
+#[proc_macro_derive(Records, attributes(record))]
+pub fn derive_records(input: TokenStream) -> TokenStream {
+    derive::records(input, &parse_quote!(::baler_common))
+}
+
+/// `Record`, as the crate `baler` exports it.
+#[doc(hidden)]
+#[proc_macro_derive(FacadeRecord, attributes(record))]
+pub fn derive_facade_record(input: TokenStream) -> TokenStream {
+    derive::record(input, &parse_quote!(::baler))
+}
+
+/// `Records`, as the crate `baler` exports it.
+#[doc(hidden)]
+#[proc_macro_derive(FacadeRecords, attributes(record))]
+pub fn derive_facade_records(input: TokenStream) -> TokenStream {
+    derive::records(input, &parse_quote!(::baler))
+}
 
 /// Records each call of a function or method, by default as one `OperationExecutionRecord` at the
 /// end of the call: after its last expression, a `return` or `?`, or a panic that unwinds.
@@ -215,67 +243,25 @@ use proc_macro::TokenStream;
 /// hold only their own code), declarations without a body, and items without functions. The
 /// compiler reports that. A function that never returns and never unwinds (it aborts or exits the
 /// process) makes no record.
+#[cfg(feature = "probe")]
 #[proc_macro_attribute]
 pub fn probe(options: TokenStream, item: TokenStream) -> TokenStream {
-    write_anew(options, item, None)
+    probe::attribute(options, item, None)
 }
 
 /// `#[probe]` as the crate `baler` exports it: its expansion names that crate.
+#[cfg(feature = "probe")]
 #[doc(hidden)]
 #[proc_macro_attribute]
 pub fn facade_probe(options: TokenStream, item: TokenStream) -> TokenStream {
-    let krate = syn::parse_quote!(::baler::monitoring);
-    write_anew(options, item, Some(krate))
-}
-
-/// Expands an item. `krate` is the crate in the expansion, unless the options name another one.
-fn write_anew(options: TokenStream, item: TokenStream, krate: Option<syn::Path>) -> TokenStream {
-    let original = item.clone();
-    let expansion = syn::parse::<options::Options>(options).and_then(|mut options| {
-        options.krate = options.krate.or(krate);
-        expand_tokens(&options, item.into())
-    });
-    match expansion {
-        Ok(expanded) => expanded.into(),
-        // The function stays, so that its callers do not add errors of their own.
-        Err(error) => {
-            let mut tokens = TokenStream::from(error.into_compile_error());
-            tokens.extend(original);
-            tokens
-        }
-    }
+    let krate = parse_quote!(::baler::monitoring);
+    probe::attribute(options, item, Some(krate))
 }
 
 /// The guard of `enter!` with options: `[crate] [name] options`.
+#[cfg(feature = "probe")]
 #[doc(hidden)]
 #[proc_macro]
 pub fn enter_with_options(input: TokenStream) -> TokenStream {
-    let parse = |input: syn::parse::ParseStream<'_>| {
-        let (krate, name);
-        syn::bracketed!(krate in input);
-        syn::bracketed!(name in input);
-        let krate = krate.call(syn::Path::parse_mod_style)?;
-        let name = name.parse()?;
-        let options = options::Options::parse_of_block(input, krate)?;
-        Ok(expand::block_guard(&options, &name))
-    };
-    let expansion = syn::parse::Parser::parse(parse, input);
-    expansion
-        .unwrap_or_else(syn::Error::into_compile_error)
-        .into()
-}
-
-/// Expands a function or a block of functions.
-fn expand_tokens(
-    options: &options::Options,
-    item: proc_macro2::TokenStream,
-) -> syn::Result<proc_macro2::TokenStream> {
-    if options.skip.is_some() {
-        return Ok(item);
-    }
-    let parse = |input: syn::parse::ParseStream<'_>| match block::parse(input)? {
-        Some(item) => block::expand(item, options),
-        None => Ok(expand::expand(options, &input.parse()?)),
-    };
-    syn::parse::Parser::parse2(parse, item)
+    probe::guard(input)
 }

@@ -5,8 +5,8 @@ use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{DataStruct, DeriveInput, Fields, Ident, Path, Type};
 
-use crate::attributes::{DefaultValue, FieldAttributes, Role, TypeAttributes};
-use crate::names::{self, Names};
+use super::attributes::{DefaultValue, FieldAttributes, Role, TypeAttributes};
+use super::names::{self, Names};
 
 /// `baler_common::record::MAX_FIELDS`.
 const MAX_FIELDS: usize = 1_024;
