@@ -1,10 +1,11 @@
 //! Treats the readers of one process as one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use baler_common::container::ChunkHeader;
+use baler_common::mutex::lock;
 use baler_common::transport::{ChunkIdentity, Verdict, Waiting};
 
 use crate::lanes::{EarlierChunk, LaneTracker};
@@ -193,8 +194,4 @@ impl Member {
     fn union(&self) -> MutexGuard<'_, LaneTracker> {
         lock(&self.group.state.union)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

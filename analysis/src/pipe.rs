@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use baler_common::mutex::lock;
 use baler_common::transport::panic_text;
 
 use crate::error::AnalysisError;
@@ -244,7 +245,7 @@ impl Stage for Pipe {
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {
-        self.shared.lock().is_closed = true;
+        lock(&self.shared.state).is_closed = true;
         self.shared.changed.notify_all();
         let runs = |state: &PipeState| !state.has_ended;
         while self.shared.wait_while(Instant::now() + TICK, runs) {
@@ -281,13 +282,9 @@ impl PipeItem {
 }
 
 impl PipeShared {
-    fn lock(&self) -> MutexGuard<'_, PipeState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the first error of the stage, once.
     fn check(&self) -> Result<MutexGuard<'_, PipeState>, AnalysisError> {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.failure.take().map_or(Ok(state), Err)
     }
 
@@ -296,7 +293,7 @@ impl PipeShared {
         let left = by.duration_since(Instant::now());
         let waited = self
             .changed
-            .wait_timeout_while(self.lock(), left, |state| condition(state));
+            .wait_timeout_while(lock(&self.state), left, |state| condition(state));
         condition(&waited.unwrap_or_else(PoisonError::into_inner).0)
     }
 
@@ -309,7 +306,7 @@ impl PipeShared {
             let (parcels, records) = work.size();
             result = guarded(name, || self.process(&mut stage, work));
             self.progress.ends(parcels);
-            let mut state = self.lock();
+            let mut state = lock(&self.state);
             state.items -= 1;
             state.parcels -= parcels;
             state.records -= records;
@@ -321,7 +318,7 @@ impl PipeShared {
         }
         // A panic while the stage is dropped must not hide an error.
         drop(catch_unwind(AssertUnwindSafe(|| drop(stage))));
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         state.is_closed = true;
         state.failure = result.err();
         let left = std::mem::take(&mut state.queue);
@@ -330,14 +327,14 @@ impl PipeShared {
         self.progress
             .ends(left.iter().map(|work| work.size().0).sum());
         drop(left);
-        self.lock().has_ended = true;
+        lock(&self.state).has_ended = true;
         self.changed.notify_all();
     }
 
     /// Waits for work; returns `None` when the pipe is closed and empty.
     fn take(&self) -> Option<PipeItem> {
         let is_idle = |state: &mut PipeState| state.queue.is_empty() && !state.is_closed;
-        let woken = self.changed.wait_while(self.lock(), is_idle);
+        let woken = self.changed.wait_while(lock(&self.state), is_idle);
         woken
             .unwrap_or_else(PoisonError::into_inner)
             .queue
@@ -349,7 +346,7 @@ impl PipeShared {
             PipeItem::Message(Message::Flush) => stage.flush(),
             PipeItem::Message(Message::Idle) => {
                 let holds_back = stage.idle()?;
-                self.lock().holds_back = holds_back;
+                lock(&self.state).holds_back = holds_back;
                 Ok(())
             }
             PipeItem::Parcel(mut held) => {

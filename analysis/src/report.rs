@@ -1,9 +1,10 @@
 //! The figures of a source.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use baler_common::container::Losses;
+use baler_common::mutex::lock;
 use baler_common::transport::{ChunkIdentity, ReaderStats, Readership, Waiting};
 use baler_files::quarantine::NotKept;
 
@@ -166,12 +167,11 @@ impl SourceWatch {
     /// Returns the figures that the source published last. They are at most a quarter of a second
     /// old, unless a stage delays the source.
     pub fn report(&self) -> SourceReport {
-        let report = self.report.lock();
-        report.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.report).clone()
     }
 
     pub(crate) fn show(&self, report: SourceReport) {
-        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = report;
+        *lock(&self.report) = report;
     }
 
     /// Whether a clone of this view exists outside the source.

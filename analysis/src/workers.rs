@@ -17,6 +17,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_common::mutex::lock;
+
 pub use crate::group::{Group, GroupReport};
 pub use fan_out::fan_out;
 
@@ -184,8 +186,7 @@ struct FirstError(Mutex<Option<AnalysisError>>);
 
 impl FirstError {
     fn note(&self, error: AnalysisError) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(error);
+        lock(&self.0).get_or_insert(error);
     }
 
     fn into_first(self) -> Option<AnalysisError> {

@@ -5,6 +5,7 @@ extern crate self as baler_common;
 
 pub mod calendar;
 pub mod container;
+pub mod mutex;
 pub mod number;
 pub mod pattern;
 pub mod record;

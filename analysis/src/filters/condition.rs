@@ -5,13 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use self::evaluate::Scope;
 use self::parse::{Expression, Names};
 use self::value::{EvaluationError, FieldValue, Value};
 use super::fields::{FieldSearch, SelectionError};
 use crate::{AnalysisError, Parcel, Stage};
+use baler_common::mutex::lock;
 use baler_common::record::RecordRef;
 use baler_common::transport::ChunkIdentity;
 
@@ -97,8 +98,7 @@ impl Condition {
     /// Returns the records for which the expression could not be evaluated. They are part of the
     /// filtered ones.
     pub fn undecided(&self) -> MutexGuard<'_, Undecided> {
-        let undecided = self.undecided.lock();
-        undecided.unwrap_or_else(PoisonError::into_inner)
+        lock(&self.undecided)
     }
 
     /// Whether the expression is true for a record.
@@ -168,7 +168,7 @@ impl<S: Stage> Stage for Where<S> {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        FieldSearch::lock(&self.condition.search).look(&parcel)?;
+        lock(&self.condition.search).look(&parcel)?;
         let chunk = parcel.identity();
         let selected = parcel.select(|record| self.condition.passes(record, chunk));
         if selected.is_empty() {

@@ -1,7 +1,9 @@
 //! Counts records by type.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use baler_common::mutex::lock;
 
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
@@ -55,17 +57,17 @@ impl Counts {
 
     /// Returns the number of records.
     pub fn records(&self) -> u64 {
-        self.lock().records
+        lock(&self.0).records
     }
 
     /// Returns the number of parcels: chunks, or parts of them.
     pub fn chunks(&self) -> u64 {
-        self.lock().chunks
+        lock(&self.0).chunks
     }
 
     /// Returns the number of records of each type, sorted by name.
     pub fn by_type(&self) -> Vec<TypeCount> {
-        let totals = self.lock();
+        let totals = lock(&self.0);
         let mut counts: Vec<TypeCount> = totals
             .by_type
             .iter()
@@ -85,7 +87,7 @@ impl Counts {
 
     /// Counts a parcel.
     pub(crate) fn parcel(&self, parcel: &Parcel) {
-        let mut totals = self.lock();
+        let mut totals = lock(&self.0);
         totals.chunks += 1;
         let whole = parcel.len() == parcel.chunk().batch.len();
         if whole {
@@ -101,11 +103,7 @@ impl Counts {
 
     /// Counts records of a type, for a sink that does not count by parcels.
     pub fn add(&self, type_name: &str, records: u64) {
-        self.lock().add(type_name, records);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, RecordTotals> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).add(type_name, records);
     }
 }
 

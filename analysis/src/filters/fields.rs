@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use super::TypePattern;
 use crate::json_text::{self, Json};
 use crate::text::nearest;
 use crate::{AnalysisError, Parcel, Stage};
+use baler_common::mutex::lock;
 use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::record::{Field, Record as _, Schema};
 
@@ -64,10 +65,6 @@ impl FieldSearch {
     pub(super) fn for_condition(mut self) -> Self {
         self.is_condition = true;
         self
-    }
-
-    pub(super) fn lock(search: &Mutex<Self>) -> MutexGuard<'_, Self> {
-        search.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Looks for the fields in the records of a chunk.
@@ -193,7 +190,7 @@ impl Fields {
     ///
     /// No type had one of the fields. The error names it, and the fields that the types have.
     pub fn check(&self) -> Result<(), AnalysisError> {
-        let search = FieldSearch::lock(&self.search);
+        let search = lock(&self.search);
         if search.missing.is_empty() || search.types.is_empty() {
             return Ok(());
         }
@@ -253,7 +250,7 @@ impl<S: Stage> Stage for FieldsStage<S> {
             let narrowed = parcel.narrowed(|schema, field| fields.keeps(schema, field));
             return self.next.accept(narrowed);
         }
-        FieldSearch::lock(&fields.search).look(&parcel)?;
+        lock(&fields.search).look(&parcel)?;
         self.next.accept(parcel)
     }
 }

@@ -1,8 +1,9 @@
 //! Measures the response times of operations.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use baler_common::mutex::lock;
 use baler_common::record::{Column, StringTable, Table};
 use hdrhistogram::Histogram;
 
@@ -81,7 +82,7 @@ impl Times {
 
     /// Returns the figures; operations with the most calls come first.
     pub fn operations(&self) -> Vec<OperationTimes> {
-        let table = self.lock();
+        let table = lock(&self.0);
         let mut all: Vec<OperationTimes> = table
             .operations
             .iter()
@@ -104,11 +105,7 @@ impl Times {
     /// Returns the number of calls that ended before they started. Their clock stepped back, and
     /// they are left out.
     pub fn ended_before_start(&self) -> u64 {
-        self.lock().ended_before_start
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, OperationTable> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0).ended_before_start
     }
 }
 
@@ -118,7 +115,7 @@ impl Stage for ResponseTimes {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        let mut operations = self.times.lock();
+        let mut operations = lock(&self.times.0);
         let batch = &parcel.chunk().batch;
         if parcel.len() == batch.len() {
             for table in batch.tables() {

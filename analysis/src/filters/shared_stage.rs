@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
+use baler_common::mutex::lock;
+
 use crate::error::AnalysisError;
 use crate::parcel::Parcel;
 use crate::stage::Stage;
@@ -112,8 +114,7 @@ impl<S: Stage> Stage for SharedStage<S> {
 impl<S> Drop for SharedStage<S> {
     fn drop(&mut self) {
         if !self.finished {
-            let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            state.clones -= 1;
+            lock(&self.state).clones -= 1;
         }
     }
 }

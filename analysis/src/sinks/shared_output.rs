@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use baler_common::mutex::lock;
+
 use crate::pipe::Progress;
 
 /// The most bytes in one call of the output, so that a slow output shows progress.
@@ -65,8 +67,7 @@ impl SharedOutput {
         let is_others = |state: &mut State| {
             state.failed.is_none() && state.owner.is_some_and(|owner| owner != self.number)
         };
-        let state = self.shared.state.lock();
-        let state = state.unwrap_or_else(PoisonError::into_inner);
+        let state = lock(&self.shared.state);
         let waited = self.shared.line_ended.wait_while(state, is_others);
         let state = waited.unwrap_or_else(PoisonError::into_inner);
         match state.failed {
@@ -100,8 +101,7 @@ impl Drop for SharedOutput {
     fn drop(&mut self) {
         // Another clone with the output may never release it.
         if self.is_owner {
-            let state = self.shared.state.lock();
-            let mut state = state.unwrap_or_else(PoisonError::into_inner);
+            let mut state = lock(&self.shared.state);
             // No clone will complete the line.
             state.failed.get_or_insert(io::ErrorKind::Other);
             self.shared.line_ended.notify_all();

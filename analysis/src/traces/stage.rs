@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use baler_common::mutex::lock;
 
 use super::TraceAnalysis;
 use super::assemble::{ClosedTrace, TraceSettings};
@@ -34,22 +36,18 @@ impl TraceStage {
     /// Writes every closed trace as a line of JSON to an output of this name.
     #[must_use]
     pub fn with_list(self, output: impl Write + Send + 'static, name: impl Into<Box<str>>) -> Self {
-        self.lock().list = Some((Box::new(output), name.into()));
+        lock(&self.0).list = Some((Box::new(output), name.into()));
         self
     }
 
     /// Adds saved results: see [`TraceAnalysis::add_saved`].
     pub fn add_saved(&self, parts: Vec<SavedTraces>) {
-        self.lock().analysis.add_saved(parts);
+        lock(&self.0).analysis.add_saved(parts);
     }
 
     /// Reads the analysis.
     pub fn read<R>(&self, read: impl FnOnce(&TraceAnalysis) -> R) -> R {
-        read(&self.lock().analysis)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, StageState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        read(&lock(&self.0).analysis)
     }
 }
 
@@ -59,12 +57,11 @@ impl Stage for TraceStage {
     }
 
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
-        self.lock()
-            .run(|analysis, list| analysis.accept(&parcel, list))
+        lock(&self.0).run(|analysis, list| analysis.accept(&parcel, list))
     }
 
     fn finish(&mut self) -> Result<(), AnalysisError> {
-        let mut state = self.lock();
+        let mut state = lock(&self.0);
         state.run(|analysis, list| analysis.finish(list))?;
         match &mut state.list {
             Some((output, name)) => output

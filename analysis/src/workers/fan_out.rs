@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::num::NonZeroUsize;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use baler_common::mutex::lock;
 use baler_common::transport::{
     ChunkReader, Delivery, ReaderCapability, ReaderCloseReport, ReaderStats, Received, RetryClass,
     Settled, Token, TransportError, Verdict,
@@ -81,10 +82,6 @@ struct FanOutState {
     open_parts: usize,
     /// The result of the reader's [`ChunkReader::waits_for`].
     waits_for: Option<&'static str>,
-}
-
-fn lock(state: &Mutex<FanOutState>) -> MutexGuard<'_, FanOutState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request of a part to the hub.

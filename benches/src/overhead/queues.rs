@@ -9,6 +9,7 @@ use std::iter;
 use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
+use baler_common::mutex::lock;
 use baler_rig::monitored;
 use baler_rig::overhead::{Outer, Running, Variant, cycles};
 use crossbeam_channel::{Receiver, Sender};
@@ -88,8 +89,7 @@ struct Blocking {
 
 impl Blocking {
     fn put(&self, entry: Entry) {
-        let entries = self.entries.lock();
-        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        let entries = lock(&self.entries);
         let is_full = |entries: &mut VecDeque<Entry>| entries.len() >= MAX_RECORDS;
         let entries = self.is_not_full.wait_while(entries, is_full);
         let mut entries = entries.unwrap_or_else(PoisonError::into_inner);
@@ -98,8 +98,7 @@ impl Blocking {
     }
 
     fn take(&self) -> Entry {
-        let entries = self.entries.lock();
-        let entries = entries.unwrap_or_else(PoisonError::into_inner);
+        let entries = lock(&self.entries);
         let is_empty = |entries: &mut VecDeque<Entry>| entries.is_empty();
         let entries = self.is_not_empty.wait_while(entries, is_empty);
         let mut entries = entries.unwrap_or_else(PoisonError::into_inner);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
+use baler_common::mutex::lock;
 use baler_common::record::sampling::{BackToBack, Midpoint, ThreadSampleRecord};
 use baler_common::record::{Record as _, Table};
 use baler_common::transport::Chunk;
@@ -200,7 +201,7 @@ pub(super) fn measure(case: &Case) -> Result<Measured, Failure> {
 fn start(case: &Case, recorded: &Recording) -> Result<Option<Controller>, Failure> {
     let recorded = Arc::clone(recorded);
     let writer = watched(move |chunk| {
-        let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut recorded = lock(&recorded);
         if let Err(failure) = recorded.add(&chunk) {
             recorded.failure = Some(failure);
         }
@@ -258,8 +259,7 @@ fn ms(time: Duration) -> f64 {
 type Recording = Arc<Mutex<Recorded>>;
 
 fn take(recorded: &Recording) -> Result<Recorded, Failure> {
-    let mut recorded = recorded.lock().unwrap_or_else(PoisonError::into_inner);
-    let recorded = mem::take(&mut *recorded);
+    let recorded = mem::take(&mut *lock(recorded));
     match recorded.failure {
         None => Ok(recorded),
         Some(failure) => Err(failure),

@@ -1,9 +1,10 @@
 //! The patterns of a controller, their settings, and their upkeep on the collector's thread.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use baler_common::mutex::lock;
 use baler_common::pattern::{Dialect, ListFull, PatternList, Rule};
 
 use super::file::{FileChange, PatternFile, PatternNews};
@@ -173,7 +174,7 @@ impl Switch {
     ///
     /// The list is full; it stays as it was.
     pub(crate) fn push(&self, rule: Rule) -> Result<(), ListFull> {
-        let mut current = self.lock();
+        let mut current = lock(&self.list);
         let mut list = PatternList::clone(&current);
         list.push(rule)?;
         *current = Arc::new(list);
@@ -182,17 +183,17 @@ impl Switch {
 
     /// Replaces all rules.
     pub(crate) fn replace(&self, list: PatternList) {
-        *self.lock() = Arc::new(list);
+        *lock(&self.list) = Arc::new(list);
     }
 
     /// The rules.
     pub(crate) fn list(&self) -> Arc<PatternList> {
-        Arc::clone(&self.lock())
+        Arc::clone(&lock(&self.list))
     }
 
     /// Replaces the verdicts on these positions.
     pub(super) fn judge(&self, judged: &[(usize, bool)]) {
-        let mut current = self.lock_verdicts();
+        let mut current = lock(&self.verdicts);
         let mut verdicts = Vec::clone(&current);
         for &(index, is_active) in judged {
             if verdicts.len() <= index {
@@ -207,14 +208,6 @@ impl Switch {
 
     /// The verdicts; a site beyond their end may record.
     pub(crate) fn verdicts(&self) -> Arc<Vec<bool>> {
-        Arc::clone(&self.lock_verdicts())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Arc<PatternList>> {
-        self.list.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_verdicts(&self) -> MutexGuard<'_, Arc<Vec<bool>>> {
-        self.verdicts.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::clone(&lock(&self.verdicts))
     }
 }

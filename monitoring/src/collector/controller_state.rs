@@ -4,10 +4,11 @@ use std::fmt;
 #[cfg(feature = "sampling")]
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::Thread;
 use std::time::Instant;
 
+use baler_common::mutex::lock;
 use baler_common::record::Interned;
 use baler_common::transport::Notify;
 
@@ -91,7 +92,7 @@ impl ControllerState {
         if self.is_forked() {
             return false;
         }
-        let orders = self.orders();
+        let orders = lock(&self.orders);
         let enabled = enabled && orders.stop.is_none() && !orders.ended;
         self.enabled.swap(enabled, Ordering::Relaxed) != enabled
     }
@@ -99,7 +100,7 @@ impl ControllerState {
     /// Lets the collector pass an event to the application.
     #[cfg(feature = "samplers")]
     pub(crate) fn post(&self, event: Event) {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notices = lock(&self.notices);
         // Perhaps no collector is left to take them.
         if notices.len() < MOST_NOTICES {
             notices.push(event);
@@ -111,8 +112,7 @@ impl ControllerState {
     /// Takes the events that were posted since the last time.
     #[cfg(feature = "samplers")]
     pub(super) fn take_notices(&self) -> Vec<Event> {
-        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut notices)
+        std::mem::take(&mut lock(&self.notices))
     }
 
     /// Requests a flush. The order is dropped if the collector has ended.
@@ -120,7 +120,7 @@ impl ControllerState {
         if self.is_forked() {
             return;
         }
-        let mut orders = self.orders();
+        let mut orders = lock(&self.orders);
         if !orders.ended {
             // A writer may keep the collector from reading orders for a long time.
             orders.flushes.retain(|order| !order.is_abandoned());
@@ -139,7 +139,7 @@ impl ControllerState {
         self.enabled.store(false, Ordering::Relaxed);
         // Close first, so that the collector's last round finds everything.
         self.queues.close();
-        let mut orders = self.orders();
+        let mut orders = lock(&self.orders);
         orders.stop = Some(orders.stop.map_or(by, |earlier| earlier.min(by)));
         self.enabled.store(false, Ordering::Relaxed);
         drop(orders);
@@ -147,22 +147,18 @@ impl ControllerState {
     }
 
     pub(super) fn take_orders(&self) -> (Vec<FlushOrder>, Option<Instant>) {
-        let mut orders = self.orders();
+        let mut orders = lock(&self.orders);
         (std::mem::take(&mut orders.flushes), orders.stop)
     }
 
     /// The collector has ended: callers must not wait for it.
     pub(super) fn collector_ended(&self) {
-        let mut orders = self.orders();
+        let mut orders = lock(&self.orders);
         orders.ended = true;
         orders.flushes.clear();
         self.enabled.store(false, Ordering::Relaxed);
         drop(orders);
         self.queues.close();
-    }
-
-    fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The collector's accounts, shared with callers of the controller.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::{LossReason, Losses};
+use baler_common::mutex::lock;
 use baler_common::number::to_u64;
 use baler_common::transport::OutboxStats;
 
@@ -28,13 +29,9 @@ struct Accounts {
 }
 
 impl Ledger {
-    fn lock(&self) -> MutexGuard<'_, Accounts> {
-        self.accounts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Changes the accounts. Entries after the final report are ignored.
     fn enter(&self, entry: impl FnOnce(&mut Stats)) {
-        entry(&mut self.lock().stats);
+        entry(&mut lock(&self.accounts).stats);
     }
 
     pub(super) fn delivered(&self, records: u32, bytes: usize) {
@@ -100,12 +97,12 @@ impl Ledger {
 
     /// Records lost after they reached the collector.
     pub(super) fn losses(&self) -> Losses {
-        self.lock().stats.dropped.clone()
+        lock(&self.accounts).stats.dropped.clone()
     }
 
     /// Returns all current figures.
     pub(crate) fn stats(&self, queues: &QueueSet) -> Stats {
-        let accounts = self.lock();
+        let accounts = lock(&self.accounts);
         match &accounts.report {
             Some(report) => report.stats.clone(),
             None => with_queues(&accounts.stats, queues),
@@ -114,7 +111,7 @@ impl Ledger {
 
     /// The final report, if there is one.
     pub(crate) fn report(&self) -> Option<ShutdownReport> {
-        self.lock().report.clone()
+        lock(&self.accounts).report.clone()
     }
 
     /// Makes the accounts final: records without a fate count as undelivered, chunks as given up.
@@ -126,7 +123,7 @@ impl Ledger {
         on_time: bool,
         error: Option<Box<str>>,
     ) -> ShutdownReport {
-        let mut accounts = self.lock();
+        let mut accounts = lock(&self.accounts);
         if let Some(report) = &accounts.report {
             return report.clone();
         }
@@ -151,7 +148,7 @@ impl Ledger {
 
     /// Waits for the final report until `by` at most.
     pub(crate) fn wait(&self, by: Instant) -> Option<ShutdownReport> {
-        let accounts = self.lock();
+        let accounts = lock(&self.accounts);
         let left = by.saturating_duration_since(monotonic());
         let (accounts, _) = self
             .finished

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
+use baler_common::mutex::lock;
 use baler_common::record::Record;
 
 use super::Controller;
@@ -48,7 +49,7 @@ pub(crate) struct InstalledHold {
 /// The caller must be inside.
 pub(crate) fn hold_installed() -> InstalledHold {
     InstalledHold {
-        _publishing: PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner),
+        _publishing: lock(&PUBLISHING),
         installed: INSTALLED.write().unwrap_or_else(PoisonError::into_inner),
     }
 }
@@ -62,7 +63,7 @@ pub(crate) fn stop_recording() {
 /// Updates the state that probes read, if this is the installed controller.
 pub(crate) fn refresh_active(shared: &Arc<ControllerState>) {
     let _inside = Inside::enter();
-    let _publishing = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _publishing = lock(&PUBLISHING);
     if let Some(controller) = installed().filter(|it| Arc::ptr_eq(it.shared(), shared)) {
         publish(&controller);
     }

@@ -4,10 +4,11 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use baler_common::mutex::lock;
 #[cfg(feature = "sampling")]
 use baler_common::pattern::PatternList;
 
@@ -95,7 +96,7 @@ impl Samplers {
         }
         #[cfg(feature = "sampling")]
         if tasks.iter().any(|task| task.sampler.signature() == THREADS) {
-            *self.lock_sampled_sites() = Some(Arc::default());
+            *lock(&self.sampled_sites) = Some(Arc::default());
         }
         let start = monotonic();
         let running = tasks.iter().map(|task| Running {
@@ -120,7 +121,7 @@ impl Samplers {
         thread::Builder::new()
             .name("baler-samplers".into())
             .spawn(move || worker.run())?;
-        *self.thread() = Some(SamplerThread {
+        *lock(&self.thread) = Some(SamplerThread {
             goes_on: Some(goes_on),
             ended,
         });
@@ -129,14 +130,14 @@ impl Samplers {
 
     /// Asks the thread to end.
     pub(crate) fn stop(&self) {
-        if let Some(thread) = &mut *self.thread() {
+        if let Some(thread) = &mut *lock(&self.thread) {
             thread.goes_on = None;
         }
     }
 
     /// Waits until the thread has ended, or until `by`.
     pub(crate) fn wait(&self, by: Instant) {
-        if let Some(thread) = &*self.thread() {
+        if let Some(thread) = &*lock(&self.thread) {
             let left = by.saturating_duration_since(monotonic());
             // It has ended, or the time is over: in both cases nothing is left to do.
             thread.ended.recv_timeout(left).unwrap_or_default();
@@ -146,24 +147,14 @@ impl Samplers {
     /// Replaces the sites that the sampler of threads sees, if there is this sampler.
     #[cfg(feature = "sampling")]
     pub(crate) fn set_sampled_sites(&self, patterns: PatternList) {
-        if let Some(sampled) = &mut *self.lock_sampled_sites() {
+        if let Some(sampled) = &mut *lock(&self.sampled_sites) {
             *sampled = Arc::new(patterns);
         }
     }
 
     #[cfg(feature = "sampling")]
     pub(crate) fn sampled_sites(&self) -> Option<Arc<PatternList>> {
-        self.lock_sampled_sites().clone()
-    }
-
-    #[cfg(feature = "sampling")]
-    fn lock_sampled_sites(&self) -> MutexGuard<'_, Option<Arc<PatternList>>> {
-        let sampled = &self.sampled_sites;
-        sampled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn thread(&self) -> MutexGuard<'_, Option<SamplerThread>> {
-        self.thread.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sampled_sites).clone()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
+
+use baler_common::mutex::lock;
 
 use super::stack::PublishedStack;
 use crate::queue::Inside;
@@ -41,7 +43,7 @@ impl Drop for StackOwner {
         HERE.set(None);
         if let Some(stack) = self.0.take() {
             stack.start(0);
-            lock().free.push(stack);
+            lock(&STACKS).free.push(stack);
         }
     }
 }
@@ -78,7 +80,7 @@ pub(crate) fn choose_anew() {
 /// Returns the present choice of sites, and all stacks.
 pub(super) fn stacks() -> (u32, Vec<&'static PublishedStack>) {
     let _inside = Inside::enter();
-    (CHOICE.load(Ordering::Relaxed), lock().all.clone())
+    (CHOICE.load(Ordering::Relaxed), lock(&STACKS).all.clone())
 }
 
 /// Gives this thread a stack. A thread that is inside, or about to end, gets none.
@@ -86,7 +88,7 @@ pub(super) fn stacks() -> (u32, Vec<&'static PublishedStack>) {
 fn own_stack() -> Option<&'static PublishedStack> {
     let _inside = Inside::enter()?;
     let own = |owner: &StackOwner| {
-        let mut stacks = lock();
+        let mut stacks = lock(&STACKS);
         let stack = stacks.free.pop().unwrap_or_else(|| {
             let stack: &'static PublishedStack = Box::leak(Box::new(PublishedStack::new()));
             stacks.all.push(stack);
@@ -101,10 +103,6 @@ fn own_stack() -> Option<&'static PublishedStack> {
     OWNER.try_with(own).ok()
 }
 
-fn lock() -> MutexGuard<'static, Stacks> {
-    STACKS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// While it lives, no other thread can get a stack.
 #[cfg(unix)]
 pub(crate) struct StacksHold(MutexGuard<'static, Stacks>);
@@ -112,7 +110,7 @@ pub(crate) struct StacksHold(MutexGuard<'static, Stacks>);
 /// The caller must be inside.
 #[cfg(unix)]
 pub(crate) fn hold_stacks() -> StacksHold {
-    StacksHold(lock())
+    StacksHold(lock(&STACKS))
 }
 
 #[cfg(unix)]

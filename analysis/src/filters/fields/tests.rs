@@ -17,7 +17,7 @@ fn fields(list: &str) -> Fields {
 
 fn see(chosen: &Fields, schema: &Schema) {
     let fields = schema.fields().iter().map(Field::name);
-    FieldSearch::lock(&chosen.search).see(schema.name(), fields);
+    lock(&chosen.search).see(schema.name(), fields);
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn parcel(record: &DynamicRecord) -> Parcel {
 fn a_wrong_count_of_waiting_records_ends_the_stage_and_acknowledges_nothing() {
     let mut stage = TraceStage::default();
     stage.accept(parcel(&call(1, 0))).unwrap();
-    let mut state = stage.lock();
+    let mut state = lock(&stage.0);
     state.analysis.assembler.open.get_mut(&1).unwrap().cost += 1_000;
     drop(state);
     // The time of this call closes the first trace.
