@@ -1,6 +1,7 @@
 //! Errors of the consuming side.
 
 use std::io;
+use std::path::Path;
 
 use baler_common::transport::TransportError;
 
@@ -61,6 +62,11 @@ impl AnalysisError {
             what: what.into(),
             source,
         }
+    }
+
+    /// Returns a function that converts an error of this file, which a sink writes.
+    pub(crate) fn of_file(path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::output(path.display().to_string(), source)
     }
 
     /// Returns the error of a stage that refuses records.

@@ -49,6 +49,18 @@ pub struct LaneKey {
     pub lane: u32,
 }
 
+impl LaneKey {
+    /// The identity of a chunk of this lane.
+    pub(crate) fn chunk(self, sequence: u64) -> ChunkIdentity {
+        ChunkIdentity {
+            producer: self.producer,
+            epoch: self.epoch,
+            lane: self.lane,
+            sequence,
+        }
+    }
+}
+
 impl From<ChunkIdentity> for LaneKey {
     fn from(identity: ChunkIdentity) -> Self {
         Self {
@@ -311,14 +323,7 @@ impl LaneTracker {
     /// reader nor the producer accounts for all chunks before it. They may be lost, or another reader
     /// has them.
     pub fn starts(&self) -> Vec<ChunkIdentity> {
-        let start = |(key, lane): (&LaneKey, &Lane)| {
-            Some(ChunkIdentity {
-                producer: key.producer,
-                epoch: key.epoch,
-                lane: key.lane,
-                sequence: lane.start()?,
-            })
-        };
+        let start = |(key, lane): (&LaneKey, &Lane)| Some(key.chunk(lane.start()?));
         let mut starts: Vec<_> = self.lanes.iter().filter_map(start).collect();
         starts.sort_by_key(|first| LaneKey::from(*first));
         starts

@@ -1,5 +1,6 @@
 //! The records of one chunk on their way through the stages, and the receipt of their delivery.
 
+use std::iter;
 use std::sync::{Arc, OnceLock};
 
 use baler_common::container::{ChunkSummary, Compression, DecodedChunk};
@@ -184,7 +185,7 @@ impl Parcel {
                 .and_then(|it| u32::try_from(it).ok())
                 .is_some_and(|it| selection.binary_search(&it).is_ok()),
         };
-        std::iter::from_fn(move || {
+        iter::from_fn(move || {
             loop {
                 let record = typed.next()?;
                 if is_selected(typed.last_position()) {
@@ -277,6 +278,39 @@ impl Parcel {
             receipt.failure.set(reason.into()).ok();
         }
     }
+}
+
+/// Returns the row and the position of each selected record, table by table. `None` selects all
+/// records.
+///
+/// # Panics
+///
+/// The selection is not in ascending order, or has a position that no record has.
+pub(crate) fn rows_by_table(
+    batch: &RecordBatch,
+    selection: Option<&[u32]>,
+) -> Vec<Vec<(u32, u32)>> {
+    let mut selected = vec![Vec::new(); batch.tables().len()];
+    let mut next = vec![0; selected.len()];
+    let mut wanted = selection.map(|selection| selection.iter().peekable());
+    // Without an order there is only one table.
+    let order = batch.order().iter().copied().chain(iter::repeat(0));
+    for (position, table) in (0..).zip(order).take(batch.len()) {
+        let table = table as usize;
+        let is_wanted = match &mut wanted {
+            None => true,
+            Some(wanted) => wanted.next_if(|next| **next == position).is_some(),
+        };
+        if is_wanted {
+            selected[table].push((next[table], position));
+        }
+        next[table] += 1;
+    }
+    assert!(
+        wanted.is_none_or(|mut wanted| wanted.next().is_none()),
+        "the selection is not in order, or a position is outside of the batch"
+    );
+    selected
 }
 
 /// Parcels that are not processed yet: buffered output, or messages in a pipe.

@@ -448,9 +448,8 @@ impl Source {
 
     /// Whether the group was asked to end.
     fn is_stopped(&self) -> bool {
-        self.member
-            .as_ref()
-            .is_some_and(|member| member.group.is_stopped())
+        let member = self.member.as_ref();
+        member.is_some_and(|member| member.group.is_stopped())
     }
 
     /// Whether the reader is not at the end of its medium.

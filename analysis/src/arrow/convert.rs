@@ -17,6 +17,7 @@ use baler_common::transport::ChunkIdentity;
 
 use super::columns::{Context, times};
 use super::schema::{Times, dictionary, schema_of};
+use crate::parcel::rows_by_table;
 
 /// The most schemas that are remembered. A stream with more types makes schemas again.
 const KEPT_SCHEMAS: usize = 1_024;
@@ -83,11 +84,11 @@ impl Converter {
         identity: Option<&ChunkIdentity>,
     ) -> Result<Vec<TypeBatch>, ArrowError> {
         let context = Context::new(records.strings(), self.times)?;
-        let chosen = Chosen::of(records, selection);
+        let selected = rows_by_table(records, selection);
         let mut batches = Vec::new();
-        for (table, chosen) in records.tables().iter().zip(chosen) {
+        for (table, selected) in records.tables().iter().zip(selected) {
             let is_wanted = |only| table.schema().fingerprint() == only;
-            if chosen.positions.is_empty() || !self.only.is_none_or(is_wanted) {
+            if selected.is_empty() || !self.only.is_none_or(is_wanted) {
                 continue;
             }
             let rows = self.rows(table, &context)?;
@@ -96,11 +97,12 @@ impl Converter {
                 timestamps: table.timestamps().to_vec(),
                 rows,
             };
-            if let Some(rows) = chosen.rows.filter(|rows| rows.len() < table.len()) {
-                batch = batch.take(rows)?;
+            let (selected, positions): (Vec<u32>, _) = selected.into_iter().unzip();
+            if selected.len() < table.len() {
+                batch = batch.take(selected)?;
             }
             if self.identity {
-                let own = identity_arrays(identity, chosen.positions)?;
+                let own = identity_arrays(identity, positions)?;
                 batch.rows = self.identified(&batch, own)?;
             }
             batches.push(batch);
@@ -161,51 +163,6 @@ fn batch_of(
 ) -> Result<RecordBatch, ArrowError> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(schema, arrays, &options)
-}
-
-/// The selection of one table.
-#[derive(Debug, Clone, Default)]
-struct Chosen {
-    /// The rows; `None` for all of them.
-    rows: Option<Vec<u32>>,
-    /// Their positions in the chunk.
-    positions: Vec<u32>,
-}
-
-impl Chosen {
-    /// One a table.
-    fn of(records: &Records, selection: Option<&[u32]>) -> Vec<Self> {
-        let mut chosen = vec![Self::default(); records.tables().len()];
-        if selection.is_some() {
-            for table in &mut chosen {
-                table.rows = Some(Vec::new());
-            }
-        }
-        let mut next = vec![0_u32; chosen.len()];
-        let mut wanted = selection.map(|selection| selection.iter().peekable());
-        // Without an order there is only one table.
-        let order = records.order().iter().copied().chain(std::iter::repeat(0));
-        for (position, table) in (0..).zip(order).take(records.len()) {
-            let table = table as usize;
-            let row = next[table];
-            next[table] += 1;
-            if let Some(wanted) = &mut wanted
-                && wanted.next_if(|wanted| **wanted == position).is_none()
-            {
-                continue;
-            }
-            if let Some(rows) = &mut chosen[table].rows {
-                rows.push(row);
-            }
-            chosen[table].positions.push(position);
-        }
-        let has_more = wanted.is_some_and(|mut wanted| wanted.next().is_some());
-        assert!(
-            !has_more,
-            "the selection is not in order, or has more than the batch"
-        );
-        chosen
-    }
 }
 
 /// Returns the columns that identify a record, so that queries can drop copies.

@@ -121,13 +121,13 @@ impl ParquetFolder {
                 .fold(self.folder.clone(), |path, part| path.join(part));
             let stem = self.stem();
             let opened = OpenFile::create(&folder, &stem, batch);
-            let file = opened.map_err(|error| self.error(&folder, error))?;
+            let file = opened.map_err(AnalysisError::of_file(&folder))?;
             self.open.insert(key, file);
         }
         let file = self.open.get_mut(&key).expect("it was just opened");
         let written = file.write(&batch.rows);
         let path = file.path().to_owned();
-        written.map_err(|error| self.error(&path, error))?;
+        written.map_err(AnalysisError::of_file(&path))?;
         self.records += batch.rows.num_rows();
         Ok(())
     }
@@ -146,12 +146,12 @@ impl ParquetFolder {
         let mut whole = Vec::with_capacity(open.len());
         for file in open.into_values() {
             let path = file.path().to_owned();
-            whole.push(file.finish().map_err(|error| self.error(&path, error))?);
+            whole.push(file.finish().map_err(AnalysisError::of_file(&path))?);
         }
         let mut folders = BTreeSet::new();
         for file in whole {
             let path = file.path().to_owned();
-            file.publish().map_err(|error| self.error(&path, error))?;
+            file.publish().map_err(AnalysisError::of_file(&path))?;
             let content = &file.content;
             self.written.add(&content.type_name, content.records);
             // A new folder is an entry of its parent folder.
@@ -164,7 +164,7 @@ impl ParquetFolder {
             );
         }
         for folder in folders {
-            file::sync_folder(&folder).map_err(|error| self.error(&folder, error))?;
+            file::sync_folder(&folder).map_err(AnalysisError::of_file(&folder))?;
         }
         self.held.release_all();
         self.records = 0;
@@ -182,10 +182,6 @@ impl ParquetFolder {
             || self
                 .first
                 .is_some_and(|first| first.elapsed() >= self.settings.age)
-    }
-
-    fn error(&self, path: &Path, error: std::io::Error) -> AnalysisError {
-        AnalysisError::output(path.display().to_string(), error)
     }
 }
 

@@ -53,19 +53,12 @@ impl Taken {
 
     /// Takes up to `wanted` records; returns how many it got.
     fn take(&self, wanted: u64) -> u64 {
-        let mut before = self.records();
-        loop {
-            let got = wanted.min(self.limit - before);
-            match self.records.compare_exchange_weak(
-                before,
-                before + got,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            ) {
-                Ok(_) => return got,
-                Err(now) => before = now,
-            }
-        }
+        let got = |before: u64| wanted.min(self.limit - before);
+        let more = |before: u64| Some(before + got(before));
+        let before = self
+            .records
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, more);
+        before.map_or(0, got)
     }
 
     /// Returns the number of records that were passed on, or are just being passed on.

@@ -146,7 +146,7 @@ impl CsvFolder {
             Some(_) => rows.record(record),
             None => rows.other_record(record),
         };
-        written.map_err(|error| failed(&self.folder, error))
+        written.map_err(AnalysisError::of_file(&self.folder))
     }
 
     /// Passes all data to the operating system and closes the files.
@@ -154,7 +154,7 @@ impl CsvFolder {
         let open = self.files.iter_mut().filter_map(|it| it.output.take());
         for mut output in open {
             let flushed = output.flush();
-            flushed.map_err(|error| failed(&self.folder, error))?;
+            flushed.map_err(AnalysisError::of_file(&self.folder))?;
         }
         Ok(())
     }
@@ -179,7 +179,7 @@ impl CsvFolder {
             }
             Ok(opened)
         });
-        let opened = opened.map_err(|error| failed(&file.path, error))?;
+        let opened = opened.map_err(AnalysisError::of_file(&file.path))?;
         file.output = Some(BufWriter::new(opened));
         Ok(())
     }
@@ -187,9 +187,9 @@ impl CsvFolder {
     /// Finds the file of a new type: one with its columns, or the first of its names that no other
     /// type uses.
     fn find(&mut self, key: Option<Fingerprint>, schema: &Schema) -> Result<usize, AnalysisError> {
-        fs::create_dir_all(&self.folder).map_err(|error| failed(&self.folder, error))?;
+        fs::create_dir_all(&self.folder).map_err(AnalysisError::of_file(&self.folder))?;
         let header = header(key.map(|_| schema), self.formulas);
-        let header = header.map_err(|error| failed(&self.folder, error))?;
+        let header = header.map_err(AnalysisError::of_file(&self.folder))?;
         let type_name = key.map_or("", |_| schema.name());
         let mut files = self.files.iter();
         let same = files.position(|it| *it.type_name == *type_name && it.header == header);
@@ -211,7 +211,7 @@ impl CsvFolder {
         let paths: Vec<PathBuf> = paths.filter(is_free).collect();
         for path in paths {
             let opened = self.open_path(&path, &header);
-            if let Some(file) = opened.map_err(|error| failed(&path, error))? {
+            if let Some(file) = opened.map_err(AnalysisError::of_file(&path))? {
                 self.positions.insert(key, self.files.len());
                 self.files.push(File {
                     path,
@@ -232,7 +232,7 @@ impl CsvFolder {
             schema.name()
         );
         let error = io::Error::new(io::ErrorKind::AlreadyExists, error);
-        Err(failed(&self.folder, error))
+        Err(AnalysisError::of_file(&self.folder)(error))
     }
 
     /// Opens a file if it has this header, or can get it.
@@ -275,15 +275,11 @@ impl Stage for CsvFolder {
         let open = self.files.iter_mut().filter_map(|it| it.output.as_mut());
         for output in open {
             let flushed = output.flush();
-            flushed.map_err(|error| failed(&self.folder, error))?;
+            flushed.map_err(AnalysisError::of_file(&self.folder))?;
         }
         self.held.release_into(&self.written);
         Ok(())
     }
-}
-
-fn failed(path: &Path, error: io::Error) -> AnalysisError {
-    AnalysisError::output(path.display().to_string(), error)
 }
 
 /// Converts a type's name to the name of a file. The name is untrusted and must not lead out of the
@@ -355,14 +351,14 @@ impl<W: Write> Rows<'_, W> {
             ValueRef::Bytes(value) => self.text(&STANDARD.encode(value)),
             ValueRef::List(_) | ValueRef::Record(_) => {
                 self.output.write_all(b"\"")?;
-                serde_json::to_writer(Quoted(&mut *self.output), &ValueJson(value))?;
+                serde_json::to_writer(Quotes(&mut *self.output, b"\"\""), &ValueJson(value))?;
                 self.output.write_all(b"\"")
             }
             // Numbers, and values that are quoted in JSON but not here.
-            scalar => Ok(serde_json::to_writer(
-                Unquoted(&mut *self.output),
-                &ValueJson(scalar),
-            )?),
+            scalar => {
+                serde_json::to_writer(Quotes(&mut *self.output, b""), &ValueJson(scalar))?;
+                Ok(())
+            }
         }
     }
 
@@ -379,36 +375,20 @@ impl<W: Write> Rows<'_, W> {
             return self.output.write_all(text.as_bytes());
         }
         write!(self.output, "\"{before}")?;
-        Quoted(&mut *self.output).write_all(text.as_bytes())?;
+        Quotes(&mut *self.output, b"\"\"").write_all(text.as_bytes())?;
         self.output.write_all(b"\"")
     }
 }
 
-/// Writes text inside quotes: it doubles each quote.
-struct Quoted<'a, W>(&'a mut W);
+/// Writes text, and this instead of each quote in it.
+struct Quotes<'a, W>(&'a mut W, &'static [u8]);
 
-impl<W: Write> Write for Quoted<'_, W> {
+impl<W: Write> Write for Quotes<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         for (number, part) in bytes.split(|byte| *byte == b'"').enumerate() {
             if number > 0 {
-                self.0.write_all(b"\"\"")?;
+                self.0.write_all(self.1)?;
             }
-            self.0.write_all(part)?;
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-/// Removes quotes.
-struct Unquoted<'a, W>(&'a mut W);
-
-impl<W: Write> Write for Unquoted<'_, W> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for part in bytes.split(|byte| *byte == b'"') {
             self.0.write_all(part)?;
         }
         Ok(bytes.len())

@@ -7,7 +7,7 @@ use baler_common::transport::ChunkIdentity;
 
 use crate::error::AnalysisError;
 use crate::filters::Counts;
-use crate::parcel::{Held, Parcel};
+use crate::parcel::Parcel;
 use crate::sinks::json::{IdentifiedJson, RecordJson, RecordOrLine, line_of};
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
@@ -30,9 +30,6 @@ enum Form {
 #[derive(Debug)]
 pub struct JsonLines<W> {
     output: Slices<W>,
-    what: Box<str>,
-    held: Held,
-    written: Counts,
     form: Form,
 }
 
@@ -40,10 +37,7 @@ impl<W: Write + Send> JsonLines<W> {
     /// Writes to `output`; messages call it `what`.
     pub fn new(output: W, what: impl Into<Box<str>>) -> Self {
         Self {
-            output: Slices::new(output),
-            what: what.into(),
-            held: Held::default(),
-            written: Counts::default(),
+            output: Slices::new(output, what.into()),
             form: Form::Record,
         }
     }
@@ -66,7 +60,7 @@ impl<W: Write + Send> JsonLines<W> {
     /// Counts the records that the output has taken in `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
-        self.written = written;
+        self.output.written = written;
         self
     }
 
@@ -93,10 +87,6 @@ impl<W: Write + Send> JsonLines<W> {
         }
         self.output.end_line()
     }
-
-    fn error(&self, error: io::Error) -> AnalysisError {
-        AnalysisError::output(self.what.clone(), error)
-    }
 }
 
 impl<W: Write + Send> Stage for JsonLines<W> {
@@ -108,18 +98,12 @@ impl<W: Write + Send> Stage for JsonLines<W> {
         let chunk = parcel.identity();
         for (index, record) in parcel.records() {
             let written = self.write(record, chunk, index);
-            written.map_err(|error| self.error(error))?;
+            written.map_err(|error| self.output.error(error))?;
         }
-        self.held.push(parcel);
-        if self.output.is_due() {
-            self.flush()?;
-        }
-        Ok(())
+        self.output.hold(parcel)
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        self.output.flush().map_err(|error| self.error(error))?;
-        self.held.release_into(&self.written);
-        Ok(())
+        self.output.release()
     }
 }

@@ -8,7 +8,7 @@ use baler_common::record::{NO_TIMESTAMP, RecordFields, RecordRef, Role, ValueRef
 
 use crate::error::AnalysisError;
 use crate::filters::Counts;
-use crate::parcel::{Held, Parcel};
+use crate::parcel::Parcel;
 use crate::sinks::json::ValueJson;
 use crate::sinks::slices::Slices;
 use crate::stage::Stage;
@@ -28,10 +28,7 @@ const INDENT: usize = 4;
 #[derive(Debug)]
 pub struct TextTable<W> {
     output: Slices<W>,
-    what: Box<str>,
     width: Option<usize>,
-    held: Held,
-    written: Counts,
     has_header: Arc<AtomicBool>,
 }
 
@@ -41,11 +38,8 @@ impl<W: Write + Send> TextTable<W> {
     /// shortened.
     pub fn new(output: W, what: impl Into<Box<str>>, width: Option<usize>) -> Self {
         Self {
-            output: Slices::new(output),
-            what: what.into(),
+            output: Slices::new(output, what.into()),
             width: width.map(|width| width.max(60)),
-            held: Held::default(),
-            written: Counts::default(),
             has_header: Arc::default(),
         }
     }
@@ -61,7 +55,7 @@ impl<W: Write + Send> TextTable<W> {
     /// Counts the records that the output has taken in `written`.
     #[must_use]
     pub fn counting(mut self, written: Counts) -> Self {
-        self.written = written;
+        self.output.written = written;
         self
     }
 
@@ -128,20 +122,13 @@ impl<W: Write + Send> Stage for TextTable<W> {
     fn accept(&mut self, parcel: Parcel) -> Result<(), AnalysisError> {
         for (_, record) in parcel.records() {
             let written = self.write(record);
-            written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
+            written.map_err(|error| self.output.error(error))?;
         }
-        self.held.push(parcel);
-        if self.output.is_due() {
-            self.flush()?;
-        }
-        Ok(())
+        self.output.hold(parcel)
     }
 
     fn flush(&mut self) -> Result<(), AnalysisError> {
-        let written = self.output.flush();
-        written.map_err(|error| AnalysisError::output(self.what.clone(), error))?;
-        self.held.release_into(&self.written);
-        Ok(())
+        self.output.release()
     }
 }
 

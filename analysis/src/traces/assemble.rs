@@ -15,7 +15,7 @@ use super::counts::TraceCounts;
 use super::events::{Event, EventCalls, EventKind};
 use super::operations::{KindId, Operations, TextId, Texts};
 use super::tree::{Call, Outcome, Reason, Trace, nanos_between};
-use crate::parcel::Parcel;
+use crate::parcel::{Parcel, rows_by_table};
 
 /// The number of remembered closed traces, to recognise late records.
 const REMEMBERED: usize = 500_000;
@@ -152,12 +152,16 @@ impl Assembler {
         self.make_room(each);
         let batch = &parcel.chunk().batch;
         let mut texts = TextCache::new(batch);
-        let selected = parcel.selection().map(|rows| rows_by_table(batch, rows));
+        let selection = parcel.selection();
+        let selected = selection.map(|_| rows_by_table(batch, selection));
         self.round += 1;
         for (position, table) in batch.tables().iter().enumerate() {
             match &selected {
                 None => self.read(table, 0..table.len(), &mut texts),
-                Some(rows) => self.read(table, rows[position].iter().copied(), &mut texts),
+                Some(selected) => {
+                    let rows = selected[position].iter().map(|(row, _)| *row as usize);
+                    self.read(table, rows, &mut texts);
+                }
             }
         }
         // A limit above 292 years is none.
@@ -391,12 +395,8 @@ impl Assembler {
     /// Returns the open trace of a record with this span of time. `None` if the trace is not
     /// wanted, or the record is late.
     pub(super) fn trace(&mut self, id: i64, first: i64, last: i64) -> Option<&mut OpenTrace> {
-        if self
-            .settings
-            .only
-            .as_ref()
-            .is_some_and(|only| !only.contains(&id))
-        {
+        let only = self.settings.only.as_ref();
+        if only.is_some_and(|only| !only.contains(&id)) {
             return None;
         }
         self.counts.records += 1;
@@ -539,33 +539,6 @@ impl<'a> TextCache<'a> {
         let text = self.text(Some(signature), operations);
         *self.kinds[position].insert(operations.kind(None, text))
     }
-}
-
-/// Converts positions in a batch, in ascending order, to rows of its tables.
-fn rows_by_table(batch: &RecordBatch, positions: &[u32]) -> Vec<Vec<usize>> {
-    if batch.order().is_empty() {
-        // There is at most one table.
-        let rows = positions
-            .iter()
-            .map(|position| *position as usize)
-            .collect();
-        return vec![rows; batch.tables().len()];
-    }
-    let mut rows = vec![Vec::new(); batch.tables().len()];
-    let mut next = vec![0; rows.len()];
-    let mut wanted = positions.iter().peekable();
-    for (position, table) in (0_u32..).zip(batch.order()) {
-        let table = *table as usize;
-        if wanted.next_if(|next| **next == position).is_some() {
-            rows[table].push(next[table]);
-        }
-        next[table] += 1;
-    }
-    assert!(
-        wanted.next().is_none(),
-        "a position is outside of the batch"
-    );
-    rows
 }
 
 #[cfg(test)]

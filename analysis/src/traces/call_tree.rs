@@ -50,15 +50,8 @@ pub(super) struct AddedCalls {
 
 impl Default for CallTree {
     fn default() -> Self {
-        let entry = CallTreeNode {
-            operation: None,
-            parent: ENTRY,
-            calls: 0,
-            total_ns: 0,
-            self_ns: 0,
-        };
         Self {
-            nodes: vec![entry],
+            nodes: vec![CallTreeNode::new(None, ENTRY)],
             children: HashMap::default(),
             beyond: HashMap::default(),
         }
@@ -173,19 +166,24 @@ impl CallTree {
         if position >= MAX_NODES {
             return None;
         }
-        self.nodes.push(CallTreeNode {
-            operation: Some(operation),
-            parent,
-            calls: 0,
-            total_ns: 0,
-            self_ns: 0,
-        });
+        let node = CallTreeNode::new(Some(operation), parent);
+        self.nodes.push(node);
         self.children.insert((parent, operation), position);
         Some(position)
     }
 }
 
 impl CallTreeNode {
+    fn new(operation: Option<OperationId>, parent: usize) -> Self {
+        Self {
+            operation,
+            parent,
+            calls: 0,
+            total_ns: 0,
+            self_ns: 0,
+        }
+    }
+
     /// Returns the operation of a node that is not the entry.
     pub(super) fn called(&self) -> OperationId {
         self.operation.expect("only the entry has no operation")

@@ -127,22 +127,15 @@ impl TraceAnalysis {
 
     /// Returns the operations with their response times; operations with the most calls come first.
     fn timed(&self) -> impl Iterator<Item = (&Operation, &Timed)> {
-        let mut timed: Vec<(KindId, &Timed)> = self
-            .profile()
-            .times()
-            .iter()
-            .map(|(kind, timed)| (*kind, timed))
-            .collect();
-        let name = |kind| {
-            let operation = self.operations().of_kind(kind);
-            (&*operation.signature, &*operation.component)
-        };
+        let times = self.profile().times().iter();
+        let timed = times.map(|(kind, timed)| (self.operations().of_kind(*kind), timed));
+        let mut timed: Vec<(&Operation, &Timed)> = timed.collect();
         // Sorted by name, independent of the order of arrival.
-        timed
-            .sort_by_key(|(kind, timed)| (std::cmp::Reverse(timed.durations.calls()), name(*kind)));
-        timed
-            .into_iter()
-            .map(|(kind, timed)| (self.operations().of_kind(kind), timed))
+        timed.sort_by_key(|&(operation, timed)| {
+            let name = (&*operation.signature, &*operation.component);
+            (std::cmp::Reverse(timed.durations.calls()), name)
+        });
+        timed.into_iter()
     }
 
     /// Returns the dependencies of operations by their signatures, as in the list of operations.

@@ -94,11 +94,9 @@ impl Curve {
 /// Finds a position for every node and edge.
 pub(super) fn place(graph: &Graph) -> Layout {
     let layers = layers(graph);
-    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let layer_count = layers.iter().max().map_or(0, |last| last + 1);
+    let mut rows: Vec<Vec<usize>> = vec![Vec::new(); layer_count];
     for (node, layer) in layers.iter().enumerate() {
-        if rows.len() <= *layer {
-            rows.resize(layer + 1, Vec::new());
-        }
         rows[*layer].push(node);
     }
     let mut heights = vec![0.0; graph.nodes.len()];

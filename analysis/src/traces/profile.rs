@@ -206,11 +206,17 @@ impl Profile {
 
     /// Places a trace that another one called: below the node of the call, if it was found.
     fn place_below(&mut self, trace: Trace, base: Option<usize>, operations: &Operations) {
+        let base = self.counted(base);
+        self.place(trace, base, operations);
+    }
+
+    /// Counts whether the calling node of a trace is known; returns it, or the entry.
+    fn counted(&mut self, base: Option<usize>) -> usize {
         match base {
             Some(_) => self.counts.linked += 1,
             None => self.counts.parent_missing += 1,
         }
-        self.place(trace, base.unwrap_or(ENTRY), operations);
+        base.unwrap_or(ENTRY)
     }
 
     /// Places a trace below a node, and then the traces that waited for it.
@@ -224,15 +230,16 @@ impl Profile {
             };
             for child in self.links.take_waiting(trace.id) {
                 let base = child.parent.and_then(|(_, position)| placed.node(position));
-                match base {
-                    Some(_) => self.counts.linked += 1,
-                    None => self.counts.parent_missing += 1,
-                }
-                ready.push((child, base.unwrap_or(ENTRY)));
+                ready.push((child, self.counted(base)));
             }
             self.links.remember(trace.id, placed);
             self.measure(&trace, operations);
-            self.classify(trace);
+            self.compare(&trace);
+            self.add_class(TraceClass {
+                traces: 1,
+                total_ns: trace.nanos(),
+                example: trace,
+            });
         }
     }
 
@@ -271,15 +278,6 @@ impl Profile {
             }
             None => add_count(&mut self.counts.without_session, more.traces),
         }
-    }
-
-    fn classify(&mut self, trace: Trace) {
-        self.compare(&trace);
-        self.add_class(TraceClass {
-            traces: 1,
-            total_ns: trace.nanos(),
-            example: trace,
-        });
     }
 
     /// Keeps a trace if it is one of the slowest.

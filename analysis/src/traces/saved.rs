@@ -237,10 +237,8 @@ impl Saved<'_> {
         for event in self.open.iter().flat_map(|trace| trace.events.iter()) {
             kind(event.operation, "an event")?;
         }
-        for (_, placed) in &self.placed {
-            let nodes = placed.nodes.iter();
-            let mut nodes = nodes.map(|node| below(*node, self.tree.len() + 1, "a trace", "node"));
-            nodes.try_for_each(|it| it)?;
+        for node in self.placed.iter().flat_map(|(_, placed)| &placed.nodes) {
+            below(*node, self.tree.len() + 1, "a trace", "node")?;
         }
         Ok(())
     }

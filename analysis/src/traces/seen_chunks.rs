@@ -46,17 +46,11 @@ impl SeenChunks {
 
     pub(super) fn ranges(&self) -> impl Iterator<Item = ChunkRange> {
         self.lanes.iter().flat_map(|(key, sequences)| {
-            sequences
-                .iter()
-                .map(|(sequence, last_sequence)| ChunkRange {
-                    first: ChunkIdentity {
-                        producer: key.producer,
-                        epoch: key.epoch,
-                        lane: key.lane,
-                        sequence,
-                    },
-                    last_sequence,
-                })
+            let ranges = sequences.iter();
+            ranges.map(|(first, last_sequence)| ChunkRange {
+                first: key.chunk(first),
+                last_sequence,
+            })
         })
     }
 }

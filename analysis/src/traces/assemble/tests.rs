@@ -13,5 +13,5 @@ fn a_position_outside_of_the_batch_is_not_skipped() {
         let record = DynamicRecord::new(schema.into(), None, Vec::new()).unwrap();
         batch.push_dynamic(&record).unwrap();
     }
-    rows_by_table(batch.batch(), &[1, 2]);
+    rows_by_table(batch.batch(), Some(&[1, 2]));
 }
