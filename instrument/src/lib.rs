@@ -140,12 +140,8 @@ impl Attribute {
         if text.contains(['\n', '\r']) || text.contains("//") || text.contains("/*") {
             return Err(wrong("it has comments or more than one line"));
         }
-        if meta
-            .path()
-            .segments
-            .last()
-            .is_none_or(|it| it.ident != "probe")
-        {
+        let last = meta.path().segments.last();
+        if last.is_none_or(|it| it.ident != "probe") {
             return Err(wrong("its last name is not `probe`"));
         }
         let names = |option: &str| {

@@ -6,6 +6,7 @@ use std::path::Path;
 use toml::de::{DeTable, DeValue};
 
 use crate::problem::Problem;
+use crate::source::lines_before;
 
 /// The first line of the inserted table.
 const HEADER: &str = "[dependencies.baler] # baler instrument";
@@ -19,12 +20,7 @@ const HEADER: &str = "[dependencies.baler] # baler instrument";
 pub(crate) fn addition(path: &Path, text: &str, value: &str) -> Result<Option<String>, Problem> {
     let table = DeTable::parse(text).map_err(|error| {
         let position = error.span().map_or(0, |span| span.start);
-        let line = 1 + text
-            .bytes()
-            .take(position)
-            .filter(|byte| *byte == b'\n')
-            .count();
-        Problem::at(path, line, error.message())
+        Problem::at(path, 1 + lines_before(text, position), error.message())
     })?;
     let dependencies = table.get_ref().get("dependencies").map(|it| it.get_ref());
     if let Some(DeValue::Table(dependencies)) = dependencies

@@ -23,7 +23,7 @@ use crate::packages::Root;
 use crate::parsed::{Base, Owner, ParsedFunction, Probe};
 use crate::problem::Problem;
 use crate::reasons;
-use crate::source::Source;
+use crate::source::{self, Source};
 
 /// Texts of files.
 pub(crate) type Texts = BTreeMap<PathBuf, String>;
@@ -175,6 +175,14 @@ impl Walker<'_, '_> {
             .define(self.context.scope, name, definition);
     }
 
+    /// Walks through a constant. The paths of its functions are not certain.
+    fn constant(&mut self, name: &Ident, walk: impl FnOnce(&mut Self)) {
+        let mut context = self.context.clone();
+        context.owner = context.owner.within(name.unraw().to_string());
+        context.owner.is_certain = false;
+        self.inside(context, walk);
+    }
+
     /// Returns the context of a block with these attributes.
     fn block(&self, attributes: &[Attribute]) -> Context {
         let mut context = self.context.clone();
@@ -254,10 +262,8 @@ impl Walker<'_, '_> {
         }
         let name = options.iter().find_map(|option| text_of(option, "name"));
         // The brackets end the attribute; its span includes `#`.
-        match self
-            .source
-            .is_inserted(&self.source.range(attribute.span()))
-        {
+        let range = self.source.range(attribute.span());
+        match self.source.is_inserted(&range) {
             true => Probe::Inserted(name),
             false => Probe::ByHand(name),
         }
@@ -308,10 +314,8 @@ impl Walker<'_, '_> {
         let (outer, is_certain) = self.context.owner.class(&self.reader.scopes);
         let path = format!("{outer}.{}", name.unraw());
         let scope = self.context.scope;
-        let scope = self
-            .reader
-            .scopes
-            .add(scope, path.clone(), is_certain, true);
+        let scopes = &mut self.reader.scopes;
+        let scope = scopes.add(Some(scope), path.clone(), is_certain, true);
         self.define(name, Definition::Module(scope));
         context.scope = scope;
         context.owner = Owner::path(path);
@@ -321,38 +325,25 @@ impl Walker<'_, '_> {
 
     /// Reports the functions in the tokens of a macro.
     fn macro_tokens(&mut self, tokens: &TokenStream) {
-        let mut stack = vec![tokens.clone().into_iter()];
         let mut after_fn = false;
-        while let Some(top) = stack.last_mut() {
-            let Some(tree) = top.next() else {
-                stack.pop();
-                continue;
-            };
-            match tree {
-                TokenTree::Group(group) => stack.push(group.stream().into_iter()),
-                TokenTree::Ident(name) if after_fn => {
-                    let start = self.source.range(name.span()).start;
-                    self.reader.functions.push(ParsedFunction {
-                        file: self.file.to_owned(),
-                        line: self.source.line(start),
-                        start,
-                        name: name.unraw().to_string(),
-                        parts: None,
-                        owner: self.context.owner.clone(),
-                        probe: Probe::None,
-                        reason: self.context.reason.or(Some(reasons::IN_MACRO)),
-                    });
-                    after_fn = false;
-                    continue;
-                }
-                TokenTree::Ident(word) => {
-                    after_fn = word == "fn";
-                    continue;
-                }
-                _ => {}
+        source::visit(tokens, |tree, _| match tree {
+            TokenTree::Ident(name) if after_fn => {
+                let start = self.source.range(name.span()).start;
+                self.reader.functions.push(ParsedFunction {
+                    file: self.file.to_owned(),
+                    line: self.source.line(start),
+                    start,
+                    name: name.unraw().to_string(),
+                    parts: None,
+                    owner: self.context.owner.clone(),
+                    probe: Probe::None,
+                    reason: self.context.reason.or(Some(reasons::IN_MACRO)),
+                });
+                after_fn = false;
             }
-            after_fn = false;
-        }
+            TokenTree::Ident(word) => after_fn = word == "fn",
+            _ => after_fn = false,
+        });
     }
 }
 
@@ -380,23 +371,13 @@ impl<'ast> Visit<'ast> for Walker<'_, '_> {
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.function(
-            &item.attrs,
-            &item.vis,
-            &item.modifiers,
-            &item.sig,
-            Some(&item.block),
-        );
+        let body = Some(&*item.block);
+        self.function(&item.attrs, &item.vis, &item.modifiers, &item.sig, body);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.function(
-            &item.attrs,
-            &item.vis,
-            &item.modifiers,
-            &item.sig,
-            Some(&item.block),
-        );
+        let body = Some(&item.block);
+        self.function(&item.attrs, &item.vis, &item.modifiers, &item.sig, body);
     }
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
@@ -406,13 +387,8 @@ impl<'ast> Visit<'ast> for Walker<'_, '_> {
     }
 
     fn visit_foreign_item_fn(&mut self, item: &'ast syn::ForeignItemFn) {
-        self.function(
-            &item.attrs,
-            &item.vis,
-            &FnModifiers::default(),
-            &item.sig,
-            None,
-        );
+        let modifiers = FnModifiers::default();
+        self.function(&item.attrs, &item.vis, &modifiers, &item.sig, None);
     }
 
     fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
@@ -455,28 +431,26 @@ impl<'ast> Visit<'ast> for Walker<'_, '_> {
         let mut context = self.context.clone();
         let (path, is_certain) = context.owner.class(&self.reader.scopes);
         let scopes = &mut self.reader.scopes;
-        context.scope = scopes.add(context.scope, path, is_certain, false);
+        context.scope = scopes.add(Some(context.scope), path, is_certain, false);
         self.inside(context, |walker| visit::visit_block(walker, block));
     }
 
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        let context = self.constant(&item.ident);
-        self.inside(context, |walker| visit::visit_item_const(walker, item));
+        self.constant(&item.ident, |walker| visit::visit_item_const(walker, item));
     }
 
     fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        let context = self.constant(&item.ident);
-        self.inside(context, |walker| visit::visit_item_static(walker, item));
+        self.constant(&item.ident, |walker| visit::visit_item_static(walker, item));
     }
 
     fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        let context = self.constant(&item.ident);
-        self.inside(context, |walker| visit::visit_impl_item_const(walker, item));
+        self.constant(&item.ident, |walker| {
+            visit::visit_impl_item_const(walker, item)
+        });
     }
 
     fn visit_trait_item_const(&mut self, item: &'ast syn::TraitItemConst) {
-        let context = self.constant(&item.ident);
-        self.inside(context, |walker| {
+        self.constant(&item.ident, |walker| {
             visit::visit_trait_item_const(walker, item)
         });
     }
@@ -506,16 +480,6 @@ impl<'ast> Visit<'ast> for Walker<'_, '_> {
 
     fn visit_macro(&mut self, item: &'ast syn::Macro) {
         self.macro_tokens(&item.tokens);
-    }
-}
-
-impl Walker<'_, '_> {
-    /// Returns the context within a constant. Its functions have paths that are not certain.
-    fn constant(&self, name: &Ident) -> Context {
-        let mut context = self.context.clone();
-        context.owner = context.owner.within(name.unraw().to_string());
-        context.owner.is_certain = false;
-        context
     }
 }
 

@@ -131,20 +131,15 @@ impl Scopes {
 
     /// Returns the root of the crate with this name.
     pub(crate) fn new(krate: &str) -> Self {
-        Self(vec![Scope {
-            path: krate.to_owned(),
-            is_certain: true,
-            parent: None,
-            is_module: true,
-            names: HashMap::new(),
-            globs: Vec::new(),
-        }])
+        let mut scopes = Self(Vec::new());
+        scopes.add(None, krate.to_owned(), true, true);
+        scopes
     }
 
     /// Adds a scope within another one.
     pub(crate) fn add(
         &mut self,
-        parent: usize,
+        parent: Option<usize>,
         path: String,
         is_certain: bool,
         is_module: bool,
@@ -152,7 +147,7 @@ impl Scopes {
         self.0.push(Scope {
             path,
             is_certain,
-            parent: Some(parent),
+            parent,
             is_module,
             names: HashMap::new(),
             globs: Vec::new(),

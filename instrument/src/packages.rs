@@ -87,10 +87,9 @@ impl Files {
         let mut packages: Vec<PathBuf> = Vec::new();
         let mut known = HashSet::new();
         for manifest in &self.manifests {
-            if known.contains(manifest) {
+            if !known.insert(manifest.clone()) {
                 continue;
             }
-            known.insert(manifest.clone());
             let metadata = match metadata(manifest) {
                 Ok(metadata) => metadata,
                 Err(message) => {

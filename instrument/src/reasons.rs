@@ -64,17 +64,14 @@ pub(crate) fn of_function(
         Some("a const fn")
     } else if naked(attributes).is_some() {
         Some("a naked function")
-    } else if attributes
-        .iter()
-        .any(|it| has(it, &["no_mangle", "export_name"]))
-    {
+    } else if has(attributes, &["no_mangle", "export_name"]) {
         Some("exported to other languages (no_mangle, export_name)")
     } else if is_foreign {
         Some("an extern function")
-    } else if attributes
-        .iter()
-        .any(|it| has(it, &["alloc_error_handler", "lang", "panic_handler"]))
-    {
+    } else if has(
+        attributes,
+        &["alloc_error_handler", "lang", "panic_handler"],
+    ) {
         Some("called by the runtime of the language")
     } else if modifiers.defaultness.is_some() {
         Some("a specialization")
@@ -102,10 +99,9 @@ pub(crate) fn of_trait(path: &Path) -> Option<&'static str> {
 }
 
 /// Whether one of these is the attribute's name, also within `unsafe(…)` and `cfg_attr(…)`.
-fn has(attribute: &Attribute, names: &[&str]) -> bool {
-    metas(attribute)
-        .iter()
-        .any(|meta| names.iter().any(|name| meta.path().is_ident(name)))
+fn has(attributes: &[Attribute], names: &[&str]) -> bool {
+    let mut metas = attributes.iter().flat_map(metas);
+    metas.any(|meta| names.iter().any(|name| meta.path().is_ident(name)))
 }
 
 fn may_rewrite(attribute: &Attribute) -> bool {

@@ -68,7 +68,7 @@ impl Source {
             tokens,
         };
         let mut deepest = None;
-        source.visit(|tree, depth| {
+        visit(&source.tokens, |tree, depth| {
             if depth > MAX_DEPTH {
                 deepest.get_or_insert_with(|| tree.span());
             }
@@ -115,7 +115,7 @@ impl Source {
     pub(crate) fn inserted(&self) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let mut hash = None;
-        self.visit(|tree, _| match tree {
+        visit(&self.tokens, |tree, _| match tree {
             TokenTree::Punct(punct) => {
                 hash = (punct.as_char() == '#').then(|| self.range(punct.span()).start);
             }
@@ -144,21 +144,21 @@ impl Source {
         let same = indent.bytes().zip(rest.bytes()).take_while(|(a, b)| a == b);
         end + line_end.len() + same.count()
     }
+}
 
-    /// Calls a function with each token, outer ones first, and the number of brackets around it.
-    fn visit(&self, mut see: impl FnMut(&TokenTree, usize)) {
-        let mut stack = vec![self.tokens.clone().into_iter()];
-        while let Some(top) = stack.last_mut() {
-            match top.next() {
-                Some(tree) => {
-                    see(&tree, stack.len());
-                    if let TokenTree::Group(group) = tree {
-                        stack.push(group.stream().into_iter());
-                    }
+/// Calls a function with each token, outer ones first, and the number of brackets around it.
+pub(crate) fn visit(tokens: &TokenStream, mut see: impl FnMut(&TokenTree, usize)) {
+    let mut stack = vec![tokens.clone().into_iter()];
+    while let Some(top) = stack.last_mut() {
+        match top.next() {
+            Some(tree) => {
+                see(&tree, stack.len());
+                if let TokenTree::Group(group) = tree {
+                    stack.push(group.stream().into_iter());
                 }
-                None => {
-                    stack.pop();
-                }
+            }
+            None => {
+                stack.pop();
             }
         }
     }
@@ -177,11 +177,9 @@ fn skipped(text: &str) -> usize {
     }
 }
 
-fn lines_before(text: &str, position: usize) -> usize {
-    text[..position]
-        .bytes()
-        .filter(|byte| *byte == b'\n')
-        .count()
+pub(crate) fn lines_before(text: &str, position: usize) -> usize {
+    let before = text.bytes().take(position);
+    before.filter(|byte| *byte == b'\n').count()
 }
 
 /// Returns the text to insert at a position, so that an attribute stands before the item there: on a
