@@ -24,7 +24,7 @@ impl<'a> Parser<'a> {
     fn file(&mut self) -> File<'a> {
         let mut file = File::default();
         self.line(LineKind::Package);
-        if self.word("package").is_ok() {
+        if self.take("package").is_ok() {
             file.package = self.qualified_name(false).ok().map(|it| it.0);
         }
         if file.package.is_none() {
@@ -171,7 +171,7 @@ impl<'a> Parser<'a> {
     }
 
     fn body(&mut self, kind: Kind) -> Parsed<Vec<Member<'a>>> {
-        self.sign("{")?;
+        self.take("{")?;
         let mut members = Vec::new();
         while !self.is_sign("}") {
             let token = self.peek();
@@ -232,7 +232,7 @@ impl<'a> Parser<'a> {
             }
             let type_name = self.type_name()?;
             let name = self.name("the name of a constant")?;
-            self.sign("=")?;
+            self.take("=")?;
             let value = self.literal(0)?;
             return Ok(Member::Constant(Box::new(Constant {
                 type_name,
@@ -245,7 +245,7 @@ impl<'a> Parser<'a> {
         if self.peek().text == "alias" && self.peek_at(2).text == "as" {
             self.advance();
             let target = self.name("a property")?;
-            self.word("as")?;
+            self.take("as")?;
             let name = self.name("a name")?;
             return Ok(Member::Alias { target, name });
         }
@@ -304,7 +304,7 @@ impl<'a> Parser<'a> {
         self.advance();
         self.advance();
         let owner = self.name("a record type")?;
-        self.sign(".")?;
+        self.take(".")?;
         let property = self.name("a property")?;
         let next = self.peek();
         if Base::of(next.text).is_some() && self.peek_at(1).kind == TokenKind::Word {
@@ -337,7 +337,7 @@ impl<'a> Parser<'a> {
                 };
                 length = Some(parsed);
             }
-            self.sign("]")?;
+            self.take("]")?;
             dimensions.push(length);
         }
         Ok(TypeName { name, dimensions })
@@ -345,7 +345,7 @@ impl<'a> Parser<'a> {
 
     fn payload(&mut self, depth: usize) -> Parsed<Vec<Reference>> {
         self.deep(depth)?;
-        self.sign("{")?;
+        self.take("{")?;
         let mut references = Vec::new();
         while !self.accept("}") {
             self.count()?;
@@ -390,7 +390,7 @@ impl<'a> Parser<'a> {
                 while self.accept(",") {
                     items.push(self.literal(depth + 1)?);
                 }
-                let close = self.sign("}")?;
+                let close = self.take("}")?;
                 return Ok(Literal {
                     value: Value::Array(items),
                     span: token.span().to(close.span()),

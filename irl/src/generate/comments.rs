@@ -12,11 +12,8 @@ pub(super) fn field_about(record: &Record, property: &Property) -> Data {
     if property.is_transient {
         lines.push("Not sent.".to_owned());
     }
-    for alias in record
-        .aliases
-        .iter()
-        .filter(|it| it.target == property.name)
-    {
+    let aliases = record.aliases.iter();
+    for alias in aliases.filter(|it| it.target == property.name) {
         lines.push(format!("Other name: {}.", alias.name));
     }
     about(&lines, &documented(&property.doc))

@@ -71,15 +71,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn word(&mut self, word: &str) -> Parsed<Token<'a>> {
-        match self.peek().text == word {
+    pub(super) fn take(&mut self, text: &str) -> Parsed<Token<'a>> {
+        match self.peek().text == text {
             true => Ok(self.advance()),
-            false => Err(self.expected(word)),
+            false => Err(self.expected(text)),
         }
-    }
-
-    pub(super) fn sign(&mut self, sign: &str) -> Parsed<Token<'a>> {
-        self.word(sign)
     }
 
     pub(super) fn is_sign(&self, sign: &str) -> bool {

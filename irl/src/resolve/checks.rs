@@ -27,25 +27,25 @@ impl Resolver<'_, '_> {
             .map(|it| (&*it.name, &**it))
             .collect();
         for member in &declaration.members {
-            let (name, literal) = match member {
-                Member::Constant(it) => (it.name.text, Some(&it.value)),
-                Member::Property(it) => (it.name.text, it.default.as_ref()),
+            let (literal, wanted) = match member {
+                Member::Constant(it) if is_round(it.name.text, &constants) => {
+                    let message = format!("the constant {} has itself as its value", it.name.text);
+                    self.note(Finding::error("cycle", file, it.value.span, message));
+                    continue;
+                }
+                Member::Constant(it) => {
+                    let constant = constants.get(it.name.text);
+                    (Some(&it.value), constant.map(|it| &it.constant_type))
+                }
+                Member::Property(it) => {
+                    let property = properties.get(it.name.text);
+                    (it.default.as_ref(), property.map(|it| &it.property_type))
+                }
                 _ => continue,
             };
-            let found = match member {
-                Member::Constant(_) => constants.get(name).map(|it| it.constant_type.clone()),
-                _ => properties.get(name).map(|it| it.property_type.clone()),
-            };
-            if matches!(member, Member::Constant(_)) && is_round(name, &constants) {
-                let span = literal.map_or(declaration.name.span, |it| it.span);
-                let message = format!("the constant {name} has itself as its value");
-                self.note(Finding::error("cycle", file, span, message));
-                continue;
-            }
-            if let (Some(literal), Some(found)) = (literal, found) {
-                self.names
-                    .findings
-                    .extend(literals::check(literal, &found, &constants, file));
+            if let (Some(literal), Some(wanted)) = (literal, wanted) {
+                let found = literals::check(literal, wanted, &constants, file);
+                self.names.findings.extend(found);
             }
         }
     }
