@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::num::NonZeroUsize;
 use std::time::Duration;
 
-use baler_rig::harness::{Results, Rounds, in_rounds};
+use baler_rig::harness::{Rounds, in_rounds};
 use baler_rig::machine::Provenance;
 use baler_rig::workload::{Call, Workload};
 
@@ -48,21 +48,15 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     let default = if args.quick { 2_100 } else { 65_536 };
     let records = args.records.map_or(default, NonZeroUsize::get);
     let rows = measure_all(args, records)?;
-    let results = Results {
-        name: "codec",
-        provenance: &provenance,
-        rows: &rows,
-    };
     let text = format!("{records} records\n\n{}", table(&rows));
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
     Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
+        text: args.output.write("codec", &provenance, &rows, text, &[])?,
         is_right: rows.iter().all(|row| row.verified),
     })
 }
 
 fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
-    let mut workload = Workload::new(args.seed);
+    let mut workload = Workload::new(args.output.seed);
     let calls: Vec<Call> = workload.by_ref().take(records).collect();
     let cases = Case::all(args);
     let mut pieces = HashMap::new();
@@ -77,7 +71,7 @@ fn measure_all(args: &Args, records: usize) -> Result<Vec<Row>, Failure> {
     let at_least = if args.quick { Duration::ZERO } else { AT_LEAST };
     let rounds = Rounds {
         repetitions,
-        seed: args.seed,
+        seed: args.output.seed,
         finished: BTreeMap::new(),
     };
     let mut bytes = HashMap::new();

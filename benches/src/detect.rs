@@ -14,18 +14,16 @@ mod row;
 mod run;
 mod trimmed;
 
-use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use baler_rig::clock::nanos;
-use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
-use baler_rig::process::{self, CHILD, Child};
+use baler_rig::process;
 use clap::Parser;
 
+use crate::output::OutputArgs;
 use crate::{Failure, Outcome};
 use kind::{KINDS, Kind, find, work};
 use row::{Group, Row, chart, table};
@@ -42,9 +40,9 @@ const BATCH_US: usize = 100;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "detect", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// Seed, and output of the rows.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// Measure these kinds of probes only, several separated by commas [default: all]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -67,14 +65,6 @@ pub struct Args {
     #[arg(long, value_name = "R")]
     pub repetitions: Option<NonZeroUsize>,
 
-    /// In which order to measure, and how to resample
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Also write rows, table and chart, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
-
     /// Make too few calls for meaningful figures, only to see that everything works
     #[arg(long)]
     pub quick: bool,
@@ -89,16 +79,13 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
     let rows = measure_all(args)?;
-    let results = Results {
-        name: "detect",
-        provenance: &provenance,
-        rows: &rows,
-    };
     let svg = chart(&rows)?;
-    let files = [("svg", &*svg)];
-    let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
+    let others = [("svg", &*svg)];
+    let text = table(&rows);
     Ok(Outcome {
-        text: results.write(args.format, table(&rows), kept)?,
+        text: args
+            .output
+            .write("detect", &provenance, &rows, text, &others)?,
         is_right: rows.iter().all(|row| row.failure.is_none()),
     })
 }
@@ -119,11 +106,7 @@ fn measure_all(args: &Args) -> Result<Vec<Row>, Failure> {
     let default = if args.quick { 20 } else { 500 };
     let work_ms = args.work.map_or(default, NonZeroUsize::get);
     let default = if args.quick { 2 } else { 10 };
-    let rounds = Rounds {
-        repetitions: args.repetitions.map_or(default, NonZeroUsize::get),
-        seed: args.seed,
-        finished: BTreeMap::new(),
-    };
+    let repetitions = args.repetitions.map_or(default, NonZeroUsize::get);
     let slowdowns = [&[0], args.slowdowns.as_slice()].concat();
     let mut groups = Vec::new();
     for kind in KINDS.iter().filter(is_wanted) {
@@ -135,13 +118,11 @@ fn measure_all(args: &Args) -> Result<Vec<Row>, Failure> {
     }
     let runs = |group: &Group| runs_of(group, work_ms, steps_per_us);
     let runs: Vec<Run> = groups.iter().flat_map(runs).collect();
-    let measured = in_rounds(&runs, rounds, &mut on_terminal(), |_, run, go_on| {
-        Child::answer_to(&[CHILD], run, PATIENCE, go_on)
-    })?;
+    let measured = args.output.measured(&runs, repetitions, PATIENCE)?;
     let of_groups = groups
         .iter()
         .zip(measured.chunks(runs.len() / groups.len()));
-    let rows = of_groups.flat_map(|(group, runs)| group.rows(runs, args.seed));
+    let rows = of_groups.flat_map(|(group, runs)| group.rows(runs, args.output.seed));
     Ok(rows.collect())
 }
 

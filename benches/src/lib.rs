@@ -7,6 +7,7 @@
 
 pub mod codec;
 pub mod detect;
+mod output;
 pub mod overhead;
 #[path = "../../cli/src/random.rs"]
 #[expect(

@@ -1,8 +1,10 @@
 //! The records of probes, for measurements that read them in the process that makes them.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use baler_common::mutex::lock;
 use baler_common::record::{RecordBatch, Table};
 use baler_common::transport::{
     Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Rejected, TransportError,
@@ -61,6 +63,24 @@ pub(crate) fn times_of<'a>(table: &Table, batch: &'a RecordBatch) -> Option<Vec<
     let both = operations.zip(times);
     both.map(|(operation, time)| Some((operation?, time)))
         .collect()
+}
+
+/// The chunks of a writer, to be decoded after a measurement. Decoding on the collector's thread would
+/// take its time, and a processor from the measurement.
+#[derive(Debug, Default)]
+pub(crate) struct Kept(Arc<Mutex<Vec<Chunk>>>);
+
+impl Kept {
+    /// Returns a writer that keeps its chunks here.
+    pub(crate) fn writer(&self) -> Box<dyn ChunkWriter> {
+        let kept = Arc::clone(&self.0);
+        watched(move |chunk| lock(&kept).push(chunk))
+    }
+
+    /// Takes the chunks so far.
+    pub(crate) fn take(&self) -> Vec<Chunk> {
+        mem::take(&mut lock(&self.0))
+    }
 }
 
 /// Returns a writer that passes each chunk to a function on the collector's thread, and then to no

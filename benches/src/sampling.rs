@@ -11,16 +11,14 @@ mod hybrid;
 mod measure;
 mod row;
 
-use std::collections::BTreeMap;
 use std::num::{NonZeroU64, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_rig::harness::{Format, Results, Rounds, in_rounds, on_terminal};
 use baler_rig::machine::Provenance;
-use baler_rig::process::{self, CHILD, Child};
+use baler_rig::process;
 use clap::Parser;
 
+use crate::output::OutputArgs;
 use crate::{Failure, Outcome};
 use measure::{Agent, Case, measure};
 use row::{MASS, MIXED, Row, lines, table_of_balances, table_of_errors};
@@ -32,9 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(300);
 #[derive(Debug, Clone, Parser)]
 #[command(name = "sampling", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// Seed, and output of the rows.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// Calls of the mass demo
     #[arg(long, value_name = "N", default_value = "100000000")]
@@ -56,14 +54,6 @@ pub struct Args {
     /// With --hybrid: the budget of monitoring, in thousandths of the program's CPU time
     #[arg(long, value_name = "N", default_value_t = 10, requires = "hybrid")]
     pub budget_per_mille: u32,
-
-    /// In which order to measure
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Also write rows and tables, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 }
 
 /// Runs the demos with all agents and writes the results.
@@ -74,28 +64,17 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<Outcome, Failure> {
     // Before anything loads the machine.
     let provenance = Provenance::this();
+    let output = &args.output;
     if let Some(seconds) = args.hybrid {
         let rows = hybrid::measure(seconds, args.budget_per_mille)?;
-        let results = Results {
-            name: "hybrid",
-            provenance: &provenance,
-            rows: &rows,
-        };
-        let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
+        let text = hybrid::table(&rows);
         return Ok(Outcome {
-            text: results.write(args.format, hybrid::table(&rows), kept)?,
+            text: output.write("hybrid", &provenance, &rows, text, &[])?,
             is_right: true,
         });
     }
     let cases = cases(args);
-    let rounds = Rounds {
-        repetitions: args.repetitions.get(),
-        seed: args.seed,
-        finished: BTreeMap::new(),
-    };
-    let all = in_rounds(&cases, rounds, &mut on_terminal(), |_, case, go_on| {
-        Child::answer_to(&[CHILD], case, PATIENCE, go_on)
-    })?;
+    let all = output.measured(&cases, args.repetitions.get(), PATIENCE)?;
     let mut text = String::new();
     let mut rows = Vec::new();
     for (case, runs) in cases.iter().zip(&all) {
@@ -113,14 +92,8 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
     text += &table;
     let failures = rows.iter().filter_map(|row| row.failure.as_ref());
     failures.for_each(|failure| text.push_str(&format!("\n{failure}\n")));
-    let results = Results {
-        name: "sampling",
-        provenance: &provenance,
-        rows: &rows,
-    };
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
     Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
+        text: output.write("sampling", &provenance, &rows, text, &[])?,
         is_right: rows.iter().all(|row| row.failure.is_none()),
     })
 }

@@ -5,19 +5,18 @@
 
 mod measure;
 
-use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroUsize};
-use std::path::PathBuf;
 use std::time::Duration;
 
-use baler_rig::harness::{Format, Results, Rounds, Runs, in_rounds, on_terminal};
+use baler_rig::harness::Runs;
 use baler_rig::machine::Provenance;
-use baler_rig::process::{self, CHILD, Child};
+use baler_rig::process;
 use baler_rig::report::{self, Column, short_or_dash};
 use baler_rig::statistics::Interval;
 use clap::Parser;
 use serde::Serialize;
 
+use crate::output::OutputArgs;
 use crate::{Failure, Outcome};
 pub use measure::Case;
 use measure::{Sample, measure};
@@ -29,9 +28,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Debug, Clone, Parser)]
 #[command(name = "verdicts", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// Seed, and output of the rows.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// Patterns of the bridge, several numbers separated by commas
     #[arg(
@@ -54,14 +53,6 @@ pub struct Args {
     /// How often to measure each row, each time in a process of its own
     #[arg(long, value_name = "R", default_value = "10")]
     pub repetitions: NonZeroUsize,
-
-    /// In which order to measure
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Also write rows and table, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 }
 
 /// The figures of a case, over the repetitions. JSON uses the same names.
@@ -86,17 +77,13 @@ pub struct Row {
 
 impl Row {
     fn new(case: Case, runs: &Runs<Sample>) -> Self {
-        let of = |figure: fn(&Sample) -> f64| {
-            let values: Vec<f64> = runs.samples.iter().map(figure).collect();
-            Interval::of(&values)
-        };
         Self {
             case,
             repetitions: runs.samples.len(),
-            verdict_us: of(|it| it.verdict_us),
-            answer_us: of(|it| it.answer_us),
-            update_us: of(|it| it.update_us),
-            replace_us: of(|it| it.replace_us),
+            verdict_us: runs.interval(|it| it.verdict_us),
+            answer_us: runs.interval(|it| it.answer_us),
+            update_us: runs.interval(|it| it.update_us),
+            replace_us: runs.interval(|it| it.replace_us),
             failure: runs.failure.as_ref().map(ToString::to_string),
         }
     }
@@ -138,27 +125,15 @@ pub fn run(args: &Args) -> Result<Outcome, Failure> {
             probes: probes.get(),
         }));
     }
-    let rounds = Rounds {
-        repetitions: args.repetitions.get(),
-        seed: args.seed,
-        finished: BTreeMap::new(),
-    };
-    let all = in_rounds(&cases, rounds, &mut on_terminal(), |_, case, go_on| {
-        Child::answer_to(&[CHILD], case, PATIENCE, go_on)
-    })?;
+    let output = &args.output;
+    let all = output.measured(&cases, args.repetitions.get(), PATIENCE)?;
     let rows = cases.iter().zip(&all);
     let rows: Vec<Row> = rows.map(|(case, runs)| Row::new(*case, runs)).collect();
-    let results = Results {
-        name: "verdicts",
-        provenance: &provenance,
-        rows: &rows,
-    };
     let mut text = report::table(&rows, COLUMNS);
     let failures = rows.iter().filter_map(|row| row.failure.as_ref());
     failures.for_each(|failure| text.push_str(&format!("\n{failure}\n")));
-    let kept = args.results.as_deref().map(|folder| (folder, &[][..]));
     Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
+        text: output.write("verdicts", &provenance, &rows, text, &[])?,
         is_right: rows.iter().all(|row| row.failure.is_none()),
     })
 }

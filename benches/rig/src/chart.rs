@@ -1,5 +1,7 @@
 //! Charts of measurements: lines with their bands, and bars.
 
+use std::error::Error;
+
 use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
 
@@ -78,8 +80,10 @@ pub struct Lines<'a> {
     pub marks: &'a [(String, f64, f64)],
 }
 
-fn failed<E: std::fmt::Display>() -> impl Fn(E) -> Failure {
-    Failure::cannot("draw")
+impl<E: Error + Send + Sync> From<DrawingAreaErrorKind<E>> for Failure {
+    fn from(error: DrawingAreaErrorKind<E>) -> Self {
+        Self::cannot("draw")(error)
+    }
 }
 
 /// A drawn chart. The names are beside the picture, so that no name covers a line.
@@ -121,7 +125,7 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
     let [left, right, bottom, top] = [first / 1.25, last * 1.25, low / 1.6, high * 1.6];
     let (mut out, mut keys) = (String::new(), Vec::new());
     let area = SVGBackend::with_string(&mut out, LINES).into_drawing_area();
-    area.fill(&WHITE).map_err(failed())?;
+    area.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&area)
         .margin(10)
         .x_label_area_size(45)
@@ -131,8 +135,7 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
             (bottom..top)
                 .log_scale()
                 .with_key_points(ticks(bottom, top)),
-        )
-        .map_err(failed())?;
+        )?;
     chart
         .configure_mesh()
         .x_desc(x)
@@ -142,8 +145,7 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
         .label_style(TEXT)
         .axis_desc_style(TEXT)
         .light_line_style(WHITE)
-        .draw()
-        .map_err(failed())?;
+        .draw()?;
     let mut colours = COLOURS.iter().cycle().copied();
     for (line, colour) in lines.iter().zip(&mut colours) {
         keys.push((line.name.clone(), hexadecimal(colour)));
@@ -154,37 +156,27 @@ pub fn lines(it: &Lines<'_>) -> Result<Option<Chart>, Failure> {
         let lower = line.points.iter().rev();
         let lower = lower.map(|point| end(point, point.low_mean_high[0]));
         let band: Vec<(f64, f64)> = upper.chain(lower).collect();
-        chart
-            .draw_series([Polygon::new(band, colour.mix(0.2).filled())])
-            .map_err(failed())?;
+        chart.draw_series([Polygon::new(band, colour.mix(0.2).filled())])?;
         let means = line.points.iter();
         let means: Vec<(f64, f64)> = means
             .map(|point| (point.x, point.low_mean_high[1]))
             .collect();
         let stroke = colour.stroke_width(2);
-        chart
-            .draw_series([PathElement::new(means.clone(), stroke)])
-            .map_err(failed())?;
+        chart.draw_series([PathElement::new(means.clone(), stroke)])?;
         let dots = means.iter();
-        chart
-            .draw_series(dots.map(|point| Circle::new(*point, 3, colour.filled())))
-            .map_err(failed())?;
+        chart.draw_series(dots.map(|point| Circle::new(*point, 3, colour.filled())))?;
     }
     for ((name, value), colour) in levels.iter().zip(&mut colours) {
         keys.push((name.clone(), hexadecimal(colour)));
         let level = vec![(left, *value), (right, *value)];
-        chart
-            .draw_series([PathElement::new(level, colour.stroke_width(1))])
-            .map_err(failed())?;
+        chart.draw_series([PathElement::new(level, colour.stroke_width(1))])?;
     }
     for (name, x, value) in marks {
         keys.push((name.clone(), MARK.to_owned()));
         let at = (*x, value.clamp(bottom, top));
-        chart
-            .draw_series([Circle::new(at, 8, BLACK.stroke_width(2))])
-            .map_err(failed())?;
+        chart.draw_series([Circle::new(at, 8, BLACK.stroke_width(2))])?;
     }
-    area.present().map_err(failed())?;
+    area.present()?;
     drop(chart);
     drop(area);
     Ok(Some(Chart { svg: out, keys }))
@@ -218,7 +210,7 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
     let count = u32::try_from(bars.len()).expect("a chart has some bars");
     let size = (WIDTH, count * BAR + 60);
     let area = SVGBackend::with_string(&mut out, size).into_drawing_area();
-    area.fill(&WHITE).map_err(failed())?;
+    area.fill(&WHITE)?;
     let right_of = |bar: &Bar| bar.value.max(bar.quartiles[1]);
     let largest = bars.iter().map(right_of).fold(1.0, f64::max);
     let end = f64::from(count);
@@ -226,8 +218,7 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
         .margin(10)
         .x_label_area_size(30)
         .y_label_area_size(215)
-        .build_cartesian_2d((0.5..largest * 2.0).log_scale(), end..0.0)
-        .map_err(failed())?;
+        .build_cartesian_2d((0.5..largest * 2.0).log_scale(), end..0.0)?;
     chart
         .configure_mesh()
         .disable_y_mesh()
@@ -236,28 +227,20 @@ pub fn bars(bars: &[Bar]) -> Result<String, Failure> {
         .x_label_formatter(&|value| short(*value))
         .label_style(TEXT)
         .light_line_style(WHITE)
-        .draw()
-        .map_err(failed())?;
+        .draw()?;
     for (top, bar) in (0_u32..).zip(bars) {
         let top = f64::from(top);
         let colour = if bar.is_control { GREY } else { COLOURS[0] };
         let corners = [(0.5, top + 0.15), (bar.value, top + 0.85)];
-        chart
-            .draw_series([Rectangle::new(corners, colour.filled())])
-            .map_err(failed())?;
+        chart.draw_series([Rectangle::new(corners, colour.filled())])?;
         let quartiles = bar.quartiles.map(|quartile| (quartile, top + 0.5));
-        chart
-            .draw_series([PathElement::new(quartiles.to_vec(), BLACK.stroke_width(2))])
-            .map_err(failed())?;
+        chart.draw_series([PathElement::new(quartiles.to_vec(), BLACK.stroke_width(2))])?;
         let at = (right_of(bar) * 1.05, top + 0.15);
-        chart
-            .draw_series([Text::new(short(bar.value), at, TEXT)])
-            .map_err(failed())?;
+        chart.draw_series([Text::new(short(bar.value), at, TEXT)])?;
         let (_, y) = chart.backend_coord(&(0.5, top + 0.15));
-        area.draw(&Text::new(bar.name.clone(), (12, y), TEXT))
-            .map_err(failed())?;
+        area.draw(&Text::new(bar.name.clone(), (12, y), TEXT))?;
     }
-    area.present().map_err(failed())?;
+    area.present()?;
     drop(chart);
     drop(area);
     Ok(out)

@@ -12,6 +12,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 
 use crate::machine::Provenance;
+use crate::statistics::Interval;
 use crate::workload::Random;
 
 /// A measurement failed, or its result was wrong.
@@ -82,6 +83,14 @@ pub struct Runs<S> {
     pub samples: Vec<S>,
     /// The reason why there are no more.
     pub failure: Option<Failure>,
+}
+
+impl<S> Runs<S> {
+    /// The mean of a figure of these runs, with its interval; `None` without a run.
+    pub fn interval(&self, figure: impl Fn(&S) -> f64) -> Option<Interval> {
+        let values: Vec<f64> = self.samples.iter().map(figure).collect();
+        Interval::of(&values)
+    }
 }
 
 /// How often and in which order to measure.
@@ -221,9 +230,10 @@ impl<R: Serialize> Results<'_, R> {
         &self,
         format: Format,
         table: String,
-        kept: Option<(&Path, &[(&str, &str)])>,
+        folder: Option<&Path>,
+        others: &[(&str, &str)],
     ) -> Result<String, Failure> {
-        if let Some((folder, others)) = kept {
+        if let Some(folder) = folder {
             let json = to_json(self)?;
             let files = [&[("json", &*json), ("txt", &table)], others].concat();
             keep(folder, self.name, &files)?;

@@ -167,10 +167,8 @@ fn least_squares(equations: &[Equation], used: &[usize]) -> Option<Vec<f64>> {
             squares.sum::<f64>().sqrt()
         })
         .collect();
-    if scales
-        .iter()
-        .any(|scale| *scale <= 0.0 || !scale.is_finite())
-    {
+    let is_useless = |scale: &f64| *scale <= 0.0 || !scale.is_finite();
+    if scales.iter().any(is_useless) {
         return None;
     }
     let mut matrix = vec![vec![0.0; size + 1]; size];

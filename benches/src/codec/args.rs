@@ -1,11 +1,11 @@
 //! The options of the measurement.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
 
 use baler_common::container::Compression;
-use baler_rig::harness::Format;
 use clap::{Parser, ValueEnum};
+
+use crate::output::OutputArgs;
 
 /// The largest chunk to measure.
 const MAX_CHUNK_RECORDS: i64 = 65_536;
@@ -14,9 +14,9 @@ const MAX_CHUNK_RECORDS: i64 = 65_536;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "codec", version, max_term_width = 100)]
 pub struct Args {
-    /// How to print the rows
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub format: Format,
+    /// Seed, and output of the rows.
+    #[command(flatten)]
+    pub output: OutputArgs,
 
     /// How many records [default: 65536, with --quick 2100]
     #[arg(long, value_name = "N")]
@@ -48,14 +48,6 @@ pub struct Args {
         default_value = "none,lz4,zstd:1,zstd:3"
     )]
     pub compression: Vec<Compression>,
-
-    /// Which load, and in which order to measure
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub seed: u64,
-
-    /// Also write rows and table, with machine, command and commit, into this folder
-    #[arg(long, value_name = "DIR")]
-    pub results: Option<PathBuf>,
 
     /// Measure too few records for meaningful figures, only to see that everything works
     #[arg(long)]

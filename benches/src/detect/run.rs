@@ -2,8 +2,6 @@
 //! recorded.
 
 use std::hint::black_box;
-use std::mem;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -15,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::kind::{Kind, VERSIONS, Worker, find};
 use super::trimmed::count;
 use crate::Failure;
-use crate::recorded::{Time, times_of, watched};
+use crate::recorded::{Kept, Time, times_of};
 
 /// The time limit for delivering the queues.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -56,13 +54,7 @@ pub(super) fn measure(run: &Run) -> Result<Measured, Failure> {
         });
     };
     let kept = Kept::default();
-    // Decoded after the measurement, so that decoding takes no processor from it.
-    let keep = Arc::clone(&kept);
-    let writer = watched(move |chunk| {
-        let mut all = keep.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(chunk);
-    });
-    let builder = Controller::builder(writer);
+    let builder = Controller::builder(kept.writer());
     let builder = builder.overflow(Overflow::Block).metadata_record(false);
     let controller = settings(builder.application("detect")).start();
     let controller = controller.map_err(Failure::cannot("start a controller"))?;
@@ -70,13 +62,13 @@ pub(super) fn measure(run: &Run) -> Result<Measured, Failure> {
     call(kind, run, run.batches / WARM_UP);
     let flushed = controller.flush(PATIENCE);
     flushed.map_err(Failure::cannot("deliver the records of the warm-up"))?;
-    take(&kept);
+    kept.take();
     call(kind, run, run.batches);
     let report = controller.shutdown(PATIENCE);
     if !report.adds_up() || report.dropped().total() > 0 {
         return Err(Failure::new(format!("records are missing: {report}")));
     }
-    recorded(&take(&kept), run)
+    recorded(&kept.take(), run)
 }
 
 /// Calls the versions in turns; returns what the clock of the loop shows. Every second turn is in
@@ -145,12 +137,6 @@ fn means(times: &[Time], size: usize) -> Vec<f64> {
         ns / to_f64(group.iter().map(|time| time.calls).sum())
     });
     groups.collect()
-}
-
-type Kept = Arc<Mutex<Vec<Chunk>>>;
-
-fn take(kept: &Kept) -> Vec<Chunk> {
-    mem::take(&mut kept.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 #[cfg(test)]

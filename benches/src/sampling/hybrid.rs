@@ -3,13 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::num::NonZeroU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
 use baler_common::record::sampling::PartTimeRecord;
-use baler_common::transport::{Chunk, ChunkWriter};
+use baler_common::transport::ChunkWriter;
 use baler_connector_null::{NullConfig, NullWriter};
 use baler_monitoring::usage::process_cpu_time;
 use baler_monitoring::{Controller, Hybrid, probe};
@@ -22,7 +21,7 @@ use serde::Serialize;
 use super::PATIENCE;
 use crate::Failure;
 use crate::random::Random;
-use crate::recorded::watched;
+use crate::recorded::Kept;
 
 #[path = "../../../cli/src/commands/demo/shop.rs"]
 mod shop;
@@ -79,16 +78,13 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
     let time = Duration::from_secs(seconds.get());
     let published_ns = calibrate(0)?;
     let recorded_ns = calibrate(1)?;
-    let chunks: Arc<Mutex<Vec<Chunk>>> = Arc::default();
-    let arrived = Arc::clone(&chunks);
-    // Decoding there would take the collector's time.
-    let writer = watched(move |chunk| lock(&arrived).push(chunk));
+    let kept = Kept::default();
     let hybrid = Hybrid {
         budget_per_mille,
         hot_spots: 5,
         ..Hybrid::default()
     };
-    let controller = start(writer, hybrid)?;
+    let controller = start(kept.writer(), hybrid)?;
     let run = |load| serve(load, time);
     let with = LOADS.map(run).into_iter().collect::<Result<Vec<_>, _>>()?;
     let failed = controller.sampler_stats().failed;
@@ -100,7 +96,7 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
 
     let mut records: Vec<PartTimeRecord> = Vec::new();
     let mut decoder = ChunkDecoder::default();
-    for chunk in &*lock(&chunks) {
+    for chunk in kept.take() {
         let decoded = decoder.decode(&chunk.bytes);
         let batch = decoded.map_err(Failure::cannot("decode a chunk"))?.batch;
         for record in batch.read() {
@@ -149,10 +145,6 @@ pub(super) fn measure(seconds: NonZeroU64, budget_per_mille: u32) -> Result<Vec<
     };
     let runs = LOADS.into_iter().zip(&with).zip(&without);
     Ok(runs.map(row).collect())
-}
-
-fn lock(chunks: &Mutex<Vec<Chunk>>) -> MutexGuard<'_, Vec<Chunk>> {
-    chunks.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The name of the operation alone.

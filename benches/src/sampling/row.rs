@@ -51,10 +51,7 @@ struct Error {
 impl Row {
     pub(super) fn new(case: &Case, runs: &Runs<Measured>) -> Self {
         let samples = &runs.samples;
-        let of = |figure: &dyn Fn(&Measured) -> f64| {
-            let values: Vec<f64> = samples.iter().map(figure).collect();
-            Interval::of(&values)
-        };
+        let of = |figure: &dyn Fn(&Measured) -> f64| runs.interval(figure);
         let first = samples.first();
         let parts = first.iter().flat_map(|it| it.balance.keys());
         let parts = parts.filter_map(|part| Some((part.clone(), of(&|it| it.balance[part])?)));

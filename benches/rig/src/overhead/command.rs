@@ -38,11 +38,10 @@ pub fn command(
         rows: &rows,
     };
     let svg = chart(&rows)?;
-    let files = [("svg", &*svg)];
-    let kept = args.results.as_deref().map(|folder| (folder, &files[..]));
+    let folder = args.results.as_deref();
     let is_complete = |row: &Row| row.failure.is_none() && row.median_ns_per_call.is_some();
     Ok(Outcome {
-        text: results.write(args.format, text, kept)?,
+        text: results.write(args.format, text, folder, &[("svg", &svg)])?,
         is_right: rows.iter().all(is_complete),
     })
 }

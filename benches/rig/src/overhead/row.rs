@@ -117,23 +117,17 @@ impl Row {
 pub(super) fn compare(rows: &mut [Row]) {
     let before = rows.to_vec();
     for row in rows {
-        let beside = |name: &str| {
+        let pair = |name: &str, of: fn(&Row) -> Option<f64>| {
             let mut all = before.iter();
-            all.find(|other| other.variant == name && other.is_beside(row))
+            let other = all.find(|other| other.variant == name && other.is_beside(row))?;
+            of(row).zip(of(other))
         };
-        let (none, clock) = (beside("none"), beside("clock"));
-        let ratio =
-            |ours: Option<f64>, theirs: Option<f64>| theirs.and_then(|theirs| Some(ours? / theirs));
-        let none = none.and_then(|none| none.median_ns_per_call);
-        row.over_none_ns = none.and_then(|none| Some(row.median_ns_per_call? - none));
-        row.times_clock = ratio(
-            row.median_ns_per_call,
-            clock.and_then(|clock| clock.median_ns_per_call),
-        );
-        row.mean_times_clock = ratio(
-            row.mean_ns_per_call,
-            clock.and_then(|clock| clock.mean_ns_per_call),
-        );
+        let over_none = pair("none", |row| row.median_ns_per_call);
+        let by_clock = pair("clock", |row| row.median_ns_per_call);
+        let mean_by_clock = pair("clock", |row| row.mean_ns_per_call);
+        row.over_none_ns = over_none.map(|(own, none)| own - none);
+        row.times_clock = by_clock.map(|(own, clock)| own / clock);
+        row.mean_times_clock = mean_by_clock.map(|(own, clock)| own / clock);
     }
 }
 

@@ -88,10 +88,7 @@ const ACHIEVED: f64 = 0.99;
 
 impl Cell {
     fn new(case: &Case, runs: &Runs<Sample>) -> Self {
-        let mean = |of: fn(&Sample) -> f64| {
-            let values: Vec<f64> = runs.samples.iter().map(of).collect();
-            Interval::of(&values).map(|it| it.mean)
-        };
+        let mean = |of: fn(&Sample) -> f64| runs.interval(of).map(|it| it.mean);
         let achieved = mean(|it| it.confirmed);
         let seconds = mean(|it| it.seconds).unwrap_or(0.0);
         Self {

@@ -1,5 +1,6 @@
 //! Measures all cases, interleaved.
 
+use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -241,10 +242,8 @@ impl<'a> Medium<'a> {
         if case.is_read() {
             let report = arrived(readers, emitted, go_on)?;
             if case.rate.is_some() {
-                for (name, ms) in [LATENCY_P50, LATENCY_P99, LATENCY_P999]
-                    .into_iter()
-                    .zip(report.latency_ms)
-                {
+                let names = [LATENCY_P50, LATENCY_P99, LATENCY_P999];
+                for (name, ms) in names.into_iter().zip(report.latency_ms) {
                     note(name, ms);
                 }
             }
@@ -325,44 +324,29 @@ fn between(case: &Case, first: &Mark, last: &Mark, emitted: u64, wire_bytes: u64
     let messages = per_second(after.messages, before.messages);
     // The first record was sent before the load.
     let records = to_f64(emitted - 1).max(1.0);
-    let measured = [
-        (
-            WRITER_CPU,
-            Some(per_second(after.cpu_ns, before.cpu_ns) / 1e9),
-        ),
-        (
-            READER_CPU,
-            case.is_read()
-                .then(|| cpu(last.reader_cpu, first.reader_cpu)),
-        ),
-        (
-            BROKER_CPU,
-            last.broker_cpu
-                .zip(first.broker_cpu)
-                .map(|(after, before)| cpu(after, before)),
-        ),
-        (
-            WIRE_BYTES,
-            Some(match due {
-                Some(rate) if wire_bytes > 0 => to_f64(wire_bytes) / records * rate,
-                _ => per_second(last.wire_bytes, first.wire_bytes),
-            }),
-        ),
-        (
-            MESSAGES,
-            Some(match due {
-                Some(rate) if confirmed > 0.0 => messages * rate / confirmed,
-                _ => messages,
-            }),
-        ),
-    ];
-    let measured = measured.into_iter();
+    let mut figures = BTreeMap::new();
+    let mut note = |name: &str, value: f64| figures.insert(name.to_owned(), value);
+    note(WRITER_CPU, per_second(after.cpu_ns, before.cpu_ns) / 1e9);
+    if case.is_read() {
+        note(READER_CPU, cpu(last.reader_cpu, first.reader_cpu));
+    }
+    if let Some((after, before)) = last.broker_cpu.zip(first.broker_cpu) {
+        note(BROKER_CPU, cpu(after, before));
+    }
+    let bytes = match due {
+        Some(rate) if wire_bytes > 0 => to_f64(wire_bytes) / records * rate,
+        _ => per_second(last.wire_bytes, first.wire_bytes),
+    };
+    note(WIRE_BYTES, bytes);
+    let messages = match due {
+        Some(rate) if confirmed > 0.0 => messages * rate / confirmed,
+        _ => messages,
+    };
+    note(MESSAGES, messages);
     Sample {
         seconds,
         confirmed,
-        figures: measured
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect(),
+        figures,
         lost: 0,
     }
 }
