@@ -86,10 +86,8 @@ impl TraceContext {
     /// record with its parent.
     pub fn continuing(parent: &TraceParent) -> Self {
         Self {
-            active: Active::NONE,
-            counter: None,
             parent: Some(Arc::new(*parent)),
-            events: EventPosition::NONE,
+            ..Self::none()
         }
     }
 

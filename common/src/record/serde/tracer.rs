@@ -91,14 +91,9 @@ struct Parents<'a> {
 }
 
 impl Parents<'_> {
-    fn contain(mut here: Option<&Self>, name: &str, fields: &'static [&'static str]) -> bool {
-        while let Some(parents) = here {
-            if parents.name == name && std::ptr::eq(parents.fields, fields) {
-                return true;
-            }
-            here = parents.up;
-        }
-        false
+    fn contain(here: Option<&Self>, name: &str, fields: &'static [&'static str]) -> bool {
+        let mut around = std::iter::successors(here, |it| it.up);
+        around.any(|it| it.name == name && std::ptr::eq(it.fields, fields))
     }
 }
 
@@ -241,16 +236,14 @@ impl<'de> Deserializer<'de> for Tracer<'_> {
             self.learn(Node::List(Box::new(Node::Unknown)));
         }
         let mut node = std::mem::replace(self.node, Node::Opaque);
-        let result = match &mut node {
-            Node::List(item) if !item.is_complete() => visitor.visit_seq(Items {
-                tracer: &self,
-                items: std::slice::from_mut(&mut **item).iter_mut(),
-            }),
-            _ => visitor.visit_seq(Items {
-                tracer: &self,
-                items: [].iter_mut(),
-            }),
+        let items: &mut [Node] = match &mut node {
+            Node::List(item) if !item.is_complete() => std::slice::from_mut(&mut **item),
+            _ => &mut [],
         };
+        let result = visitor.visit_seq(Items {
+            tracer: &self,
+            items: items.iter_mut(),
+        });
         *self.node = node;
         result
     }
