@@ -2,101 +2,38 @@
 
 use clap::Command;
 
-/// An example for each command, by its words.
-const EXAMPLES: &[(&str, &str)] = &[
-    ("baler", "baler demo"),
-    ("baler demo", "baler demo --seconds 10 --report traces.html"),
-    (
-        "baler generate",
-        "baler generate --records 10k --to file:///tmp/calls",
-    ),
-    (
-        "baler send",
-        "baler send --from 'jsonl:app.jsonl?follow' --to tcp://collector:4000",
-    ),
-    (
-        "baler receive",
-        "baler receive --from file:///tmp/calls --format json",
-    ),
-    (
-        "baler analyze",
-        "baler analyze --from file:///tmp/calls --report traces.html",
-    ),
-    (
-        "baler relay",
-        "baler relay --from tcp://0.0.0.0:4000 --to file:///tmp/calls",
-    ),
-    (
-        "baler replay",
-        "baler replay quarantine --to tcp://collector:4000",
-    ),
-    ("baler inspect", "baler inspect /tmp/calls --records 3"),
-    (
-        "baler tap",
-        "baler tap file:///tmp/calls --from-start --count 10",
-    ),
-    (
-        "baler probes",
-        "baler probes list --via http://relay:9464 --token-file token",
-    ),
-    (
-        "baler probes list",
-        "baler probes list --via http://relay:9464 --token-file token",
-    ),
-    (
-        "baler probes activate",
-        "baler probes activate 'shop..*' --via http://relay:9464 --token-file token",
-    ),
-    (
-        "baler probes deactivate",
-        "baler probes deactivate 'shop..*' --via http://relay:9464 --token-file token",
-    ),
-    ("baler top", "baler top http://127.0.0.1:9464"),
-    ("baler overhead", "baler overhead --results overhead"),
-    (
-        "baler sweep",
-        "baler sweep --to tcp://127.0.0.1:4000 --recommend",
-    ),
-    ("baler irl", "baler irl check types"),
-    ("baler irl check", "baler irl check types"),
-    ("baler irl fmt", "baler irl fmt types"),
-    ("baler irl compat", "baler irl compat old.irl new.irl"),
-    (
-        "baler irl from-rust",
-        "baler irl from-rust /tmp/calls --output types",
-    ),
-    ("baler irl dump", "baler irl dump types/shop.irl"),
-    (
-        "baler irl generate",
-        "baler irl generate types --language python --output generated",
-    ),
-    (
-        "baler instrument",
-        "baler instrument insert --include 'shop::till::*' --dry-run",
-    ),
-    (
-        "baler instrument insert",
-        "baler instrument insert --include 'shop::till::*' --dry-run",
-    ),
-    (
-        "baler instrument remove",
-        "baler instrument remove --include 'shop::till::*'",
-    ),
-    ("baler instrument list", "baler instrument list --path till"),
-    (
-        "baler instrument check",
-        "baler instrument check --include 'shop::till::*'",
-    ),
-    (
-        "baler validate",
-        "baler validate --to file:///tmp/calls --connect",
-    ),
-    (
-        "baler verify",
-        "baler verify --to file: --faults producer-kill",
-    ),
-    ("baler completions", "baler completions bash > baler.bash"),
-    ("baler man", "baler man man1"),
+/// Examples. That of a command is the first one that begins with its words.
+const EXAMPLES: &[&str] = &[
+    "baler demo",
+    "baler demo --seconds 10 --report traces.html",
+    "baler generate --records 10k --to file:///tmp/calls",
+    "baler send --from 'jsonl:app.jsonl?follow' --to tcp://collector:4000",
+    "baler receive --from file:///tmp/calls --format json",
+    "baler analyze --from file:///tmp/calls --report traces.html",
+    "baler relay --from tcp://0.0.0.0:4000 --to file:///tmp/calls",
+    "baler replay quarantine --to tcp://collector:4000",
+    "baler inspect /tmp/calls --records 3",
+    "baler tap file:///tmp/calls --from-start --count 10",
+    "baler probes list --via http://relay:9464 --token-file token",
+    "baler probes activate 'shop..*' --via http://relay:9464 --token-file token",
+    "baler probes deactivate 'shop..*' --via http://relay:9464 --token-file token",
+    "baler top http://127.0.0.1:9464",
+    "baler overhead --results overhead",
+    "baler sweep --to tcp://127.0.0.1:4000 --recommend",
+    "baler irl check types",
+    "baler irl fmt types",
+    "baler irl compat old.irl new.irl",
+    "baler irl from-rust /tmp/calls --output types",
+    "baler irl dump types/shop.irl",
+    "baler irl generate types --language python --output generated",
+    "baler instrument insert --include 'shop::till::*' --dry-run",
+    "baler instrument remove --include 'shop::till::*'",
+    "baler instrument list --path till",
+    "baler instrument check --include 'shop::till::*'",
+    "baler validate --to file:///tmp/calls --connect",
+    "baler verify --to file: --faults producer-kill",
+    "baler completions bash > baler.bash",
+    "baler man man1",
 ];
 
 /// Groups of flags that only the long help shows.
@@ -169,7 +106,7 @@ fn complete_at(command: Command, words: &str) -> Command {
             || LONG_FLAGS.contains(&argument.get_id().as_str());
         argument.hide_short_help(is_detail)
     });
-    let Some((_, example)) = EXAMPLES.iter().find(|(of, _)| *of == words) else {
+    let Some(example) = example_of(words) else {
         return command;
     };
     let short = format!("Example:\n  {example}");
@@ -178,6 +115,12 @@ fn complete_at(command: Command, words: &str) -> Command {
         None => short.clone(),
     };
     command.after_help(short).after_long_help(long)
+}
+
+/// Returns the example of the command with these words.
+fn example_of(words: &str) -> Option<&'static str> {
+    let begins = |it: &&str| it.strip_prefix(words).is_some_and(|it| it.starts_with(' '));
+    EXAMPLES.iter().copied().find(begins)
 }
 
 #[cfg(test)]

@@ -14,11 +14,11 @@ fn every_command_has_an_example_that_it_takes() {
     let mut commands = Vec::new();
     visible(&Cli::command(), "baler", &mut commands);
     for command in commands {
-        let example = EXAMPLES.iter().find(|(of, _)| *of == command);
-        let (_, example) = example.unwrap_or_else(|| panic!("{command} has no example"));
+        let example = example_of(&command);
+        let example = example.unwrap_or_else(|| panic!("{command} has no example"));
         let typed = example
             .split_once(" > ")
-            .map_or(*example, |(typed, _)| typed);
+            .map_or(example, |(typed, _)| typed);
         // Words in quotes have single spaces.
         let parts = typed.split('\'').enumerate();
         let words = parts.flat_map(|(at, part)| match at % 2 {
