@@ -5,19 +5,18 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{DecodingArgs, DocumentFormat, GiveUpArgs, WhereArgs, media, values};
+use super::{DecodingArgs, DocumentFormat, GiveUpArgs, WhereArgs, values};
 
 /// Flags of `baler analyze`.
 #[derive(Debug, Args)]
 pub(crate) struct AnalyzeArgs {
+    /// Where the records come from, for instance file:///folder
     #[arg(
         long,
         value_name = "URI",
         env = "BALER_FROM",
         hide_env_values = true,
-        required_unless_present = "merge",
-        help = "Where the records come from, for instance file:///folder",
-        long_help = format!("Where the records come from:\n\n{}", media::sources())
+        required_unless_present = "merge"
     )]
     pub(crate) from: Option<String>,
     /// Keep the results in this file, go on with those that it has, and acknowledge chunks when their

@@ -40,14 +40,8 @@ pub(crate) struct DemoArgs {
 /// Flags of `baler generate`.
 #[derive(Debug, Args)]
 pub(crate) struct GenerateArgs {
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "BALER_TO",
-        hide_env_values = true,
-        help = "Where the records go, for instance file:///folder",
-        long_help = format!("Where the records go:\n\n{}", media::targets())
-    )]
+    /// Where the records go, for instance file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// How many records
     #[arg(long, value_name = "N", default_value = "100000", value_parser = values::count)]
@@ -109,13 +103,8 @@ pub(crate) struct ReplayArgs {
     /// quarantine
     #[arg(value_name = "DIR|URI")]
     pub(crate) what: String,
-    #[arg(
-        long,
-        value_name = "URI",
-        required_unless_present = "check",
-        help = "Where the chunks go, for instance file:///folder",
-        long_help = format!("Where the chunks go:\n\n{}", media::targets())
-    )]
+    /// Where the chunks go, for instance file:///folder
+    #[arg(long, value_name = "URI", required_unless_present = "check")]
     pub(crate) to: Option<String>,
     /// Send nothing: only report which chunks decode now
     #[arg(long, conflicts_with_all = ["to", "remove", "where", "fields"])]
@@ -169,14 +158,8 @@ pub(crate) struct SendArgs {
         )
     )]
     pub(crate) from: String,
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "BALER_TO",
-        hide_env_values = true,
-        help = "Where the records go, for instance file:///folder",
-        long_help = format!("Where the records go:\n\n{}", media::targets())
-    )]
+    /// Where the records go, for instance file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// Wait for more at the end of a source
     ///

@@ -1,6 +1,9 @@
-//! What each command's help has beside its flags: an example. The short help (`-h`) fits a screen.
+//! What each command's help has beside its flags: an example, and a list of media. The short help
+//! (`-h`) fits a screen.
 
-use clap::Command;
+use clap::{Arg, Command};
+
+use super::media;
 
 /// Examples. That of a command is the first one that begins with its words.
 const EXAMPLES: &[&str] = &[
@@ -86,7 +89,10 @@ const LONG_FLAGS: &[&str] = &[
     "workers",
 ];
 
-/// Adds the examples, and hides details from the short help.
+/// The end of the help of a source or target. The long help lists the media in its place.
+const FOR_INSTANCE: &str = ", for instance file:///folder";
+
+/// Adds the examples and media, and hides details from the short help.
 pub(super) fn complete(command: Command) -> Command {
     complete_at(command, "baler")
 }
@@ -104,7 +110,7 @@ fn complete_at(command: Command, words: &str) -> Command {
             .get_help_heading()
             .is_some_and(|heading| LONG_GROUPS.contains(&heading))
             || LONG_FLAGS.contains(&argument.get_id().as_str());
-        argument.hide_short_help(is_detail)
+        with_media(argument).hide_short_help(is_detail)
     });
     let Some(example) = example_of(words) else {
         return command;
@@ -115,6 +121,21 @@ fn complete_at(command: Command, words: &str) -> Command {
         None => short.clone(),
     };
     command.after_help(short).after_long_help(long)
+}
+
+/// Lists the media in the long help of a source or target that has no other long help.
+fn with_media(argument: Arg) -> Arg {
+    let media = match argument.get_id().as_str() {
+        "from" => media::sources(),
+        "to" => media::targets(),
+        _ => return argument,
+    };
+    let help = argument.get_help().map(ToString::to_string);
+    let help = help.filter(|_| argument.get_long_help().is_none());
+    match help.as_deref().and_then(|it| it.strip_suffix(FOR_INSTANCE)) {
+        Some(what) => argument.long_help(format!("{what}:\n\n{media}")),
+        None => argument,
+    }
 }
 
 /// Returns the example of the command with these words.

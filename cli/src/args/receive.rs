@@ -10,20 +10,14 @@ use clap::{Args, ValueEnum};
 use super::AdaptiveArgs;
 use super::{
     AttemptsArgs, DecodingArgs, FieldsArgs, GiveUpArgs, ObserveArgs, QuarantineArgs, WhereArgs,
-    media, values,
+    values,
 };
 
 /// Flags of `baler receive`.
 #[derive(Debug, Args)]
 pub(crate) struct ReceiveArgs {
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "BALER_FROM",
-        hide_env_values = true,
-        help = "Where the records come from, for instance file:///folder",
-        long_help = format!("Where the records come from:\n\n{}", media::sources())
-    )]
+    /// Where the records come from, for instance file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_FROM", hide_env_values = true)]
     pub(crate) from: String,
     /// Wait for more at the end of a source
     ///

@@ -9,29 +9,17 @@ use clap::Args;
 #[cfg(feature = "kieker")]
 use super::AdaptiveArgs;
 use super::{
-    DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, media, values,
+    DocumentFormat, GiveUpArgs, ObserveArgs, QuarantineArgs, SchemasArgs, SpoolArgs, values,
 };
 
 /// Flags of `baler relay`.
 #[derive(Debug, Args)]
 pub(crate) struct RelayArgs {
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "BALER_FROM",
-        hide_env_values = true,
-        help = "Where the chunks come from, for instance file:///folder",
-        long_help = format!("Where the chunks come from:\n\n{}", media::sources())
-    )]
+    /// Where the chunks come from, for instance file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_FROM", hide_env_values = true)]
     pub(crate) from: String,
-    #[arg(
-        long,
-        value_name = "URI",
-        env = "BALER_TO",
-        hide_env_values = true,
-        help = "Where the chunks go, for instance file:///folder",
-        long_help = format!("Where the chunks go:\n\n{}", media::targets())
-    )]
+    /// Where the chunks go, for instance file:///folder
+    #[arg(long, value_name = "URI", env = "BALER_TO", hide_env_values = true)]
     pub(crate) to: String,
     /// Wait for more at the end of a source
     ///
