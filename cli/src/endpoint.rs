@@ -10,7 +10,7 @@ use std::fmt;
 use baler_common::transport::Media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
-pub(crate) use reader::{OpenReader, check_reader, open_reader, open_tap, receiver};
+pub(crate) use reader::{OpenReader, check_reader, open_reader, open_tap, receiver, watched};
 #[cfg(feature = "kieker")]
 pub(crate) use reader::{Receiver, adaptive_receiver};
 pub(crate) use writer::{Writer, spooled_writer, writer};

@@ -169,10 +169,16 @@ fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failur
     if let Some(warning) = open.warning {
         output::say(format_args!("warning: {warning}"));
     }
-    let reader = Box::new(Reporting {
-        reader: open.reader,
-        endpoint: endpoint.clone(),
-        removals: 0,
+    let (name, mut reported) = (endpoint.clone(), 0);
+    // Removals are reported on standard error when they are found.
+    let reader = watched(open.reader, move |reader, received| {
+        if let Err(error) = received {
+            let removals = reader.stats().removals;
+            if removals > reported {
+                reported = removals;
+                output::say(format_args!("warning: {name}: {}", error.message));
+            }
+        }
     });
     Ok(OpenReader {
         reader,
@@ -183,15 +189,25 @@ fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failur
     })
 }
 
-/// A reader whose removals are reported on standard error when they are found.
-struct Reporting {
+/// Returns the reader, with a function that gets each result of [`ChunkReader::receive`] before the
+/// owner of the reader.
+pub(crate) fn watched(
     reader: Box<dyn ChunkReader>,
-    endpoint: String,
-    /// The removals that are reported.
-    removals: u64,
+    look: impl FnMut(&dyn ChunkReader, &Result<Received, TransportError>) + Send + 'static,
+) -> Box<dyn ChunkReader> {
+    Box::new(Watched { reader, look })
 }
 
-impl ChunkReader for Reporting {
+/// A reader whose results are looked at.
+struct Watched<F> {
+    reader: Box<dyn ChunkReader>,
+    look: F,
+}
+
+impl<F> ChunkReader for Watched<F>
+where
+    F: FnMut(&dyn ChunkReader, &Result<Received, TransportError>) + Send,
+{
     fn capability(&self) -> &ReaderCapability {
         self.reader.capability()
     }
@@ -202,16 +218,7 @@ impl ChunkReader for Reporting {
 
     fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
         let received = self.reader.receive(by);
-        if let Err(error) = &received {
-            let removals = self.reader.stats().removals;
-            if removals > self.removals {
-                self.removals = removals;
-                output::say(format_args!(
-                    "warning: {}: {}",
-                    self.endpoint, error.message
-                ));
-            }
-        }
+        (self.look)(&*self.reader, &received);
         received
     }
 

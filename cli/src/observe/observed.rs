@@ -6,7 +6,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use baler_analysis::SourceWatch;
 use baler_common::pattern::Action;
-use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName};
+use baler_common::transport::{ChunkReader, ChunkWriter, LaneLag, LaneName, Received};
 use baler_monitoring::Controller;
 use baler_monitoring::usage::{Footprint, process_cpu_time};
 use serde_json::Value;
@@ -15,7 +15,8 @@ use super::exposition::Exposition;
 use super::metric;
 use super::observable::{Check, Observable};
 use super::receiving::Worker;
-use super::tap::{TapHub, TappedReader, TappedWriter};
+use super::tap::{TapHub, TappedWriter};
+use crate::endpoint::watched;
 use crate::shutdown::Shutdown;
 
 /// Lists and switches the probes of connected programs.
@@ -111,7 +112,11 @@ impl Observed {
     /// Lets taps see the chunks that this reader returns.
     pub(crate) fn tapped_reader(&self, reader: Box<dyn ChunkReader>) -> Box<dyn ChunkReader> {
         let taps = Arc::clone(&self.taps);
-        Box::new(TappedReader { reader, taps })
+        watched(reader, move |_, received| {
+            if let Ok(Received::Chunk(delivery)) = received {
+                taps.pass(&delivery.bytes);
+            }
+        })
     }
 
     /// Lets taps see the chunks that this writer takes.

@@ -1,6 +1,6 @@
 //! Taps: clients that look at the chunks that pass through a running process.
 //!
-//! reader or writer -> [`TappedReader`], [`TappedWriter`] -> [`TapHub`] (bounded ring) -> each tap
+//! watched reader, [`TappedWriter`] -> [`TapHub`] (bounded ring) -> each tap
 //!
 //! Without taps, a chunk costs one relaxed load. A slow tap skips chunks and gets their number. It
 //! never delays the process.
@@ -10,9 +10,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use baler_common::transport::{
-    Capability, Chunk, ChunkReader, ChunkWriter, CloseReport, DeliveryReport, Notify, Probes,
-    ReaderCapability, ReaderCloseReport, ReaderStats, Received, Rejected, Settled, Token,
-    TransportError, Verdict, WriterStats,
+    Capability, Chunk, ChunkWriter, CloseReport, DeliveryReport, Notify, Probes, Rejected,
+    TransportError, WriterStats,
 };
 use bytes::{BufMut as _, Bytes, BytesMut};
 use tokio::sync::broadcast;
@@ -93,7 +92,7 @@ impl TapHub {
     }
 
     /// Shows a chunk to all taps.
-    fn pass(self: &Arc<Self>, bytes: &Bytes) {
+    pub(super) fn pass(self: &Arc<Self>, bytes: &Bytes) {
         if self.taps() == 0 {
             return;
         }
@@ -155,46 +154,6 @@ impl Tap {
             frame.put_u8(SKIPPED_FRAME);
             frame.put_u64(skipped);
         }
-    }
-}
-
-/// A reader whose chunks taps see.
-pub(super) struct TappedReader {
-    pub(super) reader: Box<dyn ChunkReader>,
-    pub(super) taps: Arc<TapHub>,
-}
-
-impl ChunkReader for TappedReader {
-    fn capability(&self) -> &ReaderCapability {
-        self.reader.capability()
-    }
-
-    fn set_demand(&mut self, chunks: usize) {
-        self.reader.set_demand(chunks);
-    }
-
-    fn receive(&mut self, by: Instant) -> Result<Received, TransportError> {
-        let received = self.reader.receive(by)?;
-        if let Received::Chunk(delivery) = &received {
-            self.taps.pass(&delivery.bytes);
-        }
-        Ok(received)
-    }
-
-    fn settle(&mut self, token: Token, verdict: Verdict) -> Result<Settled, TransportError> {
-        self.reader.settle(token, verdict)
-    }
-
-    fn waits_for(&self) -> Option<&'static str> {
-        self.reader.waits_for()
-    }
-
-    fn stats(&self) -> ReaderStats {
-        self.reader.stats()
-    }
-
-    fn close(self: Box<Self>, by: Instant) -> ReaderCloseReport {
-        self.reader.close(by)
     }
 }
 
