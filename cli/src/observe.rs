@@ -30,19 +30,14 @@ use crate::exit::{Code, Failure};
 use crate::output;
 use crate::shutdown::Shutdown;
 
-/// What the parts of a running command share.
-#[derive(Clone, Copy)]
-pub(crate) struct CommandContext<'a> {
-    pub(crate) shutdown: &'a Shutdown,
-    pub(crate) observation: &'a Observation,
-    /// Whether only errors are shown.
-    pub(crate) quiet: bool,
-}
-
-/// The figures of one run: served while it lasts, written to a file at its end.
+/// What the parts of a running command share: its figures, which are served while it lasts and
+/// written to a file at its end, and its shutdown.
 pub(crate) struct Observation {
     /// The registry in which the command's parts appear.
     pub(crate) observed: Arc<Observed>,
+    pub(crate) shutdown: Shutdown,
+    /// Whether only errors are shown.
+    pub(crate) quiet: bool,
     server: Option<Server>,
     file: Option<PathBuf>,
 }
@@ -104,6 +99,8 @@ impl Observation {
         }
         Ok(Self {
             observed,
+            shutdown: shutdown.clone(),
+            quiet,
             server,
             file: args.metrics_file.clone(),
         })

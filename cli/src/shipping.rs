@@ -28,7 +28,7 @@ use crate::args::{ChunkRecords, ContainerChoice, DocumentFormat, OverflowChoice,
 use crate::decoding;
 use crate::endpoint::Writer;
 use crate::exit::{Code, Failure};
-use crate::observe::{CommandContext, Observation};
+use crate::observe::Observation;
 use crate::output;
 use crate::patience::TargetPatience;
 use crate::shutdown::Shutdown;
@@ -64,13 +64,8 @@ impl Shipper {
         args: &ShippingArgs,
         writer: Writer,
         metadata: bool,
-        context: CommandContext<'_>,
+        observation: &Observation,
     ) -> Result<Self, Failure> {
-        let CommandContext {
-            shutdown,
-            observation,
-            quiet,
-        } = context;
         let medium = Arc::new(MediumWatch::new(&writer.endpoint));
         let events = Arc::clone(&medium);
         let observed = &observation.observed;
@@ -132,7 +127,7 @@ impl Shipper {
         let mut shipper = Self {
             controller,
             medium,
-            shutdown: shutdown.clone(),
+            shutdown: observation.shutdown.clone(),
             emitting: Arc::new(AtomicBool::new(true)),
             watch: None,
             started: Instant::now(),
@@ -140,7 +135,7 @@ impl Shipper {
             spool: writer.spool,
             overflow: args.overflow,
         };
-        let spool = shipper.spool.clone();
+        let (spool, quiet) = (shipper.spool.clone(), observation.quiet);
         let patience = TargetPatience::new(&shipper.endpoint, Some(args.give_up), quiet, spool);
         shipper.watch = Some(shipper.watch(patience)?);
         Ok(shipper)

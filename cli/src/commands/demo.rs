@@ -22,7 +22,7 @@ use shop::Shop;
 use crate::args::DemoArgs;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
-use crate::observe::{CommandContext, Observation};
+use crate::observe::Observation;
 use crate::output::figures::{operations_table, short_operation};
 use crate::output::{self, Progress};
 use crate::random::Random;
@@ -54,12 +54,7 @@ pub(super) fn run(args: &DemoArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         let consumer = consume(scope, source, stages, &over, &received, shutdown)?;
         // An error must not return early here: `over` ends the consumer, and the scope waits for
         // it.
-        let context = CommandContext {
-            shutdown,
-            observation: &observation,
-            quiet,
-        };
-        let report = load(args, address, &shop, &received, context);
+        let report = load(args, address, &shop, &received, &observation);
         over.store(true, Ordering::Release);
         let consumed = consumer.join().map_err(Failure::panicked)?;
         Ok::<_, Failure>((report?, consumed?))
@@ -148,17 +143,15 @@ fn load(
     address: SocketAddr,
     shop: &Shop,
     received: &AtomicU64,
-    context: CommandContext<'_>,
+    observation: &Observation,
 ) -> Result<Report, Failure> {
-    let CommandContext {
-        shutdown, quiet, ..
-    } = context;
+    let shutdown = &observation.shutdown;
     let writer = endpoint::writer(&format!("tcp://{address}"))?;
-    let shipper = Shipper::start(&args.shipping, writer, true, context)?;
+    let shipper = Shipper::start(&args.shipping, writer, true, observation)?;
     let before = shipper.controller.install();
     let started = Instant::now();
     let end = started + Duration::from_secs(args.seconds);
-    let progress = Progress::bar(args.seconds * 1_000, quiet);
+    let progress = Progress::bar(args.seconds * 1_000, observation.quiet);
     let served = thread::scope(|scope| {
         for number in 0..args.threads.get() {
             let shipper = &shipper;

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::args::GenerateArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::{CommandContext, Observation};
+use crate::observe::Observation;
 use crate::output::{self, Progress};
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
@@ -21,12 +21,7 @@ const TICK: Duration = Duration::from_millis(100);
 pub(super) fn run(args: &GenerateArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
     let writer = endpoint::spooled_writer(&args.to, &args.spool)?;
     let observation = Observation::start(&args.observe, "generate", shutdown, quiet)?;
-    let context = CommandContext {
-        shutdown,
-        observation: &observation,
-        quiet,
-    };
-    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
+    let shipper = Shipper::start(&args.shipping, writer, false, &observation)?;
     let progress = Progress::bar(args.records, quiet);
     let behind = emit_all(args, &shipper, shutdown, &progress)?;
     progress.clear();

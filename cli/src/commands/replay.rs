@@ -23,8 +23,8 @@ use crate::decoding;
 use crate::endpoint::{self, Writer};
 use crate::exit::{Code, Failure};
 use crate::filters;
-use crate::observe::{CommandContext, Observation};
-use crate::output::{self, Progress};
+use crate::observe::Observation;
+use crate::output;
 use crate::patience::Patience;
 use crate::relay::{self, Relay, Stop};
 use crate::shipping::Shipper;
@@ -57,12 +57,7 @@ pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result
             let passed = if condition.is_some() || fields.is_some() {
                 let decoder = decoding::decoder(&args.decoding, memory_parts)?;
                 let source = Source::new(Box::new(reader)).with_decoder(decoder);
-                let context = CommandContext {
-                    shutdown,
-                    observation: &observation,
-                    quiet,
-                };
-                send_filtered(args, source, &from, target, condition, fields, context)?
+                send_filtered(args, source, &from, target, condition, fields, &observation)?
             } else {
                 let settings = relay::settings();
                 let passage = Passage {
@@ -113,20 +108,15 @@ fn send_filtered(
     target: Writer,
     condition: Option<Condition>,
     fields: Option<Fields>,
-    context: CommandContext<'_>,
+    observation: &Observation,
 ) -> Result<(Value, Result<Code, Failure>), Failure> {
-    let CommandContext {
-        shutdown,
-        observation,
-        quiet,
-    } = context;
+    let shutdown = &observation.shutdown;
     if let Some(condition) = condition.clone() {
         observation.observed.add(Box::new(condition));
     }
-    let progress = Progress::spinner(quiet);
     // This program adds no metadata record of its own.
     let shipping = args.shipping.of_source(from);
-    let shipper = Shipper::start(&shipping, target, false, context)?;
+    let shipper = Shipper::start(&shipping, target, false, observation)?;
     let forwarding = Forwarding {
         source,
         endpoint: from,
@@ -136,14 +126,13 @@ fn send_filtered(
         idle_timeout: Some(args.idle_timeout),
         give_up: Some(args.shipping.give_up),
     };
-    let (report, forwarded) = forwarding.run(context, &progress);
-    progress.clear();
+    let (report, forwarded) = forwarding.run(observation);
     let mut source = figures(from, &report);
     let filtered = condition.as_ref().map_or(0, Condition::filtered);
     output::insert(&mut source, "filtered", filtered);
     if let Some(condition) = &condition {
         filters::insert(condition, &mut source);
-        if !quiet {
+        if !observation.quiet {
             filters::report_undecided(condition);
         }
     }

@@ -16,8 +16,8 @@ use crate::decoding;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::filters;
-use crate::observe::{CommandContext, Observation};
-use crate::output::{self, Progress};
+use crate::observe::Observation;
+use crate::output;
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
@@ -35,16 +35,10 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         decoding::memory_parts(fields.as_ref(), NonZeroUsize::MIN),
     )?;
     let open = endpoint::open_reader(&with_schemas(&args.from), args.follow)?;
-    let progress = Progress::spinner(quiet);
     // Records are passed on as they are: this program adds no metadata record of its own.
     let observation = Observation::start(&args.observe, "send", shutdown, quiet)?;
-    let context = CommandContext {
-        shutdown,
-        observation: &observation,
-        quiet,
-    };
     let shipping = args.shipping.of_source(&args.from);
-    let shipper = Shipper::start(&shipping, writer, false, context)?;
+    let shipper = Shipper::start(&shipping, writer, false, &observation)?;
     if let Some(condition) = condition.clone() {
         observation.observed.add(Box::new(condition));
     }
@@ -58,8 +52,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
         idle_timeout: args.idle_timeout,
         give_up: args.idle_timeout.map(|_| args.shipping.give_up),
     };
-    let (report, sent) = forwarding.run(context, &progress);
-    progress.clear();
+    let (report, sent) = forwarding.run(&observation);
     let missing = report.missing(open.readership);
     let stopped_early = is_partial(report.reached_end, shutdown);
     let mut figures = figures(&open.endpoint, &report);

@@ -8,7 +8,7 @@ use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
-use crate::observe::CommandContext;
+use crate::observe::Observation;
 use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
@@ -39,14 +39,14 @@ impl Forwarding<'_> {
     /// up. Returns the figures of the source, also after a failure.
     pub(in crate::commands) fn run(
         mut self,
-        context: CommandContext<'_>,
-        progress: &Progress,
+        observation: &Observation,
     ) -> (SourceReport, Result<(), Failure>) {
+        let progress = Progress::spinner(observation.quiet);
         let (endpoint, shipper) = (self.endpoint, self.shipper);
-        let observed = &context.observation.observed;
+        let observed = &observation.observed;
         observed.endpoint("source", endpoint);
         observed.receives(self.source.watch());
-        let mut patience = Patience::new(endpoint, self.give_up, context.quiet);
+        let mut patience = Patience::new(endpoint, self.give_up, observation.quiet);
         let held = Held::default();
         let mut stage: Box<dyn Stage + '_> = Box::new(Forward { shipper, held });
         if let Some(fields) = self.fields {
@@ -58,7 +58,7 @@ impl Forwarding<'_> {
         if let Some(fields) = self.fields {
             stage = Box::new(fields.note(stage));
         }
-        let (idle_timeout, shutdown) = (self.idle_timeout, context.shutdown);
+        let (idle_timeout, shutdown) = (self.idle_timeout, &observation.shutdown);
         patience.run_source(self.source, stage, idle_timeout, shutdown, |report| {
             progress.show(report.records, || {
                 let records = output::number(report.records);

@@ -12,7 +12,7 @@ use super::writer::{PoisonQueue, RecordingWriter};
 use crate::args::VerifyProducerArgs;
 use crate::endpoint;
 use crate::exit::{Code, Failure};
-use crate::observe::{CommandContext, Observation};
+use crate::observe::Observation;
 use crate::shipping::Shipper;
 use crate::shutdown::Shutdown;
 
@@ -45,12 +45,7 @@ pub(in crate::commands) fn run(
         poison.clone(),
     ));
     let observation = Observation::start(&args.observe, "verify", shutdown, true)?;
-    let context = CommandContext {
-        shutdown,
-        observation: &observation,
-        quiet: true,
-    };
-    let shipper = Shipper::start(&args.shipping, writer, false, context)?;
+    let shipper = Shipper::start(&args.shipping, writer, false, &observation)?;
     tell(&Event::Ready);
 
     let (shares, receivers): (Vec<Sender<Share>>, Vec<Receiver<Share>>) =
