@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use baler_analysis::Stage;
-use baler_analysis::filters::{ByTime, ByType, TypePattern};
+use baler_analysis::filters::{ByTime, ByType, Condition, TypePattern, Where};
 use serde_json::json;
 
 use crate::exit::{Code, Failure};
 use crate::output;
-use baler_analysis::filters::{Condition, Where};
 
 /// The filters that records must pass.
 pub(crate) struct Filters {
@@ -62,16 +61,17 @@ impl Filters {
 }
 
 /// Returns the exit code of a command that has no other failure.
-pub(crate) fn code(condition: &Condition) -> Code {
-    match condition.undecided().records {
+pub(crate) fn code(condition: Option<&Condition>) -> Code {
+    match condition.map_or(0, |it| it.undecided().records) {
         0 => Code::Done,
         _ => Code::Data,
     }
 }
 
-/// Adds the figures of the records that did not pass to a document. The names are part of the
-/// program's interface.
-pub(crate) fn insert(condition: &Condition, document: &mut serde_json::Value) {
+/// Adds the figures of the records that a condition cannot judge to a document, if there is one. The
+/// names are part of the program's interface.
+pub(crate) fn insert(condition: Option<&Condition>, document: &mut serde_json::Value) {
+    let Some(condition) = condition else { return };
     let undecided = condition.undecided();
     output::insert(document, "undecided", undecided.records);
     let kinds = undecided.kinds.iter().map(|((field, type_name), kind)| {
@@ -83,16 +83,14 @@ pub(crate) fn insert(condition: &Condition, document: &mut serde_json::Value) {
             "records": kind.records,
         })
     });
-    output::insert(
-        document,
-        "undecided_values",
-        json!(kinds.collect::<Vec<_>>()),
-    );
+    let kinds = json!(kinds.collect::<Vec<_>>());
+    output::insert(document, "undecided_values", kinds);
 }
 
 /// Reports on standard error the records for which the expression could not be evaluated, if
 /// any.
-pub(crate) fn report_undecided(condition: &Condition) {
+pub(crate) fn report_undecided(condition: Option<&Condition>) {
+    let Some(condition) = condition else { return };
     for ((field, type_name), kind) in &condition.undecided().kinds {
         let (records, reason) = (output::counted(kind.records, "record"), &kind.reason);
         let mut message = format!("--where cannot judge {records}: {reason}");

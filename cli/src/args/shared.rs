@@ -5,13 +5,12 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use baler_analysis::filters::{Condition, Fields};
 use clap::{ArgAction, Args, ValueEnum};
 
 use super::values::{duration, listen_address, size};
 use crate::exit::Failure;
 use crate::patience::GIVE_UP;
-use baler_analysis::filters::Condition;
-use baler_analysis::filters::Fields;
 
 /// What every command takes.
 #[derive(Debug, Args)]

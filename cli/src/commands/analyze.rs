@@ -60,9 +60,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
         "records": read.records,
         "refused": read.refused,
     });
-    if let Some(condition) = &counting {
-        filters::insert(condition, &mut document);
-    }
+    filters::insert(counting.as_ref(), &mut document);
     output::extend(
         &mut document,
         &traces.read(|it| it.document(args.self_loops)),
@@ -70,7 +68,7 @@ pub(super) fn run(args: &AnalyzeArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     output::result(args.format, &document, || text(&document))?;
     Ok(match read.refused {
         0 if read.is_partial => Code::Incomplete,
-        0 => counting.as_ref().map_or(Code::Done, filters::code),
+        0 => filters::code(counting.as_ref()),
         _ => Code::Data,
     })
 }
@@ -99,8 +97,8 @@ fn read(
     let progress = Progress::spinner(quiet);
     let read = read_medium(args, open, stage, &progress, quiet, shutdown)?;
     progress.clear();
-    if let (Some(condition), false) = (&filters.condition, quiet) {
-        filters::report_undecided(condition);
+    if !quiet {
+        filters::report_undecided(filters.condition.as_ref());
     }
     Ok(read)
 }

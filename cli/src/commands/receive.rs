@@ -121,9 +121,7 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
     };
     let shown = observation.finish();
     let mut summary = summary::summary(&ended.report, &figures, ended_by);
-    if let Some(condition) = &settings.filters.condition {
-        filters::insert(condition, &mut summary);
-    }
+    filters::insert(settings.filters.condition.as_ref(), &mut summary);
     if let Some(address) = listens_on {
         output::insert(&mut summary, "listened_on", address.to_string());
     }
@@ -165,18 +163,16 @@ fn finish(
     if let Some(path) = &settings.args.summary {
         output::json_file(path, &summary)?;
     }
+    let condition = settings.filters.condition.as_ref();
     // Nobody reads the output any more: end quietly.
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         output::say(summary::text(summary, figures).trim_end());
-        if let Some(condition) = &settings.filters.condition {
-            filters::report_undecided(condition);
-        }
+        filters::report_undecided(condition);
     }
     result?;
     if report.quarantined > 0 || missing > 0 || report.reader.removals > 0 {
         return Ok(Code::Data);
     }
-    let condition = settings.filters.condition.as_ref();
-    Ok(condition.map_or(Code::Done, filters::code))
+    Ok(filters::code(condition))
 }

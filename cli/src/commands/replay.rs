@@ -11,13 +11,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use baler_analysis::Source;
+use baler_analysis::filters::{Condition, Fields};
 use baler_common::transport::{ChunkReader, Received};
 use baler_files::quarantine::QuarantineReader;
 use checked::{Checked, lock};
 use serde_json::{Value, json};
 
 use super::relay::Passage;
-use super::send::{Forwarding, figures};
+use super::send::{Forwarding, add_filtered, figures};
 use crate::args::ReplayArgs;
 use crate::decoding;
 use crate::endpoint::{self, Writer};
@@ -29,8 +30,6 @@ use crate::patience::Patience;
 use crate::relay::{self, Relay, Stop};
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
-use baler_analysis::filters::Condition;
-use baler_analysis::filters::Fields;
 
 /// Replays until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &ReplayArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -128,14 +127,7 @@ fn send_filtered(
     };
     let (report, forwarded) = forwarding.run(observation);
     let mut source = figures(from, &report);
-    let filtered = condition.as_ref().map_or(0, Condition::filtered);
-    output::insert(&mut source, "filtered", filtered);
-    if let Some(condition) = &condition {
-        filters::insert(condition, &mut source);
-        if !observation.quiet {
-            filters::report_undecided(condition);
-        }
-    }
+    add_filtered(&mut source, condition.as_ref(), observation.quiet);
     let sent = shipper.finish();
     let mut document = sent.document.clone();
     output::insert(&mut document, "source", source);
@@ -147,7 +139,7 @@ fn send_filtered(
             Code::Done if report.given_back > 0 || is_partial(report.reached_end, shutdown) => {
                 Code::Incomplete
             }
-            Code::Done => condition.as_ref().map_or(Code::Done, filters::code),
+            Code::Done => filters::code(condition.as_ref()),
             code => code,
         })
     });

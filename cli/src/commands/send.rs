@@ -7,9 +7,10 @@ mod forward;
 use std::num::NonZeroUsize;
 
 use baler_analysis::Source;
+use baler_analysis::filters::Fields;
 use serde_json::json;
 
-pub(super) use forward::{Forwarding, figures};
+pub(super) use forward::{Forwarding, add_filtered, figures};
 
 use crate::args::SendArgs;
 use crate::decoding;
@@ -21,8 +22,6 @@ use crate::output;
 use crate::quarantine::PoisonPolicy;
 use crate::shipping::Shipper;
 use crate::shutdown::{Shutdown, is_partial};
-use baler_analysis::filters::Condition;
-use baler_analysis::filters::Fields;
 
 /// Sends until the end of the source, the idle timeout or a signal.
 pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<Code, Failure> {
@@ -58,14 +57,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
     let mut figures = figures(&open.endpoint, &report);
     output::insert(&mut figures, "missing", missing);
     output::insert(&mut figures, "stopped_early", stopped_early);
-    let filtered = condition.as_ref().map_or(0, Condition::filtered);
-    output::insert(&mut figures, "filtered", filtered);
-    if let Some(condition) = &condition {
-        filters::insert(condition, &mut figures);
-        if !quiet {
-            filters::report_undecided(condition);
-        }
-    }
+    add_filtered(&mut figures, condition.as_ref(), quiet);
     // A medium that was given up explains why the source stopped, not the other way round.
     let document = json!({ "source": figures });
     let (_, code) = shipper.conclude(observation, args.format, document)?;
@@ -76,7 +68,7 @@ pub(super) fn run(args: &SendArgs, quiet: bool, shutdown: &Shutdown) -> Result<C
             Code::Data
         }
         Code::Done if stopped_early => Code::Incomplete,
-        Code::Done => condition.as_ref().map_or(Code::Done, filters::code),
+        Code::Done => filters::code(condition.as_ref()),
         code => code,
     })
 }

@@ -66,13 +66,10 @@ pub(super) fn run(args: &TapArgs, quiet: bool, shutdown: &Shutdown) -> Result<Co
     let silent = matches!(&result, Err(failure) if failure.code == Code::Done);
     if !quiet && !silent {
         counts.tell(&seen, &endpoint);
-        if let Some(condition) = &filters.condition {
-            filters::report_undecided(condition);
-        }
+        filters::report_undecided(filters.condition.as_ref());
     }
     result?;
-    let condition = filters.condition.as_ref();
-    Ok(condition.map_or(Code::Done, filters::code))
+    Ok(filters::code(filters.condition.as_ref()))
 }
 
 /// Whether the text names a running command rather than a medium.

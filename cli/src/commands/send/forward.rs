@@ -4,17 +4,17 @@
 
 use std::time::Duration;
 
+use baler_analysis::filters::{Condition, Fields, Where};
 use baler_analysis::{AnalysisError, Held, Parcel, Source, SourceReport, Stage};
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
+use crate::filters;
 use crate::observe::Observation;
 use crate::output::figures::{named_counts, not_kept};
 use crate::output::{self, Progress};
 use crate::patience::Patience;
 use crate::shipping::Shipper;
-use baler_analysis::filters::Fields;
-use baler_analysis::filters::{Condition, Where};
 
 /// The maximum number of source chunks that wait for the confirmation of their records. It is below
 /// the source's demand, so that further chunks are received meanwhile.
@@ -85,6 +85,21 @@ pub(in crate::commands) fn figures(endpoint: &str, report: &SourceReport) -> Val
         "duplicates_within_reader": report.duplicates,
         "counts": named_counts(&report.reader.counts),
     })
+}
+
+/// Adds the figures of the records that did not pass a condition, and reports the ones that it cannot
+/// judge, unless `quiet`.
+pub(in crate::commands) fn add_filtered(
+    figures: &mut Value,
+    condition: Option<&Condition>,
+    quiet: bool,
+) {
+    let filtered = condition.map_or(0, Condition::filtered);
+    output::insert(figures, "filtered", filtered);
+    filters::insert(condition, figures);
+    if !quiet {
+        filters::report_undecided(condition);
+    }
 }
 
 /// Emits records unchanged, and releases their chunks when all emitted records are confirmed.
