@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use baler_analysis::sinks::{broken_document, chunk_document};
-use baler_common::transport::{Browse, ChunkReader, Readership, Received, Verdict};
+use baler_common::transport::{Browse, Readership, Received};
 use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
 use serde_json::{Value, json};
 
@@ -21,7 +21,6 @@ use crate::decoding;
 use crate::endpoint::{self, OpenReader};
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// The chunks that were found.
@@ -44,18 +43,8 @@ pub(super) fn run(args: &InspectArgs, quiet: bool, shutdown: &Shutdown) -> Resul
     let mut found = Listing::default();
     for open in readers {
         output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
-        let give_up = args.give_up.limit(Some(args.idle_timeout));
-        let patience = Patience::new(&open.endpoint, give_up, quiet);
-        let mut reader = open.reader;
-        let ends = reader.capability().ends;
-        let (reading, only_looks) = (reader.as_mut(), open.only_looks);
-        let looked = look(args, reading, only_looks, &mut found, patience, shutdown);
-        // Closing gives unsettled chunks back.
-        let closed = reader.close(shutdown.deadline());
-        found.is_partial = !looked? && ends;
-        if let Some(error) = closed.error {
-            return Err(error.into());
-        }
+        let ends = open.reader.capability().ends;
+        found.is_partial = !look(args, open, &mut found, quiet, shutdown)? && ends;
         if found.more || found.is_partial {
             break;
         }
@@ -141,57 +130,44 @@ fn open_file(path: &Path) -> Result<OpenReader, Failure> {
     })
 }
 
-/// Adds the reader's chunks to the listing. It settles chunks only if that changes nothing at the
-/// medium; the reader then reaches its end. Returns whether no signal ended it.
+/// Adds the reader's chunks to the listing, and closes it. Returns whether no signal ended it.
 fn look(
     args: &InspectArgs,
-    reader: &mut dyn ChunkReader,
-    only_looks: bool,
+    mut open: OpenReader,
     found: &mut Listing,
-    mut patience: Patience,
+    quiet: bool,
     shutdown: &Shutdown,
 ) -> Result<bool, Failure> {
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
-    let ends = reader.capability().ends;
+    let ends = open.reader.capability().ends;
     let is_full = |found: &Listing| found.chunks.len() + found.broken.len() >= args.count;
     // One chunk more than is shown, to find out whether there are more. A user may ask for
     // `usize::MAX` chunks.
-    reader.set_demand(args.count.saturating_add(1));
-    patience.receive_all(reader, args.idle_timeout, shutdown, |reader, received| {
+    open.reader.set_demand(args.count.saturating_add(1));
+    let give_up = args.give_up.limit(Some(args.idle_timeout));
+    open.look_through(args.idle_timeout, give_up, quiet, shutdown, |received| {
         let is_chunk = matches!(received, Received::Chunk(_) | Received::Damaged(_));
         if is_full(found) && is_chunk {
             found.more = true;
             return Ok(ControlFlow::Break(()));
         }
         match received {
-            Received::Chunk(it) => {
-                match decoder.decode_with_layout(&it.bytes) {
-                    Ok((chunk, layout)) => {
-                        let (strings, records) = (args.strings, args.records);
-                        let document = chunk_document(&it, &chunk, &layout, strings, records);
-                        let document = document
-                            .map_err(|error| Failure::output("a record as JSON", &error.into()))?;
-                        found.chunks.push(document);
-                        found.records.push(chunk::records(chunk, args.records)?);
-                    }
-                    Err(error) => {
-                        let reason = error.to_string();
-                        found
-                            .broken
-                            .push(broken_document(&it.origin, &it.bytes, &reason));
-                    }
+            Received::Chunk(it) => match decoder.decode_with_layout(&it.bytes) {
+                Ok((chunk, layout)) => {
+                    let (strings, records) = (args.strings, args.records);
+                    let document = chunk_document(&it, &chunk, &layout, strings, records)
+                        .map_err(|error| Failure::output("a record as JSON", &error.into()))?;
+                    found.chunks.push(document);
+                    found.records.push(chunk::records(chunk, args.records)?);
                 }
-                if only_looks {
-                    reader.settle(it.token, Verdict::Ack)?;
+                Err(error) => {
+                    let broken = broken_document(&it.origin, &it.bytes, &error.to_string());
+                    found.broken.push(broken);
                 }
-            }
+            },
             Received::Damaged(it) => {
-                found
-                    .broken
-                    .push(broken_document(&it.origin, &it.bytes, &it.reason));
-                if let Some(token) = it.token.filter(|_| only_looks) {
-                    reader.settle(token, Verdict::Ack)?;
-                }
+                let broken = broken_document(&it.origin, &it.bytes, &it.reason);
+                found.broken.push(broken);
             }
             _ => {}
         }

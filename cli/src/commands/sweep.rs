@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use baler_common::container::Limits;
-use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received, Verdict};
+use baler_common::transport::{Browse, ChunkWriter, OpenReader, Received};
 use baler_rig::Failure as Unmeasured;
 use baler_rig::harness::Standing;
 use baler_rig::sweep::{self, PlainWriter, Program, SweepArgs, UserRecords};
@@ -17,7 +17,7 @@ use super::overhead::{failed, show};
 use crate::endpoint;
 use crate::exit::{Code, Failure};
 use crate::output::{self, Progress};
-use crate::patience::{GIVE_UP, Patience};
+use crate::patience::GIVE_UP;
 use crate::shutdown::Shutdown;
 
 /// The hidden command that measuring processes run.
@@ -159,25 +159,13 @@ fn from_medium(
     open.reader.set_demand(DEMAND);
     let mut decoder = baler::decoder(Limits::default());
     let mut skipped = 0;
-    let mut patience = Patience::new(&open.endpoint, Some(GIVE_UP), quiet);
-    let reader = open.reader.as_mut();
-    let received = patience.receive_all(reader, SILENCE, shutdown, |reader, received| {
-        let delivery = match received {
-            Received::Chunk(delivery) => delivery,
-            Received::Damaged(damaged) => {
-                skipped += 1;
-                if let Some(token) = damaged.token.filter(|_| open.only_looks) {
-                    reader.settle(token, Verdict::Ack)?;
-                }
-                return Ok(ControlFlow::Continue(()));
-            }
+    open.look_through(SILENCE, Some(GIVE_UP), quiet, shutdown, |received| {
+        let decoded = match received {
+            Received::Chunk(delivery) => decoder.decode(&delivery.bytes).ok(),
+            Received::Damaged(_) => None,
             _ => return Ok(ControlFlow::Continue(())),
         };
-        if open.only_looks {
-            // Otherwise the reader would stop at the limit of unsettled chunks.
-            reader.settle(delivery.token, Verdict::Ack)?;
-        }
-        let Ok(decoded) = decoder.decode(&delivery.bytes) else {
+        let Some(decoded) = decoded else {
             skipped += 1;
             return Ok(ControlFlow::Continue(()));
         };
@@ -186,11 +174,8 @@ fn from_medium(
             true => ControlFlow::Continue(()),
             false => ControlFlow::Break(()),
         })
-    });
-    // Unsettled chunks go back to the source.
-    let closed = open.reader.close(shutdown.deadline());
-    received?;
-    closed.error.map_or(Ok(skipped), |error| Err(error.into()))
+    })?;
+    Ok(skipped)
 }
 
 /// Carries out an order of the parent process.

@@ -2,9 +2,10 @@
 
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
+use std::ops::ControlFlow;
 #[cfg(feature = "kieker")]
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use baler_analysis::workers::fan_out;
 use baler_common::transport::{
@@ -17,6 +18,8 @@ use baler_connector_kieker::{self as kieker, SCHEME, adaptive::Bridge};
 use super::{media, parse, wrong};
 use crate::exit::Failure;
 use crate::output;
+use crate::patience::Patience;
+use crate::shutdown::Shutdown;
 
 /// The setting that makes a reader a static member of its group.
 const STATIC_MEMBER: &str = "group.instance.id";
@@ -31,6 +34,41 @@ pub(crate) struct OpenReader<R = Box<dyn ChunkReader>> {
     pub(crate) readership: Readership,
     /// Whether settling a chunk changes nothing at the medium.
     pub(crate) only_looks: bool,
+}
+
+impl OpenReader {
+    /// Passes the chunks and events of the medium to `take`, as [`Patience::receive_all`] does, then
+    /// closes the reader, which gives unsettled chunks back. It settles chunks only if that changes
+    /// nothing at the medium; the reader then reaches its end. Returns whether no signal ended it.
+    ///
+    /// # Errors
+    ///
+    /// The medium was given up or failed for good, or `take` failed.
+    pub(crate) fn look_through(
+        mut self,
+        idle_timeout: Duration,
+        give_up: Option<Duration>,
+        quiet: bool,
+        shutdown: &Shutdown,
+        mut take: impl FnMut(Received) -> Result<ControlFlow<()>, Failure>,
+    ) -> Result<bool, Failure> {
+        let mut patience = Patience::new(&self.endpoint, give_up, quiet);
+        let reader = self.reader.as_mut();
+        let looked = patience.receive_all(reader, idle_timeout, shutdown, |reader, received| {
+            let token = match &received {
+                Received::Chunk(it) => Some(it.token),
+                Received::Damaged(it) => it.token,
+                _ => None,
+            };
+            if let Some(token) = token.filter(|_| self.only_looks) {
+                reader.settle(token, Verdict::Ack)?;
+            }
+            take(received)
+        });
+        let closed = self.reader.close(shutdown.deadline());
+        let is_complete = looked?;
+        closed.error.map_or(Ok(is_complete), |it| Err(it.into()))
+    }
 }
 
 /// The receiving end of a medium, which is not opened yet.

@@ -10,14 +10,13 @@ use std::sync::Arc;
 
 use baler_common::record::irl::{WrittenTypes, write};
 use baler_common::record::{Catalog, Schema};
-use baler_common::transport::{Received, Verdict};
+use baler_common::transport::Received;
 
 use crate::args::FromRustArgs;
 use crate::commands::inspect;
 use crate::decoding;
 use crate::exit::{Code, Failure};
 use crate::output;
-use crate::patience::Patience;
 use crate::shutdown::Shutdown;
 
 /// The types that were found.
@@ -98,49 +97,26 @@ fn find(
     let mut decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
     let mut found = FoundTypes::default();
     let mut is_whole = true;
-    for open in readers {
+    for mut open in readers {
         output::listening(open.listens_on, None, quiet)?;
-        let give_up = args.give_up.limit(Some(args.idle_timeout));
-        let mut patience = Patience::new(&open.endpoint, give_up, quiet);
-        let mut reader = open.reader;
-        reader.set_demand(args.count);
-        let read = patience.receive_all(
-            reader.as_mut(),
-            args.idle_timeout,
-            shutdown,
-            |reader, received| {
-                let token = match received {
-                    Received::Chunk(it) => {
-                        match decoder.decode(&it.bytes) {
-                            Ok(chunk) => {
-                                found.add(chunk.batch.tables().iter().map(|it| it.schema()));
-                            }
-                            Err(_) => found.broken += 1,
-                        }
-                        Some(it.token)
-                    }
-                    Received::Damaged(it) => {
-                        found.broken += 1;
-                        it.token
-                    }
-                    _ => return Ok(ControlFlow::Continue(())),
-                };
-                if let Some(token) = token.filter(|_| open.only_looks) {
-                    reader.settle(token, Verdict::Ack)?;
-                }
-                found.chunks += 1;
-                Ok(match found.chunks >= args.count {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                })
-            },
-        );
-        // Closing gives unsettled chunks back.
-        let closed = reader.close(shutdown.deadline());
-        is_whole &= read?;
-        if let Some(error) = closed.error {
-            return Err(error.into());
-        }
+        open.reader.set_demand(args.count);
+        let idle_timeout = args.idle_timeout;
+        let give_up = args.give_up.limit(Some(idle_timeout));
+        is_whole &= open.look_through(idle_timeout, give_up, quiet, shutdown, |received| {
+            match received {
+                Received::Chunk(it) => match decoder.decode(&it.bytes) {
+                    Ok(chunk) => found.add(chunk.batch.tables().iter().map(|it| it.schema())),
+                    Err(_) => found.broken += 1,
+                },
+                Received::Damaged(_) => found.broken += 1,
+                _ => return Ok(ControlFlow::Continue(())),
+            }
+            found.chunks += 1;
+            Ok(match found.chunks >= args.count {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            })
+        })?;
         if found.chunks >= args.count || !is_whole {
             break;
         }
