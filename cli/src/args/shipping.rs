@@ -9,7 +9,7 @@ use baler_common::container::Compression;
 use baler_connector_lines::{JSON_SCHEME, TEXT_SCHEME};
 use clap::{Args, ValueEnum};
 
-use super::values::{chunk_records, compression, duration, size};
+use super::values::{chunk_records, duration, size};
 
 /// How records become chunks and what happens when they cannot leave.
 #[derive(Debug, Clone, Args)]
@@ -20,7 +20,7 @@ pub(crate) struct ShippingArgs {
     pub(crate) container: ContainerChoice,
     /// How native chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22 [default: none; zstd:1
     /// for lines of jsonl: and text:]
-    #[arg(long, value_name = "NAME", env = "BALER_COMPRESSION", value_parser = compression)]
+    #[arg(long, value_name = "NAME", env = "BALER_COMPRESSION")]
     pub(crate) compression: Option<Compression>,
     /// A dictionary made by `zstd --train`, for --compression zstd; readers need it in --dictionaries
     #[arg(long, value_name = "FILE", env = "BALER_DICTIONARY")]

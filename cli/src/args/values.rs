@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::ChunkRecords;
 
 use baler_common::calendar;
-use baler_common::container::Compression;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
 use toml_datetime::{Datetime, Offset};
 
@@ -88,12 +87,6 @@ fn rfc3339(text: &str) -> Option<i64> {
     // A time beyond the range of 64 bits is the end of this range.
     let nanos = (minutes * 60 + i64::from(time.second?)).saturating_mul(1_000_000_000);
     Some(nanos.saturating_add(time.nanosecond.map_or(0, i64::from)))
-}
-
-/// Parses a compression by its name.
-pub(crate) fn compression(text: &str) -> Result<Compression, String> {
-    text.parse::<Compression>()
-        .map_err(|error| error.to_string())
 }
 
 /// Parses a decimal number followed by a factor: `k`, `M` or `G`, as in sizes.

@@ -68,7 +68,7 @@ pub(crate) struct VerifyArgs {
     #[arg(long, value_name = "N|auto", value_parser = values::chunk_records)]
     pub(crate) chunk_records: Option<ChunkRecords>,
     /// How chunks are compressed: none, lz4, zstd, or zstd:1 to zstd:22
-    #[arg(long, value_name = "NAME", default_value = "none", value_parser = values::compression)]
+    #[arg(long, value_name = "NAME", default_value = "none")]
     pub(crate) compression: Compression,
 }
 
