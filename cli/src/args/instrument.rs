@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use baler_common::pattern::Dialect;
-use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand};
 
 use super::FormatArgs;
+use super::values::dialects;
 
 /// Flags of `baler instrument`.
 #[derive(Debug, Args)]
@@ -71,9 +71,8 @@ pub(crate) struct FunctionsArgs {
     #[arg(long, value_name = "PATTERN")]
     pub(crate) exclude: Vec<String>,
     /// The dialect of the patterns: `rust` is `shop::till::*`, the others are `* shop.till.*(..)`
-    #[arg(long, default_value = Dialect::Rust.name(),
-        value_parser = PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)))]
-    pub(crate) dialect: String,
+    #[arg(long, default_value = Dialect::Rust.name(), value_parser = dialects())]
+    pub(crate) dialect: Dialect,
 }
 
 /// Whether files are written.

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 #[cfg(feature = "kieker")]
 use baler_common::pattern::Dialect;
-#[cfg(feature = "kieker")]
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 
 use super::DocumentFormat;
+#[cfg(feature = "kieker")]
+use super::values::dialects;
 
 /// Which probes of connected programs record.
 #[cfg(feature = "kieker")]
@@ -36,15 +36,6 @@ pub(crate) struct AdaptiveArgs {
     /// Let it do so also if the address of --metrics is not loopback; the token travels unencrypted
     #[arg(long)]
     pub(crate) probes_remote: bool,
-}
-
-#[cfg(feature = "kieker")]
-fn dialects() -> impl TypedValueParser<Value = Dialect> {
-    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).map(|name| {
-        let mut all = Dialect::ALL.into_iter();
-        all.find(|it| it.name() == name)
-            .expect("the name is one of them")
-    })
 }
 
 /// Flags of `baler probes`.

@@ -5,7 +5,11 @@ use std::time::Duration;
 use super::ChunkRecords;
 
 use baler_common::calendar;
+#[cfg(any(feature = "instrument", feature = "kieker"))]
+use baler_common::pattern::Dialect;
 use baler_common::transport::uri::{parse_bytes, parse_duration};
+#[cfg(any(feature = "instrument", feature = "kieker"))]
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use toml_datetime::{Datetime, Offset};
 
 /// Parses a duration with its unit, as in URIs: `500ms`, `1.5s`, `2m`.
@@ -87,6 +91,16 @@ fn rfc3339(text: &str) -> Option<i64> {
     // A time beyond the range of 64 bits is the end of this range.
     let nanos = (minutes * 60 + i64::from(time.second?)).saturating_mul(1_000_000_000);
     Some(nanos.saturating_add(time.nanosecond.map_or(0, i64::from)))
+}
+
+/// Parses a dialect of patterns by its name.
+#[cfg(any(feature = "instrument", feature = "kieker"))]
+pub(crate) fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::name)).map(|name| {
+        let mut all = Dialect::ALL.into_iter();
+        all.find(|it| it.name() == name)
+            .expect("the name is one of them")
+    })
 }
 
 /// Parses a decimal number followed by a factor: `k`, `M` or `G`, as in sizes.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use baler_common::pattern::{Dialect, Pattern};
+use baler_common::pattern::Pattern;
 use baler_instrument::{Change, Function, Problem, Selection, State, Tree, remove_all};
 use serde_json::json;
 
@@ -166,12 +166,9 @@ fn unreadable(problem: Problem) -> Failure {
 }
 
 fn selection(args: &FunctionsArgs) -> Result<Selection, Failure> {
-    let mut dialects = Dialect::ALL.into_iter();
-    let dialect = dialects.find(|it| it.name() == args.dialect);
-    let dialect = dialect.expect("the flag has only names of dialects");
     let parse = |patterns: &[String]| {
         let patterns = patterns.iter();
-        let patterns = patterns.map(|pattern| Pattern::parse(pattern, dialect));
+        let patterns = patterns.map(|pattern| Pattern::parse(pattern, args.dialect));
         patterns
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| Failure::configuration(error.to_string()))
