@@ -2,6 +2,7 @@
 //!
 //! URL -> connection -> head of the answer -> body, whole or piece by piece
 
+use std::error::Error;
 use std::future::poll_fn;
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -65,7 +66,7 @@ pub(crate) fn send(
         .map_err(|error| error.to_string())?;
     let answer =
         runtime.block_on(async { timeout(limit, request(method, url, headers, body)).await });
-    match answer.unwrap_or_else(|_| Err(late(limit))) {
+    match answer.unwrap_or_else(|_| Err(format!("no answer within {limit:?}").into())) {
         Ok(answer) => Ok(HttpAnswer {
             status: answer.status(),
             body: answer.into_body(),
@@ -75,7 +76,7 @@ pub(crate) fn send(
         Err(error) => {
             // The name of the host may still be looked up.
             runtime.shutdown_background();
-            Err(error)
+            Err(error.to_string())
         }
     }
 }
@@ -85,7 +86,7 @@ async fn request(
     url: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Result<Response<Incoming>, String> {
+) -> Result<Response<Incoming>, Box<dyn Error>> {
     let uri: Uri = url.parse().map_err(|_| format!("`{url}` is no URL"))?;
     let authority = uri.authority().ok_or("the URL has no host")?;
     let (credentials, address) = match authority.as_str().rsplit_once('@') {
@@ -97,11 +98,8 @@ async fn request(
         .trim_start_matches('[')
         .trim_end_matches(']');
     let port = authority.port_u16().unwrap_or(HTTP_PORT);
-    let stream = TcpStream::connect((host, port)).await;
-    let stream = TokioIo::new(stream.map_err(|error| error.to_string())?);
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream)
-        .await
-        .map_err(|error| error.to_string())?;
+    let stream = TokioIo::new(TcpStream::connect((host, port)).await?);
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(stream).await?;
     // Its error is also the error of the answer.
     tokio::spawn(async { connection.await.ok() });
     let path = uri.path_and_query().map_or("/", |it| it.as_str());
@@ -116,17 +114,8 @@ async fn request(
         let credentials = STANDARD.encode(credentials);
         request = request.header(AUTHORIZATION, format!("Basic {credentials}"));
     }
-    let request = request
-        .body(body.to_owned())
-        .map_err(|error| error.to_string())?;
-    sender
-        .send_request(request)
-        .await
-        .map_err(|error| error.to_string())
-}
-
-fn late(limit: Duration) -> String {
-    format!("no answer within {limit:?}")
+    let request = request.body(body.to_owned())?;
+    Ok(sender.send_request(request).await?)
 }
 
 /// Returns the next piece of a body, or `None` at its end.
