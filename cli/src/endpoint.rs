@@ -7,21 +7,16 @@ mod writer;
 use std::borrow::Cow;
 use std::fmt;
 
-use baler_common::transport::Media;
+use baler::media;
 use baler_common::transport::uri::Uri;
 pub(crate) use plain::{embedded_cluster, plain_writer};
-pub(crate) use reader::{OpenReader, check_reader, open_reader, open_tap, receiver, watched};
+pub(crate) use reader::{OpenReader, open_reader, open_tap, receiver, watched};
 #[cfg(feature = "kieker")]
 pub(crate) use reader::{Receiver, adaptive_receiver};
 pub(crate) use writer::{Writer, spooled_writer, writer};
 
 use crate::args::SchemasArgs;
 use crate::exit::Failure;
-
-/// Returns the media of this build.
-fn media() -> Media {
-    baler::media()
-}
 
 /// Adds the record types of `--schemas` to the URI of a medium that takes them. A setting in the URI
 /// comes first. A text that is no URI stays as it is.

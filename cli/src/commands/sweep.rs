@@ -91,7 +91,7 @@ pub(super) fn run(args: &SweepArgs, quiet: bool, shutdown: &Shutdown) -> Result<
         endpoint::writer(uri)?;
     }
     if let Some(uri) = &args.records_from {
-        endpoint::check_reader(uri)?;
+        endpoint::receiver(uri, false)?;
     }
     args.check()
         .map_err(|failure| Failure::configuration(failure.to_string()))?;

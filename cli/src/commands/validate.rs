@@ -54,7 +54,7 @@ fn check_end(end: &End, args: &ValidateArgs, shutdown: &Shutdown, findings: &mut
     let checked = if end.writes {
         endpoint::writer(&end.uri).map(Some)
     } else {
-        endpoint::check_reader(&end.uri).map(|()| None)
+        endpoint::receiver(&end.uri, false).map(|_| None)
     };
     let writer = match checked {
         Ok(writer) => writer,

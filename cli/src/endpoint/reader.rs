@@ -193,15 +193,6 @@ pub(crate) fn open_tap(text: &str, browse: Browse) -> Result<OpenReader, Failure
     open(&receiver.map_err(wrong(&endpoint))?, endpoint)
 }
 
-/// Checks the URI of the receiving end of a medium; nothing is opened.
-///
-/// # Errors
-///
-/// The URI is wrong.
-pub(crate) fn check_reader(text: &str) -> Result<(), Failure> {
-    receiver(text, false).map(drop)
-}
-
 fn open(receiver: &ReaderFactory, endpoint: String) -> Result<OpenReader, Failure> {
     let open = receiver.open()?;
     if let Some(warning) = open.warning {
