@@ -50,6 +50,14 @@ impl Code {
         (Self::Configuration, "a URI or a setting is wrong"),
     ];
 
+    /// Returns [`Code::Data`] if there is something that was refused, and [`Code::Done`] otherwise.
+    pub(crate) const fn data_if(is_refused: bool) -> Self {
+        match is_refused {
+            true => Self::Data,
+            false => Self::Done,
+        }
+    }
+
     /// Returns the number that the operating system gets.
     pub(crate) const fn number(self) -> u8 {
         self as u8

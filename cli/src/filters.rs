@@ -62,10 +62,7 @@ impl Filters {
 
 /// Returns the exit code of a command that has no other failure.
 pub(crate) fn code(condition: Option<&Condition>) -> Code {
-    match condition.map_or(0, |it| it.undecided().records) {
-        0 => Code::Done,
-        _ => Code::Data,
-    }
+    Code::data_if(condition.is_some_and(|it| it.undecided().records > 0))
 }
 
 /// Adds the figures of the records that a condition cannot judge to a document, if there is one. The

@@ -215,10 +215,7 @@ fn say_problems(problems: &[Problem]) -> Code {
     for problem in problems {
         output::say(format_args!("error: {problem}"));
     }
-    match problems.is_empty() {
-        true => Code::Done,
-        false => Code::Data,
-    }
+    Code::data_if(!problems.is_empty())
 }
 
 fn say_counts(verb: &str, probes: usize, files: usize) {

@@ -79,10 +79,7 @@ fn check(args: &IrlFiles, format: DocumentFormat) -> Result<Code, Failure> {
         ];
         text + &output::counts(&counts) + "\n"
     })?;
-    Ok(match errors {
-        0 => Code::Done,
-        _ => Code::Data,
-    })
+    Ok(Code::data_if(errors > 0))
 }
 
 /// Lays the files out. A file with a syntax error stays as it is.

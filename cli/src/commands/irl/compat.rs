@@ -81,10 +81,7 @@ pub(super) fn run(
         }
         text + &format!("{breaking} breaking, {safe} safe\n")
     })?;
-    Ok(match breaking {
-        0 => Code::Done,
-        _ => Code::Data,
-    })
+    Ok(Code::data_if(breaking > 0))
 }
 
 fn row(change: &Change, source: Source<'_>) -> Value {
