@@ -4,7 +4,6 @@ mod compat;
 mod from_rust;
 mod generate;
 
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -126,14 +125,12 @@ fn dump(args: &IrlFiles, format: DocumentFormat, quiet: bool) -> Result<Code, Fa
             "fields": fields.collect::<Vec<_>>(),
         });
         let about = &record.about;
-        with(
-            row,
-            [
-                ("author", &about.author),
-                ("since", &about.since),
-                ("doc", &about.doc),
-            ],
-        )
+        let texts = [
+            ("author", &about.author),
+            ("since", &about.since),
+            ("doc", &about.doc),
+        ];
+        with(row, texts)
     });
     let document = json!({ "records": records.collect::<Vec<_>>() });
     output::result(format, &document, || {
@@ -144,10 +141,9 @@ fn dump(args: &IrlFiles, format: DocumentFormat, quiet: bool) -> Result<Code, Fa
             } else {
                 ""
             };
-            writeln!(text, "{}{kind}", record.name).expect("a string takes everything");
+            text += &format!("{}{kind}\n", record.name);
             for field in record.wire() {
-                writeln!(text, "  {} {}", field.property_type, field.name)
-                    .expect("a string takes everything");
+                text += &format!("  {} {}\n", field.property_type, field.name);
             }
         }
         text

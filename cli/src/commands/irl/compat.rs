@@ -1,6 +1,5 @@
 //! `baler irl compat`: which changes of record types break readers.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use baler_irl::{Change, Effect, Source, compare, line_and_column, read_files};
@@ -68,15 +67,14 @@ pub(super) fn run(
         for (effect, _, title) in EFFECTS {
             let mut of_effect = changes.iter().filter(|it| it.effect == effect).peekable();
             if of_effect.peek().is_some() {
-                writeln!(text, "{title}:").expect("a string takes everything");
+                text += &format!("{title}:\n");
             }
             for change in of_effect {
                 let Change {
                     name, what, why, ..
                 } = change;
                 let place = place(change, sources(change));
-                writeln!(text, "  {name}: {what}; {why}\n    {place}")
-                    .expect("a string takes everything");
+                text += &format!("  {name}: {what}; {why}\n    {place}\n");
             }
         }
         text + &format!("{breaking} breaking, {safe} safe\n")
