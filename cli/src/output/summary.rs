@@ -114,14 +114,12 @@ fn add_figure(rows: &mut Vec<(String, String)>, key: &str, name: &str, value: &V
             let fields = shown_fields(value);
             let has_parts = |value: &Value| value.is_object() || value.is_array();
             let lines = fields.iter().filter(|(_, value)| !has_parts(value));
+            let counted = |part: &str, count| Some(format!("{part}: {}", value_text("", count)?));
             let lines = lines.filter_map(|(part, value)| match key {
-                _ if BY_REASON.contains(&key) => {
-                    let count = value_text("", value)?;
-                    Some(format!("{}: {count}", part.replace('_', " ")))
-                }
+                _ if BY_REASON.contains(&key) => counted(&part.replace('_', " "), value),
                 "source" if part == "from" => value_text("", value),
                 // A lane has the name that its medium gave it.
-                "lag_by_lane" => Some(format!("{part}: {}", value_text("", value)?)),
+                "lag_by_lane" => counted(part, value),
                 _ => named_value(part, &fields, value),
             });
             add_rows(rows, name, lines);
