@@ -32,7 +32,7 @@ pub(crate) use instrument::{FunctionsArgs, InstrumentArgs, InstrumentCommand};
 pub(crate) use irl::{FromRustArgs, IrlArgs, IrlCommand, IrlFiles, IrlReading};
 #[cfg(feature = "kieker")]
 pub(crate) use probes::AdaptiveArgs;
-pub(crate) use probes::{ProbesArgs, ProbesCommand, ViaArgs};
+pub(crate) use probes::{ProbesArgs, ProbesCommand, SwitchArgs, ViaArgs};
 pub(crate) use receive::{ReceiveArgs, RecordFormat};
 pub(crate) use relay::RelayArgs;
 pub(crate) use shared::{

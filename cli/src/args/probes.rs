@@ -57,23 +57,20 @@ pub(crate) enum ProbesCommand {
         format: DocumentFormat,
     },
     /// Make the probes that a pattern matches record, also of programs that connect later
-    Activate {
-        /// A pattern over signatures; it takes precedence over all others, until the file of
-        /// --adaptive changes
-        #[arg(value_name = "PATTERN")]
-        pattern: String,
-        #[command(flatten)]
-        via: ViaArgs,
-    },
+    Activate(SwitchArgs),
     /// Make the probes that a pattern matches stop recording, also of programs that connect later
-    Deactivate {
-        /// A pattern over signatures; it takes precedence over all others, until the file of
-        /// --adaptive changes
-        #[arg(value_name = "PATTERN")]
-        pattern: String,
-        #[command(flatten)]
-        via: ViaArgs,
-    },
+    Deactivate(SwitchArgs),
+}
+
+/// Flags of `baler probes activate` and `baler probes deactivate`.
+#[derive(Debug, Args)]
+pub(crate) struct SwitchArgs {
+    /// A pattern over signatures; it takes precedence over all others, until the file of
+    /// --adaptive changes
+    #[arg(value_name = "PATTERN")]
+    pub(crate) pattern: String,
+    #[command(flatten)]
+    pub(crate) via: ViaArgs,
 }
 
 /// The process that switches the probes.

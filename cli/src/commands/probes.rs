@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::args::{ProbesArgs, ProbesCommand, ViaArgs};
+use crate::args::{ProbesArgs, ProbesCommand, SwitchArgs, ViaArgs};
 use crate::exit::{Code, Failure};
 use crate::http_client::{self, base_url};
 use crate::observe::authorization;
@@ -27,12 +27,8 @@ pub(super) fn run(args: &ProbesArgs, quiet: bool) -> Result<Code, Failure> {
             let answer: Value = ask(via, Method::GET, "/probes", "")?;
             output::result(*format, &answer, || programs(&answer))?;
         }
-        ProbesCommand::Activate { pattern, via } => {
-            switch(via, "/probes/activate", pattern, quiet)?;
-        }
-        ProbesCommand::Deactivate { pattern, via } => {
-            switch(via, "/probes/deactivate", pattern, quiet)?;
-        }
+        ProbesCommand::Activate(args) => switch(args, "/probes/activate", quiet)?,
+        ProbesCommand::Deactivate(args) => switch(args, "/probes/deactivate", quiet)?,
     }
     Ok(Code::Done)
 }
@@ -44,8 +40,8 @@ struct Change {
     slots: u64,
 }
 
-fn switch(via: &ViaArgs, path: &str, pattern: &str, quiet: bool) -> Result<(), Failure> {
-    let Change { programs, slots } = ask(via, Method::POST, path, pattern)?;
+fn switch(args: &SwitchArgs, path: &str, quiet: bool) -> Result<(), Failure> {
+    let Change { programs, slots } = ask(&args.via, Method::POST, path, &args.pattern)?;
     if !quiet {
         output::say(format_args!(
             "{} of {} switched",
