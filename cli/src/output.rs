@@ -124,9 +124,7 @@ fn write(text: &str) -> Result<(), Failure> {
 ///
 /// The file cannot be written.
 pub(crate) fn json_file(path: &Path, document: &impl Serialize) -> Result<(), Failure> {
-    let mut text = pretty(document)?;
-    text.push('\n');
-    whole_file(path, &text)
+    whole_file(path, &(pretty(document)? + "\n"))
 }
 
 /// Writes a file whole or not at all; see [`replace_file`](baler_connector_file::replace_file).

@@ -94,9 +94,7 @@ fn read(
     let from = from.expect("clap demands --from, unless partial results are merged");
     let from = endpoint::with_schemas(from, &args.decoding.schemas);
     let open = open_medium(&from, args.follow)?;
-    let progress = Progress::spinner(quiet);
-    let read = read_medium(args, open, stage, &progress, quiet, shutdown)?;
-    progress.clear();
+    let read = read_medium(args, open, stage, quiet, shutdown)?;
     if !quiet {
         filters::report_undecided(filters.condition.as_ref());
     }
@@ -148,7 +146,6 @@ fn read_medium(
     args: &AnalyzeArgs,
     open: OpenReader,
     stage: Box<dyn Stage>,
-    progress: &Progress,
     quiet: bool,
     shutdown: &Shutdown,
 ) -> Result<ReadFigures, Failure> {
@@ -160,6 +157,7 @@ fn read_medium(
     }
     let give_up = args.give_up.limit(args.idle_timeout);
     let mut patience = Patience::new(&open.endpoint, give_up, quiet);
+    let progress = Progress::spinner(quiet);
     let idle_timeout = args.idle_timeout;
     let (report, ran) = patience.run_source(source, stage, idle_timeout, shutdown, |report| {
         progress.show(report.records, || {
