@@ -31,12 +31,8 @@ pub(super) fn run(args: &InstrumentArgs, quiet: bool) -> Result<Code, Failure> {
             }
             let code = write(&changes, &tree.problems, &functions.path, writing.dry_run)?;
             if !quiet {
-                let verb = if writing.dry_run {
-                    "would insert"
-                } else {
-                    "inserted"
-                };
-                say_counts(verb, probes, changes.len());
+                let verbs = ["inserted", "would insert"];
+                say_counts(verbs, writing.dry_run, probes, changes.len());
                 say_reasons(&tree, &selection);
             }
             Ok(code)
@@ -51,14 +47,11 @@ pub(super) fn run(args: &InstrumentArgs, quiet: bool) -> Result<Code, Failure> {
             };
             let code = write(&changes, &problems, &functions.path, writing.dry_run)?;
             if !quiet {
-                let verb = if writing.dry_run {
-                    "would remove"
-                } else {
-                    "removed"
-                };
                 let is_source = |it: &&Change| it.path.extension().is_some_and(|it| it == "rs");
                 let sources = changes.iter().filter(is_source);
-                say_counts(verb, sources.map(Change::count).sum(), changes.len());
+                let probes = sources.map(Change::count).sum();
+                let verbs = ["removed", "would remove"];
+                say_counts(verbs, writing.dry_run, probes, changes.len());
             }
             Ok(code)
         }
@@ -216,7 +209,8 @@ fn say_problems(problems: &[Problem]) -> Code {
     Code::data_if(!problems.is_empty())
 }
 
-fn say_counts(verb: &str, probes: usize, files: usize) {
+fn say_counts([done, planned]: [&str; 2], dry_run: bool, probes: usize, files: usize) {
+    let verb = if dry_run { planned } else { done };
     let counts = output::counts(&[(probes, "probe"), (files, "file")]);
     output::say(format_args!("{verb} {}", counts.replace(", ", " in ")));
 }
