@@ -9,13 +9,12 @@ mod ledger;
 #[cfg(test)]
 mod tests;
 
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
+use baler_common::random::random;
 use baler_common::transport::{
     ChunkReader, ChunkWriter, Connection, Fate, Notify, Outbox, OutboxSettings, TransportError,
 };
@@ -32,8 +31,7 @@ pub(crate) use ledger::RelayStats;
 pub(crate) fn settings() -> OutboxSettings {
     let mut settings = OutboxSettings::default();
     settings.max_bytes = 64 << 20;
-    // The keys of a hasher are the only random numbers of the standard library.
-    settings.retry.seed = RandomState::new().hash_one("retry");
+    settings.retry.seed = random();
     settings
 }
 

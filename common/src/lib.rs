@@ -8,5 +8,6 @@ pub mod container;
 pub mod mutex;
 pub mod number;
 pub mod pattern;
+pub mod random;
 pub mod record;
 pub mod transport;

@@ -25,7 +25,6 @@ use super::queue::{self, QueueRow};
 use super::samplers::Samplers;
 
 pub use builder::ControllerBuilder;
-pub(crate) use builder::random;
 #[cfg(unix)]
 pub(crate) use installed::{InstalledHold, hold_installed, stop_recording};
 pub(crate) use installed::{

@@ -26,7 +26,8 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU32, Ordering};
 
-use super::controller::random;
+use baler_common::random::random;
+
 use super::probe::record_parent;
 use super::traceparent::TraceParent;
 

@@ -1,9 +1,6 @@
 //! Identities of chunks whose medium carries none.
 
 use std::collections::HashMap;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher as _;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::container::{ChunkDecoder, DecodeError, Limits};
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, LaneName, ProducerId};
@@ -41,22 +38,10 @@ struct Lane {
 impl Identities {
     /// Starts the identities of this life.
     pub(crate) fn new() -> Self {
-        let random = RandomState::new();
-        let halves = [
-            random.hash_one("first half"),
-            random.hash_one("second half"),
-        ];
-        let [first, second] = halves.map(u128::from);
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let start = since_1970.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX));
-        let random = random.hash_one("epoch") >> 32;
         Self {
             decoder: baler::decoder(Limits::default()),
-            producer: ProducerId::new((first << 64) | second),
-            epoch: Epoch {
-                start_unix_ns: start,
-                random: u32::try_from(random).expect("32 bits are left"),
-            },
+            producer: ProducerId::random(),
+            epoch: Epoch::now(),
             lanes: HashMap::new(),
             made: 0,
         }

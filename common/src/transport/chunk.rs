@@ -2,8 +2,11 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+
+use crate::random::{random, random_u32};
 
 /// One encoded container on its way to a medium.
 ///
@@ -89,6 +92,16 @@ impl ChunkIdentity {
     /// The number of bytes that [`ChunkIdentity::to_bytes`] returns.
     pub const BYTES: usize = 40;
 
+    /// Returns the first identity of a lane.
+    pub const fn first(producer: ProducerId, epoch: Epoch, lane: u32) -> Self {
+        Self {
+            producer,
+            epoch,
+            lane,
+            sequence: 0,
+        }
+    }
+
     /// The identity as little-endian bytes: producer 16, epoch start 8, epoch random 4, lane 4,
     /// sequence 8. Frames of media carry it in this form; FORMAT.md, "Identity".
     pub fn to_bytes(self) -> [u8; Self::BYTES] {
@@ -172,6 +185,11 @@ impl ProducerId {
         Self(number.to_le_bytes())
     }
 
+    /// Returns a producer that no other process has.
+    pub fn random() -> Self {
+        Self::new(u128::from(random()) << 64 | u128::from(random()))
+    }
+
     /// The producer's number.
     pub const fn as_u128(self) -> u128 {
         u128::from_le_bytes(self.0)
@@ -205,6 +223,22 @@ pub struct Epoch {
     pub start_unix_ns: u64,
     /// Distinguishes lives that began in the same nanosecond.
     pub random: u32,
+}
+
+impl Epoch {
+    /// Returns a life that began at this time.
+    pub fn new(start_unix_ns: u64) -> Self {
+        Self {
+            start_unix_ns,
+            random: random_u32(),
+        }
+    }
+
+    /// Returns a life that begins now.
+    pub fn now() -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self::new(since_1970.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)))
+    }
 }
 
 /// Reads the output of [`Display`](fmt::Display): the start in nanoseconds, a hyphen, the random

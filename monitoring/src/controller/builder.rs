@@ -1,14 +1,13 @@
 //! Setting up a controller, and the identity of its process.
 
-use std::collections::hash_map::RandomState;
 use std::fs;
-use std::hash::BuildHasher;
 use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::container::{ChunkSerializer, NativeSerializer};
 #[cfg(feature = "sampling")]
 use baler_common::pattern::PatternList;
+use baler_common::random::random;
 use baler_common::record::Interned;
 use baler_common::record::kieker::KiekerMetadataRecord;
 use baler_common::transport::{
@@ -280,7 +279,7 @@ impl ControllerBuilder {
         super::sampling::check(&self.samplers)?;
         settings.outbox.max_bytes = memory.unconfirmed_bytes;
         let hostname = self.hostname.unwrap_or_else(hostname);
-        let producer = self.producer.unwrap_or_else(|| random_producer(&hostname));
+        let producer = self.producer.unwrap_or_else(ProducerId::random);
         let waker = Arc::new(Waker::default());
         let notify: Arc<dyn Notify> = Arc::<Waker>::clone(&waker);
         let queues = Arc::new(QueueSet::new(
@@ -291,7 +290,7 @@ impl ControllerBuilder {
         ));
         let identity = ChunkIdentity {
             producer,
-            epoch: new_epoch(&self.clock),
+            epoch: Epoch::new(u64::try_from(self.clock.unix_ns()).unwrap_or(0)),
             lane: 0,
             sequence: 0,
         };
@@ -357,12 +356,6 @@ impl std::fmt::Debug for ControllerBuilder {
     }
 }
 
-/// Random bits: the standard library seeds its hash maps from the operating system. The child of a fork
-/// inherits the seed; the number of its process distinguishes the two.
-pub(crate) fn random() -> u64 {
-    RandomState::new().hash_one(std::process::id())
-}
-
 /// Returns the machine's name, or `localhost` if it cannot be found.
 pub(super) fn hostname() -> Box<str> {
     let told = fs::read_to_string("/proc/sys/kernel/hostname")
@@ -373,20 +366,5 @@ pub(super) fn hostname() -> Box<str> {
     match told.as_deref().map(str::trim) {
         Some(name) if !name.is_empty() => name.into(),
         _ => "localhost".into(),
-    }
-}
-
-/// Returns a producer id that no other process has: from host, process and random bits.
-fn random_producer(hostname: &str) -> ProducerId {
-    let half = || u128::from(RandomState::new().hash_one((hostname, std::process::id())));
-    ProducerId::new((half() << 64) | half())
-}
-
-/// Returns an epoch that begins now.
-fn new_epoch(clock: &Clock) -> Epoch {
-    let [a, b, c, d, ..] = random().to_le_bytes();
-    Epoch {
-        start_unix_ns: u64::try_from(clock.unix_ns()).unwrap_or(0),
-        random: u32::from_le_bytes([a, b, c, d]),
     }
 }

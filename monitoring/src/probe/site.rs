@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use baler_common::random::random;
 use baler_common::record::Interned;
 
 use super::path::{class_of, declaring_class};
 use crate::clock::NOT_IN_TICKS;
-use crate::controller::random;
 use crate::queue::KIND_CALL;
 
 /// In a row's first word the number of its site comes after this number of bits.

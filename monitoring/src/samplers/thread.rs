@@ -12,6 +12,8 @@ use baler_common::mutex::lock;
 #[cfg(feature = "sampling")]
 use baler_common::pattern::PatternList;
 
+use baler_common::random::random;
+
 use super::proc::Root;
 use super::sampler::Sampler;
 #[cfg(feature = "sampling")]
@@ -19,7 +21,7 @@ use super::sampler::THREADS;
 use super::sensor::{Context, Sample, Sensor};
 use crate::clock::monotonic;
 use crate::collector::Event;
-use crate::controller::{WeakController, random};
+use crate::controller::WeakController;
 use crate::queue::suppress;
 
 /// A sampler and its period.

@@ -14,11 +14,12 @@ use std::io;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use baler_common::random::random;
 use baler_common::record::Interned;
 
 use super::stack::SeenStack;
 use super::threads::stacks;
-use crate::controller::{active_key, random};
+use crate::controller::active_key;
 use crate::probe::{Part, Site, call_for_calibration, count_calls, read_marked, set_parts, sites};
 use crate::samplers::{Context, Sample, Sensor};
 pub use plan::Hybrid;

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use baler_common::random::random_u32;
 use baler_common::transport::{Chunk, RetryClass, TransportError};
 use baler_files::{FileLock, if_found, sync_folder};
 
@@ -208,7 +208,8 @@ impl Appender {
         let header = SegmentHeader {
             first_chunk,
             created_unix_ns: u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX),
-            tag: random_tag(),
+            // No other segment is likely to have it.
+            tag: random_u32(),
         };
         let mut options = OpenOptions::new();
         let options = options.append(true).create_new(true);
@@ -348,11 +349,4 @@ impl OpenSegment {
             unsynced: true,
         }
     }
-}
-
-/// Returns a number that no other segment is likely to have. The standard library seeds its hash
-/// maps with random bytes of the operating system.
-fn random_tag() -> u32 {
-    let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_le_bytes();
-    u32::from_le_bytes([a, b, c, d])
 }

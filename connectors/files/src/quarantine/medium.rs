@@ -1,14 +1,13 @@
 //! A quarantine in a topic, a queue, or any other medium with a writer.
 
 use std::collections::BTreeMap;
-use std::collections::hash_map::RandomState;
 use std::fmt;
-use std::hash::BuildHasher as _;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
+use baler_common::random::random;
 use baler_common::record::BatchBuilder;
 use baler_common::transport::{
     Chunk, ChunkIdentity, ChunkMeta, ChunkWriter, ContainerKind, End, Epoch, Notify, Outbox,
@@ -50,36 +49,19 @@ impl MediumQuarantine {
     /// Creates a quarantine over this writer, which is opened with the first chunk.
     pub fn new(writer: Box<dyn ChunkWriter>) -> Self {
         let notification = Arc::new(WriterNotification::default());
-        let random = RandomState::new();
         let mut settings = OutboxSettings::default();
-        settings.retry.seed = random.hash_one("retry");
+        settings.retry.seed = random();
         let outbox = Outbox::new(
             writer,
             settings,
             Arc::<WriterNotification>::clone(&notification),
         );
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let [first, second] = [
-            random.hash_one("first half"),
-            random.hash_one("second half"),
-        ]
-        .map(u128::from);
         Self {
             outbox: Some(outbox),
             notification,
             patience: DEFAULT_PATIENCE,
             serializer: NativeSerializer::default(),
-            next: ChunkIdentity {
-                producer: ProducerId::new((first << 64) | second),
-                epoch: Epoch {
-                    start_unix_ns: now
-                        .map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)),
-                    random: u32::try_from(random.hash_one("epoch") >> 32)
-                        .expect("32 bits are left"),
-                },
-                lane: 0,
-                sequence: 0,
-            },
+            next: ChunkIdentity::first(ProducerId::random(), Epoch::now(), 0),
         }
     }
 

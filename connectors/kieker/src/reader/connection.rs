@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use baler_common::number::to_u64;
-use baler_common::transport::{ChunkIdentity, Damaged, Origin};
+use baler_common::random::random;
+use baler_common::transport::{ChunkIdentity, Damaged, Origin, ProducerId};
 use bytes::{Buf as _, BytesMut};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
@@ -17,7 +18,7 @@ use super::link::{AdaptiveLink, Taken};
 use super::state::{MAX_CONNECTION_MEMORY, ReaderState};
 use crate::SCHEME;
 use crate::container::{KiekerStream, StreamStep};
-use crate::headers::{DAMAGED_BYTES, first_identity, random, random_producer};
+use crate::headers::{DAMAGED_BYTES, first_identity};
 
 /// The least room for a read.
 const READ_BYTES: usize = 64 << 10;
@@ -54,7 +55,7 @@ pub(super) async fn serve(
         charged: 0,
         endpoint: format!("{SCHEME}://{peer}").into(),
         // Each connection is its own producer.
-        next: first_identity(random_producer()),
+        next: first_identity(ProducerId::random()),
         max_age,
         state: &state,
     };
