@@ -95,10 +95,10 @@ pub struct Follower {
     /// Whether the stored position names only the file that was read last.
     pub(crate) is_old_position: bool,
     next_look: Instant,
-    events: VecDeque<Event>,
+    pub(crate) events: VecDeque<Event>,
     told: HashMap<PathBuf, Instant>,
     /// Whether something changed since the position was saved.
-    is_unsaved: bool,
+    pub(crate) is_unsaved: bool,
 }
 
 impl Follower {
@@ -505,14 +505,10 @@ impl Follower {
         }
         self.told.retain(|_, at| is_told(at));
         self.told.insert(path.to_owned(), now);
-        self.told(Event::Blocked {
+        self.events.push_back(Event::Blocked {
             path: path.to_owned(),
             reason: error.to_string(),
         });
-    }
-
-    pub(crate) fn told(&mut self, event: Event) {
-        self.events.push_back(event);
     }
 
     /// Notes the bytes before the place that is read, by which it is found again.
@@ -536,10 +532,6 @@ impl Follower {
     pub(crate) fn is_in_use(&self, key: FileKey) -> bool {
         self.current == Some(key)
             && memchr::memchr(b'\n', self.part().map_or(&[], |it| it.bytes)).is_some()
-    }
-
-    pub(crate) fn saw_change(&mut self) {
-        self.is_unsaved = true;
     }
 
     /// Forgets a file.
