@@ -280,10 +280,7 @@ async fn declare_queue(
     queue: &str,
     arguments: FieldTable,
 ) -> lapin::Result<()> {
-    let durable = QueueDeclareOptions {
-        durable: true,
-        ..QueueDeclareOptions::default()
-    };
+    let durable = QueueDeclareOptions::durable();
     // The broker closes the channel over a queue that is missing.
     let channel = connected.connection.create_channel().await?;
     let found = find_queue(&channel, queue).await;
@@ -301,10 +298,7 @@ async fn declare_queue(
 
 /// Asks the broker for a queue, without declaring it.
 pub(crate) async fn find_queue(channel: &Channel, queue: &str) -> lapin::Result<Queue> {
-    let passive = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
+    let passive = QueueDeclareOptions::default().passive();
     channel
         .queue_declare(queue.into(), passive, FieldTable::default())
         .await
@@ -341,11 +335,7 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
     let (Some(queue), Some(exchange)) = (&names.queue, &names.exchange) else {
         return Err(Failure::last("look at", "no exchange is named"));
     };
-    let options = QueueDeclareOptions {
-        exclusive: true,
-        auto_delete: true,
-        ..QueueDeclareOptions::default()
-    };
+    let options = QueueDeclareOptions::exclusive().auto_delete();
     channel
         .queue_declare((**queue).into(), options, tap_arguments())
         .await
