@@ -50,24 +50,16 @@ impl Follower {
         let named: BTreeSet<PathBuf> = folders.keys().cloned().collect();
         // A link may lead to another file now. The files that it led to before are read on.
         for file in &self.files {
-            if let (Some(folder), Some(name)) =
-                (file.found.log.parent(), file.found.log.file_name())
-            {
-                let logs = folders.entry(folder.to_owned()).or_default();
-                logs.insert(name.to_string_lossy().into_owned());
+            let log = &*file.found.log;
+            if let (Some(folder), Some(name)) = (log.parent(), name_of(log)) {
+                folders.entry(folder.to_owned()).or_default().insert(name);
             }
         }
         let mut candidates = Vec::new();
         for (folder, mut logs) in folders {
-            let names = match fs::read_dir(&folder) {
-                Ok(entries) => names(entries),
-                Err(error) => Err(error),
-            };
-            let names = match names {
-                Ok(names) => names,
+            let Some(names) = if_found(fs::read_dir(&folder).and_then(names))? else {
                 // The folder is gone, with its files.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                continue;
             };
             if named.contains(&folder) {
                 logs.extend(self.logs_of(&names));
@@ -103,17 +95,9 @@ impl Follower {
     fn logs_of(&self, names: &BTreeSet<String>) -> Vec<String> {
         if let Pattern::File(path) = &self.pattern {
             let target = crate::follow::pattern::resolved(path).unwrap_or_else(|_| path.clone());
-            let name = target
-                .file_name()
-                .map(|it| it.to_string_lossy().into_owned());
-            return name.into_iter().collect();
+            return name_of(&target).into_iter().collect();
         }
-        let position = self
-            .settings
-            .position_file
-            .as_deref()
-            .and_then(Path::file_name);
-        let position = position.map(|it| it.to_string_lossy().into_owned());
+        let position = self.settings.position_file.as_deref().and_then(name_of);
         let is_position = |name: &str| position.as_deref().is_some_and(|it| name.starts_with(it));
         let named = names
             .iter()
@@ -231,12 +215,7 @@ impl Follower {
             if !is_live && (found.length == 0 || self.is_copy(&found)) {
                 continue;
             }
-            let name = found
-                .path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            let name = name_of(&found.path).unwrap_or_default();
             let is_older = !is_live && last_read.is_none_or(|last| found.modified <= last);
             let is_passed_over = self.is_first_look && !self.pattern.names(&name)
                 || self.is_old_position && is_older;
@@ -379,6 +358,10 @@ impl Follower {
             self.blocked(&path, &error);
         }
     }
+}
+
+fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
 fn names(entries: fs::ReadDir) -> io::Result<BTreeSet<String>> {
