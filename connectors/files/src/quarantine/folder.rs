@@ -442,8 +442,7 @@ impl ChunkReader for QuarantineReader {
     fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
-            error: None,
-            unreported: 0,
+            ..ReaderCloseReport::default()
         }
     }
 }
