@@ -79,14 +79,8 @@ pub(crate) async fn connect(
     let hosts = config.hosts.len();
     let first = random_below(hosts);
     let mut failures: Vec<(&Host, Failure)> = Vec::new();
-    for (tried, host) in config
-        .hosts
-        .iter()
-        .cycle()
-        .skip(first)
-        .take(hosts)
-        .enumerate()
-    {
+    let order = config.hosts.iter().cycle().skip(first).take(hosts);
+    for (tried, host) in order.enumerate() {
         let left = by.saturating_duration_since(Instant::now());
         let hosts_left = u32::try_from(hosts - tried).unwrap_or(u32::MAX);
         let share = (left / hosts_left).max(left.min(MIN_CONNECT_SHARE));
