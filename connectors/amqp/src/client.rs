@@ -25,7 +25,7 @@ use lapin::options::{
 use lapin::tcp::AsyncTcpStream;
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::uri::{AMQPAuthority, AMQPQueryString, AMQPUri, AMQPUserInfo};
-use lapin::{Channel, Connection, ConnectionProperties};
+use lapin::{Channel, Connection, ConnectionProperties, Queue};
 
 use super::config::{AmqpConfig, QueueType, TapTarget};
 use super::error;
@@ -79,14 +79,8 @@ pub(crate) async fn connect(
     let hosts = config.hosts.len();
     let first = random_below(hosts);
     let mut failures: Vec<(&Host, Failure)> = Vec::new();
-    for (tried, host) in config
-        .hosts
-        .iter()
-        .cycle()
-        .skip(first)
-        .take(hosts)
-        .enumerate()
-    {
+    let order = config.hosts.iter().cycle().skip(first).take(hosts);
+    for (tried, host) in order.enumerate() {
         let left = by.saturating_duration_since(Instant::now());
         let hosts_left = u32::try_from(hosts - tried).unwrap_or(u32::MAX);
         let share = (left / hosts_left).max(left.min(MIN_CONNECT_SHARE));
@@ -232,13 +226,18 @@ pub(crate) async fn sleep_until(time: Option<Instant>) {
 async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failure> {
     let channel = &connected.channel;
     match config.tap_target {
-        None if config.declare => {}
-        None | Some(TapTarget::Stream) => return Ok(()),
-        Some(TapTarget::Exchange) => return declare_tap(channel, config).await,
-        Some(TapTarget::Queue) => return check_unread(channel, config).await,
+        None if config.declare => {
+            let declared = declare_names(connected, config).await;
+            declared.map_err(|error| error::of_declaration(&error))
+        }
+        None | Some(TapTarget::Stream) => Ok(()),
+        Some(TapTarget::Exchange) => declare_tap(channel, config).await,
+        Some(TapTarget::Queue) => check_unread(channel, config).await,
     }
-    let failed = |error: lapin::Error| error::of_declaration(&error);
-    let names = &config.names;
+}
+
+async fn declare_names(connected: &Connected, config: &AmqpConfig) -> lapin::Result<()> {
+    let (channel, names) = (&connected.channel, &config.names);
     if let Some(exchange) = names.exchange.as_deref().filter(|name| is_declarable(name)) {
         let options = ExchangeDeclareOptions {
             durable: true,
@@ -248,14 +247,11 @@ async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failu
         let none = FieldTable::default();
         channel
             .exchange_declare(exchange.into(), kind, options, none)
-            .await
-            .map_err(failed)?;
+            .await?;
     }
     if let Some(dead) = &names.dead_letter_queue {
         let arguments = arguments(config.queue_type);
-        declare_queue(connected, config, dead, arguments)
-            .await
-            .map_err(failed)?;
+        declare_queue(connected, config, dead, arguments).await?;
     }
     let Some(queue) = &names.queue else {
         return Ok(());
@@ -263,13 +259,9 @@ async fn declare(connected: &Connected, config: &AmqpConfig) -> Result<(), Failu
     let keys = names.of_lanes(&names.routing_key);
     for (queue, key) in names.of_lanes(queue).into_iter().zip(keys) {
         let arguments = queue_arguments(config);
-        declare_queue(connected, config, &queue, arguments)
-            .await
-            .map_err(failed)?;
+        declare_queue(connected, config, &queue, arguments).await?;
         if let Some(exchange) = &names.exchange {
-            bind(channel, &queue, exchange, &key)
-                .await
-                .map_err(failed)?;
+            bind(channel, &queue, exchange, &key).await?;
         }
     }
     Ok(())
@@ -282,19 +274,10 @@ async fn declare_queue(
     queue: &str,
     arguments: FieldTable,
 ) -> lapin::Result<()> {
-    let passive = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
-    let durable = QueueDeclareOptions {
-        durable: true,
-        ..QueueDeclareOptions::default()
-    };
+    let durable = QueueDeclareOptions::durable();
     // The broker closes the channel over a queue that is missing.
     let channel = connected.connection.create_channel().await?;
-    let found = channel
-        .queue_declare(queue.into(), passive, FieldTable::default())
-        .await;
+    let found = find_queue(&channel, queue).await;
     if found.is_err_and(|error| error::is_missing(&error)) {
         // Before the declaration: its answer may be lost, and the next attempt finds the queue.
         let queue_type = config.queue_type.name();
@@ -305,6 +288,14 @@ async fn declare_queue(
         .queue_declare(queue.into(), durable, arguments)
         .await
         .map(drop)
+}
+
+/// Asks the broker for a queue, without declaring it.
+pub(crate) async fn find_queue(channel: &Channel, queue: &str) -> lapin::Result<Queue> {
+    let passive = QueueDeclareOptions::default().passive();
+    channel
+        .queue_declare(queue.into(), passive, FieldTable::default())
+        .await
 }
 
 /// Binds a queue to an exchange with this key.
@@ -338,11 +329,7 @@ async fn declare_tap(channel: &Channel, config: &AmqpConfig) -> Result<(), Failu
     let (Some(queue), Some(exchange)) = (&names.queue, &names.exchange) else {
         return Err(Failure::last("look at", "no exchange is named"));
     };
-    let options = QueueDeclareOptions {
-        exclusive: true,
-        auto_delete: true,
-        ..QueueDeclareOptions::default()
-    };
+    let options = QueueDeclareOptions::exclusive().auto_delete();
     channel
         .queue_declare((**queue).into(), options, tap_arguments())
         .await
@@ -359,14 +346,8 @@ async fn check_unread(channel: &Channel, config: &AmqpConfig) -> Result<(), Fail
     let Some(queue) = config.names.queue.as_deref() else {
         return Err(Failure::last(OPERATION, "no queue is named"));
     };
-    let options = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
-    let found = channel
-        .queue_declare(queue.into(), options, FieldTable::default())
-        .await
-        .map_err(|error| error::of_setup(OPERATION, &error))?;
+    let found = find_queue(channel, queue).await;
+    let found = found.map_err(|error| error::of_setup(OPERATION, &error))?;
     match found.consumer_count() {
         0 => Ok(()),
         consumers => Err(Failure::last(

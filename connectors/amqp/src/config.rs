@@ -6,7 +6,6 @@ mod tests;
 
 use std::fmt;
 use std::fs;
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,6 +18,7 @@ use baler_common::transport::{Failure, WindowLimits};
 use lapin::ExchangeKind;
 use lapin::types::AMQPValue;
 
+use super::client::random;
 use super::{SCHEME, SCHEME_TLS};
 pub(crate) use queue::{Names, QueueArguments};
 
@@ -331,7 +331,7 @@ impl AmqpConfig {
         }
         self.tap_target = Some(TapTarget::Exchange);
         // A random name that no other queue has.
-        let number = RandomState::new().build_hasher().finish();
+        let number = random();
         self.names.queue = Some(format!("baler-tap-{number:016x}").into());
         self.names.dead_letter_queue = None;
         self.names.dead_letter_exchange = None;

@@ -45,8 +45,7 @@ pub const MEDIUM: Medium = Medium {
             Browse::FromOldest => config.from = Start::Oldest,
             Browse::UntilNow => {}
         }
-        Ok(ReaderFactory::browser(move || {
-            FileReader::open(config.clone())
-        }))
+        let open = move || FileReader::open(config.clone());
+        Ok(ReaderFactory::browser(open))
     }),
 };

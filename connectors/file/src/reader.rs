@@ -140,17 +140,14 @@ impl FileReader {
     }
 
     fn current_watermark(&self) -> Watermark {
-        let first = self.unsettled.first_key_value();
-        first.map_or_else(
-            || Watermark {
-                position: self.cursor.position(),
-                next_chunk: self.cursor.next_chunk(),
-            },
-            |(position, first)| Watermark {
-                position: *position,
-                next_chunk: first.number,
-            },
-        )
+        let (position, next_chunk) = match self.unsettled.first_key_value() {
+            Some((position, first)) => (*position, first.number),
+            None => (self.cursor.position(), self.cursor.next_chunk()),
+        };
+        Watermark {
+            position,
+            next_chunk,
+        }
     }
 
     /// Writes the consumer's position, if it is due or `now` is set.

@@ -12,8 +12,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, Write as _};
-#[cfg(unix)]
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -21,6 +19,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use fs4::{FileExt, TryLockError};
+
+use crate::replace::open_at_once;
 
 /// The locked files of this process. A thread that opens a lock file holds this list meanwhile, and
 /// so does a thread that forks.
@@ -105,12 +105,7 @@ fn open(path: &Path, create: bool) -> io::Result<(File, String)> {
         .write(create)
         .create(create)
         .truncate(false);
-    #[cfg(unix)]
-    {
-        let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-        options.custom_flags(flags.bits() as i32);
-    }
-    let mut file = options.open(path)?;
+    let mut file = open_at_once(&mut options, path)?;
     let mut holder = String::new();
     if file.metadata()?.is_file() {
         let most = u64::from(u32::MAX.ilog10()) + 2;

@@ -123,6 +123,15 @@ pub fn lock_beside(path: &Path) -> io::Result<FileLock> {
 /// It cannot be opened, or it is not an ordinary file.
 pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     check_file(path)?;
+    let file = open_at_once(options, path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(not_a_file(path)),
+    }
+}
+
+/// Opens a file, neither through a symlink nor with a wait for the other end of a pipe.
+pub(crate) fn open_at_once(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     {
         use rustix::fs::OFlags;
@@ -130,11 +139,7 @@ pub fn open_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
         let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
         options.custom_flags(flags.bits() as i32);
     }
-    let file = options.open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(not_a_file(path)),
-    }
+    options.open(path)
 }
 
 /// Refuses a path that exists and is not an ordinary file.

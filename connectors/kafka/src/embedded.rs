@@ -48,7 +48,7 @@ impl fmt::Debug for EmbeddedCluster {
     }
 }
 
-fn failed(error: &dyn fmt::Display) -> KafkaConfigError {
+fn failed(error: impl fmt::Display) -> KafkaConfigError {
     KafkaConfigError::Client(format!("the embedded cluster: {error}").into())
 }
 
@@ -78,11 +78,8 @@ impl EmbeddedCluster {
         thread::Builder::new()
             .name("baler-kafka-mock".into())
             .spawn(move || keep(brokers.get(), &started, &given))
-            .map_err(|error| failed(&error))?;
-        let bootstrap_servers = told
-            .recv()
-            .map_err(|error| failed(&error))?
-            .map_err(|error| failed(&error))?;
+            .map_err(failed)?;
+        let bootstrap_servers = told.recv().map_err(failed)?.map_err(failed)?;
         Ok(Self {
             bootstrap_servers: bootstrap_servers.into(),
             brokers: brokers.get(),
@@ -109,9 +106,8 @@ impl EmbeddedCluster {
             // The caller waits for this.
             done.send(order(kept)).ok();
         });
-        self.orders.send(order).map_err(|error| failed(&error))?;
-        let result = told.recv().map_err(|error| failed(&error))?;
-        result.map_err(|error| failed(&error))
+        self.orders.send(order).map_err(failed)?;
+        told.recv().map_err(failed)?.map_err(failed)
     }
 
     /// Creates a topic. `replication` is the number of brokers that have each partition; all of them
@@ -127,7 +123,7 @@ impl EmbeddedCluster {
         replication: u16,
     ) -> Result<(), KafkaConfigError> {
         if partitions == 0 {
-            return Err(failed(&format_args!("topic {topic} needs a partition")));
+            return Err(failed(format_args!("topic {topic} needs a partition")));
         }
         let topic = topic.to_owned();
         self.order(move |kept| {

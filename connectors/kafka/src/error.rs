@@ -51,6 +51,12 @@ pub(crate) enum ErrorClass {
     Transient,
 }
 
+/// Returns the client's code of an error.
+pub(crate) fn code_of(error: &KafkaError) -> RDKafkaErrorCode {
+    let code = error.rdkafka_error_code();
+    code.unwrap_or(RDKafkaErrorCode::Unknown)
+}
+
 /// The class of a message's error.
 pub(crate) fn error_class(code: RDKafkaErrorCode) -> ErrorClass {
     use RDKafkaErrorCode as Code;

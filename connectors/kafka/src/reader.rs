@@ -64,9 +64,8 @@ impl KafkaReader {
     ///
     /// librdkafka does not take the settings together, or the thread cannot be started.
     pub fn open(config: KafkaConfig) -> Result<Self, TransportError> {
-        let failed = |error: &dyn fmt::Display| {
-            Failure::last("open", error.to_string()).at(&config.endpoint)
-        };
+        let at = |failure: Failure| failure.at(&config.endpoint);
+        let failed = |error: &dyn fmt::Display| at(Failure::last("open", error.to_string()));
         let shared = Arc::new(ReaderState::new(&config.endpoint));
         let mut callbacks = Callbacks {
             shared: Arc::clone(&shared),
@@ -76,15 +75,12 @@ impl KafkaReader {
             tokens: config.client.tokens(),
             client: OnceLock::new(),
         };
-        let settings = config
-            .consumer()
-            .map_err(|failure| failure.at(&config.endpoint))?;
+        let settings = config.consumer().map_err(at)?;
         callbacks.reset = Reset::new(settings.get("auto.offset.reset"));
         if settings.get("statistics.interval.ms") != Some("0") {
             shared.lock().says_connected = true;
         }
-        let client = client::consumer(&settings, callbacks)
-            .map_err(|failure| failure.at(&config.endpoint))?;
+        let client = client::consumer(&settings, callbacks).map_err(at)?;
         client
             .subscribe(&[&config.topic])
             .map_err(|error| failed(&error))?;

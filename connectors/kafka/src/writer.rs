@@ -23,7 +23,7 @@ use rdkafka::producer::BaseRecord;
 use super::SCHEME;
 use super::client::create_topic;
 use super::config::{KafkaConfig, chunk_of};
-use super::error::{ErrorClass, error_class};
+use super::error::{ErrorClass, code_of, error_class};
 use super::headers::Label;
 use partitions::Partitions;
 use producer::{Absence, Limits, Producer};
@@ -136,9 +136,7 @@ impl KafkaWriter {
             return Ok(());
         };
         self.shared.writer.lock().give_back(chunk.ticket);
-        let code = error
-            .rdkafka_error_code()
-            .unwrap_or(RDKafkaErrorCode::Unknown);
+        let code = code_of(&error);
         let failure = match error_class(code) {
             _ if code == RDKafkaErrorCode::QueueFull => return Err(RejectReason::Full),
             ErrorClass::TooLarge => {

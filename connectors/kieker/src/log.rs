@@ -41,4 +41,5 @@ mod text;
 
 pub use config::KiekerLogConfig;
 pub use folder::is_log;
+pub(crate) use map::escaped;
 pub use reader::KiekerLogReader;

@@ -57,9 +57,8 @@ pub const LOG_MEDIUM: Medium = Medium {
     },
     receiver: |uri, follow| {
         let config = KiekerLogConfig::from_uri(uri, follow)?;
-        Ok(ReaderFactory::new(Readership::OneProcess, move || {
-            KiekerLogReader::open(config.clone())
-        }))
+        let open = move || KiekerLogReader::open(config.clone());
+        Ok(ReaderFactory::new(Readership::OneProcess, open))
     },
     browser: Some(|uri, browse| {
         let mut config = KiekerLogConfig::from_uri(uri, browse != Browse::UntilNow)?;
@@ -67,8 +66,7 @@ pub const LOG_MEDIUM: Medium = Medium {
         config.from_now = browse == Browse::FromNow;
         // A browser leaves no trace.
         config.position_file = None;
-        Ok(ReaderFactory::browser(move || {
-            KiekerLogReader::open(config.clone())
-        }))
+        let open = move || KiekerLogReader::open(config.clone());
+        Ok(ReaderFactory::browser(open))
     }),
 };

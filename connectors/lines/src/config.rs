@@ -118,11 +118,14 @@ impl LinesConfig {
 
     /// Returns the name of the lines in messages.
     pub(crate) fn endpoint(&self) -> String {
-        let scheme = match self.format {
+        format!("{}:{}", self.scheme(), self.path.display())
+    }
+
+    pub(crate) fn scheme(&self) -> &'static str {
+        match self.format {
             Format::Json { .. } => JSON_SCHEME,
             Format::Text { .. } => TEXT_SCHEME,
-        };
-        format!("{scheme}:{}", self.path.display())
+        }
     }
 }
 
@@ -131,10 +134,8 @@ impl LinesConfig {
 fn beside(path: &Path) -> PathBuf {
     let text = path.to_string_lossy();
     let text = text.trim_end_matches('/');
-    if path.exists() {
-        return PathBuf::from(format!("{text}.position"));
-    }
-    let Some(wildcard) = text.find(['*', '?', '[']) else {
+    let wildcard = text.find(['*', '?', '[']);
+    let Some(wildcard) = wildcard.filter(|_| !path.exists()) else {
         return PathBuf::from(format!("{text}.position"));
     };
     // It is in the last folder without wildcards.

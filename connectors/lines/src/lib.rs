@@ -35,9 +35,8 @@ pub const MEDIUM: Medium = Medium {
     },
     receiver: |uri, follow| {
         let config = LinesConfig::from_uri(uri, follow)?;
-        Ok(ReaderFactory::new(Readership::OneProcess, move || {
-            LinesReader::open(config.clone())
-        }))
+        let open = move || LinesReader::open(config.clone());
+        Ok(ReaderFactory::new(Readership::OneProcess, open))
     },
     browser: Some(|uri, browse| {
         let mut config = LinesConfig::from_uri(uri, browse != Browse::UntilNow)?;
@@ -45,8 +44,7 @@ pub const MEDIUM: Medium = Medium {
         config.from_now = browse == Browse::FromNow;
         // A browser leaves no trace.
         config.position_file = None;
-        Ok(ReaderFactory::browser(move || {
-            LinesReader::open(config.clone())
-        }))
+        let open = move || LinesReader::open(config.clone());
+        Ok(ReaderFactory::browser(open))
     }),
 };

@@ -21,7 +21,6 @@ use crate::error::failed;
 use crate::headers::first_identity;
 use crate::input::Input;
 use crate::line::serialized;
-use crate::{JSON_SCHEME, TEXT_SCHEME};
 
 /// The shortest time between two positions that are saved while lines come.
 const SAVE_EVERY: Duration = Duration::from_secs(1);
@@ -56,12 +55,7 @@ impl LinesReader {
     pub fn open(config: LinesConfig) -> Result<Self, TransportError> {
         let endpoint: Box<str> = config.endpoint().into();
         let input = Input::open(&config).map_err(|error| failed("read", &endpoint, error))?;
-        let scheme = if endpoint.starts_with(TEXT_SCHEME) {
-            TEXT_SCHEME
-        } else {
-            JSON_SCHEME
-        };
-        let mut capability = ReaderCapability::new(scheme, Order::PerLane);
+        let mut capability = ReaderCapability::new(config.scheme(), Order::PerLane);
         capability.ends = !config.follow;
         Ok(Self {
             capability,
@@ -127,11 +121,8 @@ impl LinesReader {
     /// Saves the position of what is settled, together with all before it. Waits [`SAVE_EVERY`]
     /// between two saves unless `now` is set.
     fn save(&mut self, now: bool) -> Result<(), TransportError> {
-        if !now
-            && self
-                .last_save
-                .is_some_and(|last| last.elapsed() < SAVE_EVERY)
-        {
+        let is_recent = |last: Instant| last.elapsed() < SAVE_EVERY;
+        if !now && self.last_save.is_some_and(is_recent) {
             return Ok(());
         }
         let mut input = self.input.lock();

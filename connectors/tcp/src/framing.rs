@@ -25,14 +25,7 @@ impl Outgoing {
     /// Appends a chunk to the frames that are written next.
     pub(crate) fn push(&mut self, chunk: &Chunk) {
         let identity = chunk.meta.identity;
-        let follows = self.previous.is_some_and(|previous| {
-            let next = previous.sequence.wrapping_add(1);
-            identity
-                == ChunkIdentity {
-                    sequence: next,
-                    ..previous
-                }
-        });
+        let follows = self.previous.map(successor) == Some(identity);
         let identity_bytes = identity.to_bytes();
         let identity_bytes = if follows {
             &[]
@@ -217,11 +210,7 @@ impl Incoming {
         }
         let identity = match (header.has_identity, self.previous) {
             (true, _) => buffer.first_chunk().and_then(ChunkIdentity::from_bytes),
-            (false, Some(previous)) => Some(ChunkIdentity {
-                sequence: previous.sequence.wrapping_add(1),
-                ..previous
-            }),
-            (false, None) => None,
+            (false, previous) => previous.map(successor),
         };
         let identity =
             identity.ok_or_else(|| self.error("a chunk", ProtocolErrorKind::NoIdentity))?;
@@ -246,6 +235,13 @@ impl Incoming {
 
     fn error(&self, reading: &'static str, kind: ProtocolErrorKind) -> ProtocolError {
         kind.at(self.offset, reading)
+    }
+}
+
+fn successor(previous: ChunkIdentity) -> ChunkIdentity {
+    ChunkIdentity {
+        sequence: previous.sequence.wrapping_add(1),
+        ..previous
     }
 }
 

@@ -92,10 +92,7 @@ impl Hello {
 
     /// Whether these bytes may be the start of a hello.
     pub(crate) fn may_start(bytes: &[u8]) -> bool {
-        bytes
-            .iter()
-            .zip(&MAGIC)
-            .all(|(found, magic)| found == magic)
+        bytes.starts_with(&MAGIC) || MAGIC.starts_with(bytes)
     }
 
     /// Reads the hello of a peer, which must have this role and a common version.

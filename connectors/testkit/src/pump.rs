@@ -219,10 +219,8 @@ impl Pump {
             self.pending.push_front(chunk);
         }
         // A failed attempt leaves the writer broken, so the next step reopens it again.
-        if let Err(error) = self
-            .writer()
-            .reopen(Instant::now() + Duration::from_secs(2))
-        {
+        let by = Instant::now() + Duration::from_secs(2);
+        if let Err(error) = self.writer().reopen(by) {
             assert!(
                 error.is_retryable(),
                 "the writer cannot be reopened: {error}"

@@ -8,7 +8,6 @@ use baler_common::transport::{Backoff, Failure, RetryClass, RetryPolicy};
 use futures_core::Stream;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
-    QueueDeclareOptions,
 };
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, Consumer, Event};
@@ -16,7 +15,7 @@ use lapin::{Channel, Connection, Consumer, Event};
 use super::ledger::{Acknowledgement, Nack};
 use super::position::{PositionFile, StreamPosition};
 use super::state::{Orders, ReaderState, quarter};
-use crate::client::{Connected, connect, next, random, sleep_until};
+use crate::client::{Connected, connect, find_queue, next, random, sleep_until};
 use crate::config::{AmqpConfig, QueueType};
 use crate::error;
 
@@ -247,14 +246,10 @@ impl Worker<'_> {
 
     /// Finds out whether the stream was made anew since it was last read.
     async fn compare_stream(self, connected: &Connected) -> Result<(), Failure> {
-        let Self { shared, .. } = self;
+        let (shared, connection) = (self.shared, &connected.connection);
         let landmark = shared.lock().landmark();
-        let Some(landmark) = landmark else {
-            return Ok(());
-        };
-        if !landmark
-            .is_there(&connected.connection, &shared.queue)
-            .await?
+        if let Some(landmark) = landmark
+            && !landmark.is_there(connection, &shared.queue).await?
         {
             shared.begin_anew();
         }
@@ -351,12 +346,5 @@ async fn ask(
         Some(channel) => channel,
         None => channel.insert(connection.create_channel().await?),
     };
-    let options = QueueDeclareOptions {
-        passive: true,
-        ..QueueDeclareOptions::default()
-    };
-    let declared = channel
-        .queue_declare(queue.into(), options, FieldTable::default())
-        .await?;
-    Ok(declared.message_count().into())
+    Ok(find_queue(channel, queue).await?.message_count().into())
 }

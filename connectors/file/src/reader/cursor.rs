@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use baler_files::FileLock;
+use baler_files::{FileLock, if_found};
 
 use super::plain::PlainFile;
 use super::scanner::{Piece, PieceContent, SegmentScanner, Tail};
@@ -114,12 +114,9 @@ impl Cursor {
     /// Goes to the start that the settings name. A plain file is always read from its first byte.
     pub(super) fn start(&mut self, from: Start) -> io::Result<()> {
         match from {
-            _ if self.kind == PathKind::Plain => Ok(()),
-            Start::Oldest => Ok(()),
-            Start::Position(position) => {
-                self.go_to(position, 0);
-                Ok(())
-            }
+            _ if self.kind == PathKind::Plain => {}
+            Start::Oldest => {}
+            Start::Position(position) => self.go_to(position, 0),
             Start::End => {
                 if self.kind == PathKind::Folder {
                     self.position.segment = self.list()?.last().copied().unwrap_or(0);
@@ -130,9 +127,9 @@ impl Cursor {
                 if let Some(OpenFile::Segment(scanner)) = &mut self.open {
                     scanner.set_skips(false);
                 }
-                Ok(())
             }
         }
+        Ok(())
     }
 
     /// Goes to a position that was reached before.
@@ -214,18 +211,15 @@ impl Cursor {
             }
             PathKind::Segment => &self.path,
         };
-        match SegmentScanner::open(path, self.limit_bytes) {
-            Ok(mut scanner) => {
-                scanner.set_skips(self.skips);
-                Ok(Some(OpenFile::Segment(scanner)))
-            }
-            Err(error)
-                if error.kind() == io::ErrorKind::NotFound && self.kind == PathKind::Folder =>
-            {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        }
+        let opened = SegmentScanner::open(path, self.limit_bytes);
+        let scanner = match self.kind {
+            PathKind::Folder => if_found(opened)?,
+            PathKind::Plain | PathKind::Segment => Some(opened?),
+        };
+        Ok(scanner.map(|mut scanner| {
+            scanner.set_skips(self.skips);
+            OpenFile::Segment(scanner)
+        }))
     }
 
     /// Returns the segment to read after this one.

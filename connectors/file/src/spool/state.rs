@@ -219,11 +219,11 @@ pub struct SpoolStatus {
 impl SpoolStatus {
     /// Counts a chunk that is on disk now.
     pub(crate) fn add_spooled(&mut self, records: u64, bytes: usize) {
-        add(&mut self.stats.spooled_chunks, 1);
-        add(&mut self.stats.spooled_records, records);
-        add(&mut self.stats.waiting_chunks, 1);
-        add(&mut self.stats.waiting_bytes, bytes as u64);
-        add(&mut self.waiting_records, records);
+        self.stats.spooled_chunks += 1;
+        self.stats.spooled_records += records;
+        self.stats.waiting_chunks += 1;
+        self.stats.waiting_bytes += bytes as u64;
+        self.waiting_records += records;
     }
 }
 
@@ -250,10 +250,6 @@ impl SpoolWatch {
     fn lock(&self) -> MutexGuard<'_, SpoolStatus> {
         self.status.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-pub(crate) fn add(count: &mut u64, more: u64) {
-    *count += more;
 }
 
 pub(crate) fn take(count: &mut u64, less: u64) {

@@ -15,7 +15,7 @@ use baler_common::transport::{
 };
 
 use super::config::SpoolConfig;
-use super::state::{SpoolWatch, add};
+use super::state::SpoolWatch;
 use super::{CHUNKS_FOLDER, LOCK_FILE, PROMISE_FILE};
 use crate::{
     Backlog, ConsumerName, FileLock, FileReader, FileWriter, backlog, parse_segment_name,
@@ -128,7 +128,7 @@ impl Store {
     pub(crate) fn note(&self, error: TransportError) {
         let error = Arc::new(error);
         self.watch.update(|status| {
-            add(&mut status.disk_failures, 1);
+            status.disk_failures += 1;
             status.disk_error = Some(error);
         });
     }
@@ -266,10 +266,10 @@ impl Store {
         if lost > 0 {
             let records = promised.records.saturating_sub(found.records);
             self.watch.update(|status| {
-                add(&mut status.found_chunks, lost);
-                add(&mut status.found_records, records);
-                add(&mut status.lost_chunks, lost);
-                add(&mut status.lost_records, records);
+                status.found_chunks += lost;
+                status.found_records += records;
+                status.lost_chunks += lost;
+                status.lost_records += records;
             });
         }
         // The next life does not count them again.

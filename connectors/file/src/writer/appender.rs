@@ -175,12 +175,8 @@ impl Appender {
             }
         };
         let frames = ends.partition_point(|end| *end as u64 <= arrived);
-        let bytes = ends
-            .iter()
-            .take(frames)
-            .next_back()
-            .map_or(0, |end| *end as u64);
-        segment.sound_bytes += bytes;
+        let last = ends.iter().take(frames).next_back();
+        segment.sound_bytes += last.map_or(0, |end| *end as u64);
         if let Some(entry) = self.segments.back_mut() {
             entry.bytes = segment.sound_bytes;
         }
@@ -304,11 +300,8 @@ impl Appender {
         let listed = list_segments(&self.config.folder)
             .map_err(|error| io_error("list", &self.config.folder, error))?;
         let newest = self.segments.back().map(|newest| newest.first_chunk);
-        self.segments.retain(|known| {
-            listed
-                .iter()
-                .any(|entry| entry.first_chunk == known.first_chunk)
-        });
+        let is_listed = |chunk: u64| listed.iter().any(|entry| entry.first_chunk == chunk);
+        self.segments.retain(|known| is_listed(known.first_chunk));
         if newest != self.segments.back().map(|newest| newest.first_chunk) {
             // The open file was removed from the folder.
             self.current = None;
@@ -324,13 +317,11 @@ impl Appender {
         // A consumer may have removed it already.
         if_found(fs::remove_file(&path)).map_err(|error| io_error("remove", &path, error))?;
         let next = self.segments.front().map(|next| next.first_chunk);
-        let chunks = next
-            .unwrap_or(self.next_chunk)
-            .saturating_sub(oldest.first_chunk);
+        let end = next.unwrap_or(self.next_chunk);
         let mut stats = lock_stats(&self.stats);
         stats.dropped_segments += 1;
         stats.dropped_bytes += oldest.bytes;
-        stats.dropped_chunks += chunks;
+        stats.dropped_chunks += end.saturating_sub(oldest.first_chunk);
         drop(stats);
         self.sync_entries()
             .map_err(|error| io_error("sync", &self.config.folder, error))

@@ -95,10 +95,10 @@ pub struct Follower {
     /// Whether the stored position names only the file that was read last.
     pub(crate) is_old_position: bool,
     next_look: Instant,
-    events: VecDeque<Event>,
+    pub(crate) events: VecDeque<Event>,
     told: HashMap<PathBuf, Instant>,
     /// Whether something changed since the position was saved.
-    is_unsaved: bool,
+    pub(crate) is_unsaved: bool,
 }
 
 impl Follower {
@@ -317,12 +317,8 @@ impl Follower {
             }
         }
         let is_left = |file: &Known| file.reading == Reading::HasMore;
-        Ok(
-            match self.settings.follow || self.files.iter().any(is_left) {
-                true => Fill::Waiting,
-                false => Fill::End,
-            },
-        )
+        let waits = self.settings.follow || self.files.iter().any(is_left);
+        Ok(if waits { Fill::Waiting } else { Fill::End })
     }
 
     /// Returns the file to read now: the current one, or the oldest unread generation of the next
@@ -382,11 +378,7 @@ impl Follower {
     fn read_more(&mut self) -> io::Result<More> {
         self.forget_consumed();
         let (buffer, start) = (&mut self.buffer, self.start);
-        let Some(file) = self
-            .files
-            .iter_mut()
-            .find(|it| Some(it.key) == self.current)
-        else {
+        let Some(file) = known(&mut self.files, self.current) else {
             return Ok(More::End);
         };
         let end = file.read.offset + (buffer.len() - start) as u64;
@@ -505,14 +497,10 @@ impl Follower {
         }
         self.told.retain(|_, at| is_told(at));
         self.told.insert(path.to_owned(), now);
-        self.told(Event::Blocked {
+        self.events.push_back(Event::Blocked {
             path: path.to_owned(),
             reason: error.to_string(),
         });
-    }
-
-    pub(crate) fn told(&mut self, event: Event) {
-        self.events.push_back(event);
     }
 
     /// Notes the bytes before the place that is read, by which it is found again.
@@ -521,10 +509,7 @@ impl Follower {
         let before = buffer
             .get(start.saturating_sub(TAIL_BYTES)..start)
             .unwrap_or_default();
-        if let Some(file) = self
-            .files
-            .iter_mut()
-            .find(|it| Some(it.key) == self.current)
+        if let Some(file) = known(&mut self.files, self.current)
             && (file.read.offset == 0 || !before.is_empty())
         {
             let offset = file.read.offset;
@@ -536,10 +521,6 @@ impl Follower {
     pub(crate) fn is_in_use(&self, key: FileKey) -> bool {
         self.current == Some(key)
             && memchr::memchr(b'\n', self.part().map_or(&[], |it| it.bytes)).is_some()
-    }
-
-    pub(crate) fn saw_change(&mut self) {
-        self.is_unsaved = true;
     }
 
     /// Forgets a file.
@@ -568,9 +549,7 @@ impl Follower {
     }
 
     fn current_mut(&mut self) -> Option<&mut Known> {
-        self.files
-            .iter_mut()
-            .find(|it| Some(it.key) == self.current)
+        known(&mut self.files, self.current)
     }
 
     fn with_current(&mut self, change: impl FnOnce(&mut Known)) {
@@ -587,6 +566,10 @@ impl fmt::Debug for Follower {
             .field("files", &self.files)
             .finish_non_exhaustive()
     }
+}
+
+fn known(files: &mut [Known], key: Option<FileKey>) -> Option<&mut Known> {
+    files.iter_mut().find(|it| Some(it.key) == key)
 }
 
 /// What a read found.

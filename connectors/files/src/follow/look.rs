@@ -3,7 +3,7 @@
 //! folders -> candidates -> known by number and content -> known by content -> new
 //!     -> in the order of generations
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::io;
@@ -50,24 +50,16 @@ impl Follower {
         let named: BTreeSet<PathBuf> = folders.keys().cloned().collect();
         // A link may lead to another file now. The files that it led to before are read on.
         for file in &self.files {
-            if let (Some(folder), Some(name)) =
-                (file.found.log.parent(), file.found.log.file_name())
-            {
-                let logs = folders.entry(folder.to_owned()).or_default();
-                logs.insert(name.to_string_lossy().into_owned());
+            let log = &*file.found.log;
+            if let (Some(folder), Some(name)) = (log.parent(), name_of(log)) {
+                folders.entry(folder.to_owned()).or_default().insert(name);
             }
         }
         let mut candidates = Vec::new();
         for (folder, mut logs) in folders {
-            let names = match fs::read_dir(&folder) {
-                Ok(entries) => names(entries),
-                Err(error) => Err(error),
-            };
-            let names = match names {
-                Ok(names) => names,
+            let Some(names) = if_found(fs::read_dir(&folder).and_then(names))? else {
                 // The folder is gone, with its files.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(error) => return Err(error),
+                continue;
             };
             if named.contains(&folder) {
                 logs.extend(self.logs_of(&names));
@@ -94,8 +86,8 @@ impl Follower {
         let position = position.map(|it| FileId::of(&it));
         candidates.retain(|found| Some(found.id) != position);
         // Several names of one file.
-        let mut ids = HashMap::new();
-        candidates.retain(|found| ids.insert(found.id, ()).is_none());
+        let mut ids = HashSet::new();
+        candidates.retain(|found| ids.insert(found.id));
         Ok(candidates)
     }
 
@@ -103,17 +95,9 @@ impl Follower {
     fn logs_of(&self, names: &BTreeSet<String>) -> Vec<String> {
         if let Pattern::File(path) = &self.pattern {
             let target = crate::follow::pattern::resolved(path).unwrap_or_else(|_| path.clone());
-            let name = target
-                .file_name()
-                .map(|it| it.to_string_lossy().into_owned());
-            return name.into_iter().collect();
+            return name_of(&target).into_iter().collect();
         }
-        let position = self
-            .settings
-            .position_file
-            .as_deref()
-            .and_then(Path::file_name);
-        let position = position.map(|it| it.to_string_lossy().into_owned());
+        let position = self.settings.position_file.as_deref().and_then(name_of);
         let is_position = |name: &str| position.as_deref().is_some_and(|it| name.starts_with(it));
         let named = names
             .iter()
@@ -132,19 +116,14 @@ impl Follower {
         self.files
             .retain(|file| !file.is_finished() || file.read.is_known() || file.found.length > 0);
         let mut placed = BTreeSet::new();
-        let mut events = Vec::new();
         let mut unreadable = Vec::new();
-        let places: HashMap<FileId, usize> = free
-            .iter()
-            .enumerate()
-            .map(|(at, it)| (it.id, at))
-            .collect();
-        let mut taken = BTreeSet::new();
+        let candidates: HashMap<FileId, &Candidate> = free.iter().map(|it| (it.id, it)).collect();
+        let mut taken = HashSet::new();
         for file in &mut self.files {
-            let Some(at) = places.get(&file.found.id).filter(|at| !taken.contains(*at)) else {
+            let found = candidates.get(&file.found.id).copied();
+            let Some(found) = found.filter(|it| !taken.contains(&it.id)) else {
                 continue;
             };
-            let Some(found) = free.get(*at) else { continue };
             match file.is_in(found) {
                 Ok(true) => file.gone = None,
                 Ok(false) => {
@@ -154,15 +133,15 @@ impl Follower {
                 // It may be the file or not: nothing is done with either.
                 Err(error) if error.kind() != io::ErrorKind::NotFound => {
                     unreadable.push((found.path.clone(), error));
-                    taken.insert(*at);
+                    taken.insert(found.id);
                     placed.insert(file.key);
                     continue;
                 }
                 Err(_) => continue,
             }
-            taken.insert(*at);
+            taken.insert(found.id);
             placed.insert(file.key);
-            renamed(file, found, &mut events);
+            renamed(file, found, &mut self.events);
             file.adopt(found.clone());
             if file.is_finished()
                 && file.settled.is_known()
@@ -174,12 +153,7 @@ impl Follower {
                 file.reading = Reading::HasMore;
             }
         }
-        let mut at = 0;
-        free.retain(|_| {
-            at += 1;
-            !taken.contains(&(at - 1))
-        });
-        events.into_iter().for_each(|event| self.told(event));
+        free.retain(|found| !taken.contains(&found.id));
         for (path, error) in unreadable {
             self.blocked(&path, &error);
         }
@@ -188,7 +162,6 @@ impl Follower {
 
     /// Finds the content of known files under other names: copied, compressed, made anew.
     fn find_moved(&mut self, placed: &BTreeSet<FileKey>, free: &mut Vec<Candidate>) {
-        let mut events = Vec::new();
         for file in &mut self.files {
             if placed.contains(&file.key) {
                 continue;
@@ -213,10 +186,10 @@ impl Follower {
             if let Some(at) = moved {
                 let found = free.remove(at);
                 match &file.gone {
-                    Some(_) => events.push(Event::Truncated {
+                    Some(_) => self.events.push_back(Event::Truncated {
                         path: file.found.path.clone(),
                     }),
-                    None => renamed(file, &found, &mut events),
+                    None => renamed(file, &found, &mut self.events),
                 }
                 let mark = file.read;
                 let is_stale = |it: &mut Content| !it.has(&mark).unwrap_or(false);
@@ -226,7 +199,6 @@ impl Follower {
                 file.adopt(found);
             }
         }
-        events.into_iter().for_each(|event| self.told(event));
     }
 
     fn add_new(&mut self, mut free: Vec<Candidate>) {
@@ -243,12 +215,7 @@ impl Follower {
             if !is_live && (found.length == 0 || self.is_copy(&found)) {
                 continue;
             }
-            let name = found
-                .path
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned();
+            let name = name_of(&found.path).unwrap_or_default();
             let is_older = !is_live && last_read.is_none_or(|last| found.modified <= last);
             let is_passed_over = self.is_first_look && !self.pattern.names(&name)
                 || self.is_old_position && is_older;
@@ -269,10 +236,10 @@ impl Follower {
                 file.reading = Reading::Finished;
             }
             if !self.is_first_look {
-                self.told(Event::Found { path });
+                self.events.push_back(Event::Found { path });
             }
             self.files.push(file);
-            self.saw_change();
+            self.is_unsaved = true;
         }
     }
 
@@ -309,7 +276,6 @@ impl Follower {
 
     /// Counts looks without a place, and drops files whose content is gone.
     fn drop_gone(&mut self) {
-        let mut lost = Vec::new();
         let mut dropped = Vec::new();
         let in_use: Vec<_> = self.files.iter().map(|it| self.is_in_use(it.key)).collect();
         for (file, in_use) in self.files.iter_mut().zip(in_use) {
@@ -335,7 +301,7 @@ impl Follower {
             }
             dropped.push(file.key);
             if !file.is_finished() {
-                lost.push(Event::Lost {
+                self.events.push_back(Event::Lost {
                     path: file.found.path.clone(),
                     offset: file.read.offset,
                     at_least: file.unread(),
@@ -343,7 +309,6 @@ impl Follower {
                 });
             }
         }
-        lost.into_iter().for_each(|event| self.told(event));
         dropped.into_iter().for_each(|key| self.remove(key));
     }
 
@@ -395,6 +360,10 @@ impl Follower {
     }
 }
 
+fn name_of(path: &Path) -> Option<String> {
+    Some(path.file_name()?.to_string_lossy().into_owned())
+}
+
 fn names(entries: fs::ReadDir) -> io::Result<BTreeSet<String>> {
     let mut names = BTreeSet::new();
     for entry in entries {
@@ -429,9 +398,9 @@ fn is_packed(path: &Path) -> bool {
     Content::open(path).is_ok_and(|it| it.is_packed())
 }
 
-fn renamed(file: &Known, found: &Candidate, events: &mut Vec<Event>) {
+fn renamed(file: &Known, found: &Candidate, events: &mut VecDeque<Event>) {
     if file.found.path != found.path {
-        events.push(Event::Renamed {
+        events.push_back(Event::Renamed {
             from: file.found.path.clone(),
             to: found.path.clone(),
         });

@@ -337,10 +337,7 @@ impl QuarantineReader {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "chunk")
-            {
+            if path.extension().is_some_and(|it| it == "chunk") {
                 files.push(path);
             }
         }
@@ -364,9 +361,8 @@ impl QuarantineReader {
 
     fn delivery(&mut self, path: PathBuf) -> io::Result<Delivery> {
         let bytes: bytes::Bytes = fs::read(&path)?.into();
-        let described = fs::read(path.with_extension("json")).ok();
-        let described =
-            described.and_then(|text| serde_json::from_slice::<Description>(&text).ok());
+        let text = fs::read(path.with_extension("json")).ok();
+        let described = text.and_then(|it| serde_json::from_slice::<Description>(&it).ok());
         let meta = described.as_ref().and_then(meta);
         let origin = match described {
             Some(it) => Origin {
@@ -415,10 +411,7 @@ impl ChunkReader for QuarantineReader {
     }
 
     fn receive(&mut self, _by: Instant) -> Result<Received, TransportError> {
-        if self.files.is_empty() {
-            return Ok(Received::End);
-        }
-        if self.handed_out.len() >= self.demand {
+        if self.handed_out.len() >= self.demand && !self.files.is_empty() {
             return Ok(Received::Idle);
         }
         let Some(path) = self.files.pop_front() else {
@@ -449,8 +442,7 @@ impl ChunkReader for QuarantineReader {
     fn close(self: Box<Self>, _by: Instant) -> ReaderCloseReport {
         ReaderCloseReport {
             unsettled: self.handed_out.len(),
-            error: None,
-            unreported: 0,
+            ..ReaderCloseReport::default()
         }
     }
 }

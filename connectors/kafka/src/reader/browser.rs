@@ -332,8 +332,7 @@ impl ChunkReader for KafkaBrowser {
     fn close(self: Box<Self>, _: Instant) -> ReaderCloseReport {
         ReaderCloseReport {
             unsettled: self.held.len(),
-            error: None,
-            unreported: 0,
+            ..ReaderCloseReport::default()
         }
     }
 }

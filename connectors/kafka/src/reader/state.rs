@@ -319,8 +319,7 @@ impl ReaderState {
         let lanes = state.lanes.iter_mut();
         lanes
             .filter_map(|(partition, lane)| {
-                let (offset, text) = lane.take_lower()?;
-                Some(commit(*partition, offset, text, refuses_text))
+                Some(commit(*partition, lane.take_lower()?, refuses_text))
             })
             .collect()
     }
@@ -339,10 +338,7 @@ impl ReaderState {
         state.refuses_text = true;
         let lanes = state.lanes.iter();
         lanes
-            .filter_map(|(partition, lane)| {
-                let (offset, text) = lane.stored()?;
-                Some(commit(*partition, offset, text, true))
-            })
+            .filter_map(|(partition, lane)| Some(commit(*partition, lane.stored()?, true)))
             .collect()
     }
 
@@ -570,12 +566,11 @@ impl State {
         if !lane.settled(offset, identity) {
             return None;
         }
-        let (offset, text) = lane.stored()?;
-        Some(commit(partition, offset, text, self.refuses_text))
+        Some(commit(partition, lane.stored()?, self.refuses_text))
     }
 }
 
-fn commit(partition: i32, offset: i64, mut text: String, refuses_text: bool) -> Commit {
+fn commit(partition: i32, (offset, mut text): (i64, String), refuses_text: bool) -> Commit {
     if refuses_text {
         text.clear();
     }

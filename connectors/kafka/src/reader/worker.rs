@@ -434,20 +434,18 @@ fn take(client: &Client, shared: &ReaderState, time: Duration) {
     while let Some(polled) = next {
         match polled {
             Ok(message) => pass_on(client, shared, &message),
-            Err(error) => match error {
-                KafkaError::PartitionEOF(partition) => {
-                    if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
-                        lane.is_at_end = true;
-                    }
+            Err(KafkaError::PartitionEOF(partition)) => {
+                if let Some(lane) = shared.lock().lanes.get_mut(&partition) {
+                    lane.is_at_end = true;
                 }
-                // One of several brokers is away. Another error says when all are.
-                KafkaError::MessageConsumption(
-                    RDKafkaErrorCode::AllBrokersDown
-                    | RDKafkaErrorCode::BrokerTransportFailure
-                    | RDKafkaErrorCode::Resolve,
-                ) => {}
-                error => shared.fail(failure(&error)),
-            },
+            }
+            // One of several brokers is away. Another error says when all are.
+            Err(KafkaError::MessageConsumption(
+                RDKafkaErrorCode::AllBrokersDown
+                | RDKafkaErrorCode::BrokerTransportFailure
+                | RDKafkaErrorCode::Resolve,
+            )) => {}
+            Err(error) => shared.fail(failure(&error)),
         }
         if shared.next() != Next::Fetch {
             break;

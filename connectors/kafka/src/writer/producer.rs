@@ -14,7 +14,7 @@ use rdkafka::producer::{BaseProducer, Producer as _, PurgeConfig};
 use super::state::{Callbacks, ProducerState};
 use crate::client::{self, topic_settings};
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{ErrorClass, error_class};
+use crate::error::{ErrorClass, code_of, error_class};
 
 /// How long one call of poll lasts. It serves every report at once and returns no earlier. It spins
 /// for the last fraction of a millisecond, so a longer call is cheaper.
@@ -201,9 +201,7 @@ impl Producer {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
-            let code = error
-                .rdkafka_error_code()
-                .unwrap_or(RDKafkaErrorCode::Unknown);
+            let code = code_of(&error);
             let is_unknown = matches!(
                 code,
                 RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic

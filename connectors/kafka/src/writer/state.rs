@@ -16,7 +16,7 @@ use rdkafka::statistics::Statistics;
 use super::topic::TopicWatch;
 use crate::client::{self, TokenSource};
 use crate::config::{KafkaConfig, LEAST_MESSAGE_MAX_BYTES, chunk_of};
-use crate::error::{ErrorClass, error_class, is_alert, is_refusal};
+use crate::error::{ErrorClass, code_of, error_class, is_alert, is_refusal};
 
 /// The state of one producer.
 #[derive(Debug)]
@@ -189,10 +189,7 @@ impl ProducerState {
 
     /// Takes the error of a message that was not delivered.
     fn failed(&self, ticket: u64, error: &KafkaError) {
-        let code = error
-            .rdkafka_error_code()
-            .unwrap_or(RDKafkaErrorCode::Unknown);
-        match error_class(code) {
+        match error_class(code_of(error)) {
             ErrorClass::TooLarge if self.can_be_smaller(ticket) => {
                 let what = if self.alone {
                     "chunk"

@@ -185,6 +185,13 @@ impl LogMap {
     }
 }
 
+/// Writes a string without line ends, as maps and registries of strings have it.
+pub(crate) fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\")
+        .replace('\r', "\\r")
+        .replace('\n', "\\n")
+}
+
 /// Undoes the escapes. A backslash before another character means itself.
 fn unescape(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());

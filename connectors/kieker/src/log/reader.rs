@@ -113,24 +113,18 @@ impl KiekerLogReader {
 
     /// Returns an error for a log without files.
     fn check(&self) -> Result<(), TransportError> {
-        let folder = &self.config.folder;
-        if self.folders.is_empty() {
-            let message = "there is no kieker.map in this folder, nor in one of its folders";
-            let message = io::Error::new(io::ErrorKind::NotFound, message);
-            return Err(failed("read", folder, message));
-        }
+        let failed = |error| failed("read", &self.config.folder, error);
         for source in &self.folders {
             let names = log_names(source.folder.path());
-            if !names
-                .map_err(|error| failed("read", folder, error))?
-                .is_empty()
-            {
+            if !names.map_err(failed)?.is_empty() {
                 return Ok(());
             }
         }
-        let message = "there is no file of a log (kieker*.dat, kieker*.bin) beside the map";
-        let message = io::Error::new(io::ErrorKind::NotFound, message);
-        Err(failed("read", folder, message))
+        let message = match self.folders.is_empty() {
+            true => "there is no kieker.map in this folder, nor in one of its folders",
+            false => "there is no file of a log (kieker*.dat, kieker*.bin) beside the map",
+        };
+        Err(failed(io::Error::new(io::ErrorKind::NotFound, message)))
     }
 
     fn look_for_folders(&mut self) -> Result<(), TransportError> {

@@ -14,6 +14,7 @@ use baler_common::transport::Failure;
 use baler_files::{FileLock, beside, if_found, lock_beside, open_file};
 
 use crate::container::KiekerStream;
+use crate::log::escaped;
 
 /// The most bytes of a line: every byte of the string escaped, and the numbers.
 const MAX_LINE: u64 = 2 * KiekerStream::MAX_STRING_BYTES as u64 + 64;
@@ -178,16 +179,8 @@ fn whole_lines(file: &File) -> io::Result<u64> {
 
 fn push_line(registry: i64, id: i32, text: &str, out: &mut String) {
     // The string is the rest of the line.
-    write!(out, "{:016x} {id} ", registry.cast_unsigned()).ok();
-    for char in text.chars() {
-        match char {
-            '\\' => out.push_str("\\\\"),
-            '\r' => out.push_str("\\r"),
-            '\n' => out.push_str("\\n"),
-            other => out.push(other),
-        }
-    }
-    out.push('\n');
+    let (registry, text) = (registry.cast_unsigned(), escaped(text));
+    writeln!(out, "{registry:016x} {id} {text}").ok();
 }
 
 fn parse(line: &str) -> Option<(i64, i32, String)> {

@@ -1,15 +1,14 @@
 //! One writer of Kieker: messages in, chunks out.
 
 use std::collections::VecDeque;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use baler_common::record::Catalog;
-use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, ProducerId, Token};
+use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, ProducerId, Token};
 use bytes::Bytes;
 
 use crate::container::{KiekerStream, StreamStep, TimeUnit};
+use crate::headers::first_identity;
 
 /// The most bytes of an incomplete record with its strings.
 const MAX_UNFINISHED: usize =
@@ -70,9 +69,6 @@ impl Broken {
 
 impl Sender {
     pub(super) fn new(id: i64, catalog: Arc<Catalog>, time_unit: Option<TimeUnit>) -> Self {
-        let hash = RandomState::new().hash_one(id);
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
-        let nanos = since_1970.unwrap_or_default().as_nanos();
         Self {
             id,
             stream: KiekerStream::of_messages(Arc::clone(&catalog), id).with_time_unit(time_unit),
@@ -82,15 +78,7 @@ impl Sender {
             unfinished_tokens: Vec::new(),
             tokens: Vec::new(),
             is_redelivered: false,
-            next: ChunkIdentity {
-                producer: ProducerId::new(id.cast_unsigned().into()),
-                epoch: Epoch {
-                    start_unix_ns: u64::try_from(nanos).unwrap_or(u64::MAX),
-                    random: u32::try_from(hash >> 32).unwrap_or_default(),
-                },
-                lane: 0,
-                sequence: 0,
-            },
+            next: first_identity(ProducerId::new(id.cast_unsigned().into())),
         }
     }
 

@@ -12,6 +12,7 @@
 //!
 //! Each opening makes its own folder, whose strings are numbered from the start.
 
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use super::output::{ChunkOutput, RecordOutput, WriteError, WriterCounts};
 use super::text::TextEncoder;
 use crate::LOG_SCHEME;
 use crate::container::KiekerStreamEncoder;
+use crate::log::escaped;
 
 /// A folder that is being filled.
 #[derive(Debug)]
@@ -233,18 +235,7 @@ impl LogEncoder {
 
 /// Appends a line of `kieker.map`, escaped as `FSUtil.decodeNewline` of Kieker's readers expects.
 fn push_entry(id: impl std::fmt::Display, text: &str, map: &mut String) {
-    map.push('$');
-    map.push_str(&id.to_string());
-    map.push('=');
-    for char in text.chars() {
-        match char {
-            '\\' => map.push_str("\\\\"),
-            '\r' => map.push_str("\\r"),
-            '\n' => map.push_str("\\n"),
-            other => map.push(other),
-        }
-    }
-    map.push('\n');
+    writeln!(map, "${id}={}", escaped(text)).ok();
 }
 
 /// Makes the folder of a log with its map. The name follows `KiekerLogFolder.java`.

@@ -46,12 +46,10 @@ impl Claims {
         holders.insert(life, Arc::clone(connection));
         let mut claimed = connection.claimed();
         claimed.push_back(life);
-        let forgotten = (claimed.len() > MAX_CLAIMS)
-            .then(|| claimed.pop_front())
-            .flatten();
-        drop(claimed);
-        if let Some(life) = forgotten {
-            remove(&mut holders, &life, connection);
+        if claimed.len() > MAX_CLAIMS {
+            if let Some(life) = claimed.pop_front() {
+                remove(&mut holders, &life, connection);
+            }
         }
         Ok(())
     }

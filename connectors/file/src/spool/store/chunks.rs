@@ -12,7 +12,7 @@ use baler_common::transport::{
 use super::{CONSUMER, Flight, OPEN_TIMEOUT, Store};
 use crate::spool::CHUNKS_FOLDER;
 use crate::spool::config::SpoolConfig;
-use crate::spool::state::{add, take};
+use crate::spool::state::take;
 use crate::{FileReader, FileReaderConfig, FileWriter, FileWriterConfig, Keep};
 
 impl Store {
@@ -196,8 +196,7 @@ impl Store {
                 Front::Chunk(delivery)
             }
             Ok(Received::Damaged(damaged)) => {
-                self.watch
-                    .update(|status| add(&mut status.damaged_pieces, 1));
+                self.watch.update(|status| status.damaged_pieces += 1);
                 Front::Damaged(damaged)
             }
             Ok(_) => {
@@ -208,7 +207,7 @@ impl Store {
                 let lost = std::mem::take(&mut self.readable);
                 self.again = 0;
                 self.watch.update(|status| {
-                    add(&mut status.lost_chunks, lost);
+                    status.lost_chunks += lost;
                     take(&mut status.stats.waiting_chunks, lost);
                 });
                 Front::Empty
@@ -248,7 +247,7 @@ impl Store {
             return;
         };
         if verdict == Verdict::Retry {
-            add(&mut self.again, 1);
+            self.again += 1;
         }
         // Settling writes nothing, so it cannot fail.
         let settled = reader.settle(token, verdict);

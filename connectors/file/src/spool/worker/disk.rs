@@ -10,7 +10,7 @@ use baler_common::transport::{
 use baler_files::quarantine::{Poison, Quarantine as _};
 
 use super::{Medium, Worker};
-use crate::spool::state::{SpoolStatus, add, take};
+use crate::spool::state::{SpoolStatus, take};
 
 impl Worker {
     /// Whether new chunks go to disk: the medium has been away for long enough, or other chunks on
@@ -155,8 +155,8 @@ impl Worker {
             Ok(_) => {
                 self.store.settle(delivery.token, Verdict::Reject);
                 self.count_gone(&delivery, |status, records| {
-                    add(&mut status.refused_chunks, 1);
-                    add(&mut status.refused_records, records);
+                    status.refused_chunks += 1;
+                    status.refused_records += records;
                 });
             }
             Err(error) => {

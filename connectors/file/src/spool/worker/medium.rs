@@ -10,7 +10,6 @@ use baler_files::quarantine::{Poison, Quarantine as _};
 use bytes::Bytes;
 
 use super::{Medium, Sent, Worker};
-use crate::spool::state::add;
 use crate::spool::store::Front;
 
 impl Worker {
@@ -143,7 +142,7 @@ impl Worker {
             self.store.clear(now + self.config.reopen_timeout, true);
             // Counted chunks that are missing are known as lost only when nothing else is left.
             self.state.watch.update(|status| {
-                add(&mut status.lost_records, status.waiting_records);
+                status.lost_records += status.waiting_records;
                 status.waiting_records = 0;
                 status.stats.waiting_bytes = 0;
             });
@@ -231,8 +230,8 @@ impl Worker {
                 Outcome::Confirmed | Outcome::Spooled => {
                     self.store.settle(delivery.token, Verdict::Ack);
                     self.count_gone(&delivery, |status, records| {
-                        add(&mut status.stats.replayed_chunks, 1);
-                        add(&mut status.stats.replayed_records, records);
+                        status.stats.replayed_chunks += 1;
+                        status.stats.replayed_records += records;
                     });
                 }
                 Outcome::Refused(error) if error.class == RetryClass::Final => {
