@@ -15,12 +15,12 @@ pub use baler_analysis::arrow;
 pub use baler_common::transport;
 #[cfg(feature = "spool")]
 pub use baler_connector_file::spool;
-pub use baler_monitoring as monitoring;
-pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
 /// Records each call of a function: [`baler_monitoring::probe`], for programs that depend only on
 /// this crate.
 #[cfg(feature = "macros")]
 pub use baler_macros::facade_probe as probe;
+pub use baler_monitoring as monitoring;
+pub use baler_monitoring::{TraceContext, emit, enter, shutdown_installed};
 #[cfg(feature = "consumer")]
 pub use config::ConsumerConfig;
 pub use config::ControllerConfig;

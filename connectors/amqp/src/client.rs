@@ -7,15 +7,14 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
-use std::collections::hash_map::RandomState;
 use std::future::{pending, poll_fn};
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::pin::Pin;
 use std::sync::Mutex;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use baler_common::random::random;
 use baler_common::transport::uri::Host;
 use baler_common::transport::{Failure, RetryClass};
 use futures_core::Stream;
@@ -115,11 +114,6 @@ pub(crate) async fn connect_to_publish(
 /// The shortest share of a host. Connecting and declaring takes milliseconds, and a second on a broker
 /// that has just started.
 const MIN_CONNECT_SHARE: Duration = Duration::from_millis(1500);
-
-/// A random number. It comes from the seeds of the standard library's hash tables.
-pub(crate) fn random() -> u64 {
-    RandomState::new().build_hasher().finish()
-}
 
 /// A random number below `bound`.
 fn random_below(bound: usize) -> usize {

@@ -12,13 +12,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use baler_common::non_zero;
+use baler_common::random::random;
 use baler_common::transport::tls::TlsFiles;
 use baler_common::transport::uri::{Host, Uri, UriError};
 use baler_common::transport::{Failure, WindowLimits};
 use lapin::ExchangeKind;
 use lapin::types::AMQPValue;
 
-use super::client::random;
 use super::{SCHEME, SCHEME_TLS};
 pub(crate) use queue::{Names, QueueArguments};
 

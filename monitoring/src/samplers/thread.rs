@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 use baler_common::mutex::lock;
 #[cfg(feature = "sampling")]
 use baler_common::pattern::PatternList;
-
 use baler_common::random::random;
 
 use super::proc::Root;

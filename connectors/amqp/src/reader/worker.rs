@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use baler_common::random::random;
 use baler_common::transport::{Backoff, Failure, RetryClass, RetryPolicy};
 use futures_core::Stream;
 use lapin::options::{
@@ -15,7 +16,7 @@ use lapin::{Channel, Connection, Consumer, Event};
 use super::ledger::{Acknowledgement, Nack};
 use super::position::{PositionFile, StreamPosition};
 use super::state::{Orders, ReaderState, quarter};
-use crate::client::{Connected, connect, find_queue, next, random, sleep_until};
+use crate::client::{Connected, connect, find_queue, next, sleep_until};
 use crate::config::{AmqpConfig, QueueType};
 use crate::error;
 
