@@ -376,9 +376,10 @@ class Suite:
         return lambda: future.result(60)
 
     def fill_buffers(self, client):
-        """Sends until the system's buffers, some megabytes, are full. Returns the numbers of records."""
-        sequence = []
-        while not client.stats()["waiting"]:
+        """Sends until the system's buffers, some megabytes, take nothing more. Returns the numbers of records."""
+        sequence, sent = [], -1
+        while client.stats()["sent"] != sent:
+            sent = client.stats()["sent"]
             for _ in range(5):
                 client.flood(1, 20_000)
                 sequence += range(20_000)

@@ -63,16 +63,17 @@ pub(super) fn measure(case: &Case) -> Result<Sample, Failure> {
         })?);
     }
 
-    let mut changed = |change: &mut dyn FnMut(&'static str) -> Result<(), Failure>| {
-        let mut times = Vec::new();
-        for number in 0..CHANGES {
-            let begin = Instant::now();
-            change(if number % 2 == 0 { "-" } else { "+" })?;
-            program.verdicts(signatures.len())?;
-            times.push(micros(begin));
-        }
-        Ok(median(times))
-    };
+    let mut changed =
+        |change: &mut dyn FnMut(&'static str) -> Result<(), Failure>| -> Result<f64, Failure> {
+            let mut times = Vec::new();
+            for number in 0..CHANGES {
+                let begin = Instant::now();
+                change(if number % 2 == 0 { "-" } else { "+" })?;
+                program.verdicts(signatures.len())?;
+                times.push(micros(begin));
+            }
+            Ok(median(times))
+        };
     let update_us = changed(&mut |sign| {
         let pushed = bridge.push(rule(&format!("{sign} com.shop..*"))?);
         pushed.map(drop).map_err(Failure::cannot("add a pattern"))
