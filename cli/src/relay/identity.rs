@@ -1,6 +1,7 @@
 //! Identities of chunks whose medium carries none.
 
 use std::collections::HashMap;
+use std::time::SystemTime;
 
 use baler_common::container::{ChunkDecoder, DecodeError, Limits};
 use baler_common::transport::{ChunkIdentity, ChunkMeta, Delivery, Epoch, LaneName, ProducerId};
@@ -41,7 +42,7 @@ impl Identities {
         Self {
             decoder: baler::decoder(Limits::default()),
             producer: ProducerId::random(),
-            epoch: Epoch::now(),
+            epoch: Epoch::at(SystemTime::now()),
             lanes: HashMap::new(),
             made: 0,
         }

@@ -234,9 +234,9 @@ impl Epoch {
         }
     }
 
-    /// Returns a life that begins now.
-    pub fn now() -> Self {
-        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+    /// As [`new`](Self::new), for a time of the system.
+    pub fn at(start: SystemTime) -> Self {
+        let since_1970 = start.duration_since(UNIX_EPOCH);
         Self::new(since_1970.map_or(0, |it| u64::try_from(it.as_nanos()).unwrap_or(u64::MAX)))
     }
 }

@@ -1,5 +1,7 @@
 //! The identity of chunks, which lines do not have.
 
+use std::time::SystemTime;
+
 use baler_common::transport::{ChunkIdentity, Epoch, ProducerId};
 use baler_files::follow::checksum;
 
@@ -8,5 +10,5 @@ use baler_files::follow::checksum;
 pub(crate) fn first_identity(endpoint: &str) -> ChunkIdentity {
     let half = |prefix: &str| u128::from(checksum(format!("{prefix}{endpoint}").as_bytes()));
     let producer = ProducerId::new(half("lines 1 ") << 64 | half("lines 2 "));
-    ChunkIdentity::first(producer, Epoch::now(), 0)
+    ChunkIdentity::first(producer, Epoch::at(SystemTime::now()), 0)
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use baler_common::container::{ChunkHeader, ChunkSerializer as _, NativeSerializer};
 use baler_common::random::random;
@@ -61,7 +61,7 @@ impl MediumQuarantine {
             notification,
             patience: DEFAULT_PATIENCE,
             serializer: NativeSerializer::default(),
-            next: ChunkIdentity::first(ProducerId::random(), Epoch::now(), 0),
+            next: ChunkIdentity::first(ProducerId::random(), Epoch::at(SystemTime::now()), 0),
         }
     }
 
