@@ -31,8 +31,8 @@ pub(crate) enum ReadError {
     /// A path cannot be read.
     #[error("{}: {source}", .path.display())]
     File { path: PathBuf, source: io::Error },
-    /// Python's signal handler raised an exception.
-    #[error("interrupted")]
+    /// Python's signal handler raised an exception, as it does for Ctrl-C.
+    #[error("interrupted: {0}")]
     Interrupted(PyErr),
     /// A thread panicked: an error of this package.
     #[error("internal error: {0}")]
