@@ -1,6 +1,7 @@
 """The extension module; use ``baler`` instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
 from typing import Any, Literal, final
 
 from .types import ChunkIdentity, Record, Report, Source
@@ -11,13 +12,16 @@ __all__ = [
     "ChunkIterator",
     "Consumer",
     "Delivery",
+    "FileRange",
     "KafkaRange",
+    "Range",
     "RecordIterator",
     "Table",
     "Tables",
     "consume",
     "inspect",
     "iter_records",
+    "positions",
     "read",
 ]
 
@@ -76,6 +80,13 @@ def consume(
     not settled. ``identity`` and ``times`` are those of ``read``.
     """
 
+def positions(source: str) -> dict[int, tuple[int, int]]:
+    """Return the offset of the oldest chunk, and the one after the newest chunk, a partition.
+
+    ``source`` is the URI of a topic, or a folder of segments. A folder has the partition 0, and the
+    numbers of its chunks are the offsets. A number may be left out.
+    """
+
 def inspect(source: Source, *, strings: int = 0, records: int = 0) -> ChunkIterator:
     """Iterate over the chunks of a source as dicts, as ``baler inspect --format json`` writes them.
 
@@ -83,15 +94,25 @@ def inspect(source: Source, *, strings: int = 0, records: int = 0) -> ChunkItera
     does not decode, is a dict with the key ``reason``.
     """
 
-@final
-class KafkaRange:
-    """Chunks at offsets of a topic, as a source of ``read`` and the other functions.
+class Range:
+    """Chunks at offsets, as a source of ``read`` and the other functions.
 
-    ``topic`` is the URI of a topic. ``partitions`` has the first offset and the end of each partition
-    to read; the end is excluded. Reading fails with ``Error`` if the topic lacks some of the offsets.
+    Reading fails with ``Error`` if some of the offsets are gone, or not written yet.
     """
 
-    def __new__(cls, topic: str, partitions: Mapping[int, tuple[int, int]]) -> KafkaRange: ...
+@final
+class KafkaRange(Range):
+    """Chunks of a topic."""
+
+    def __new__(cls, topic: str, partitions: Mapping[int, tuple[int, int]]) -> KafkaRange:
+        """``topic`` is a URI. Each partition to read has its first offset and its end, which is excluded."""
+
+@final
+class FileRange(Range):
+    """Chunks of a folder of segments, by their numbers."""
+
+    def __new__(cls, folder: str | PathLike[str], start: int, end: int) -> FileRange:
+        """The end is excluded."""
 
 @final
 class Tables:
@@ -99,6 +120,9 @@ class Tables:
 
     def __iter__(self) -> Iterator[Table]:
         """Iterate over the tables. A type with two versions has two tables."""
+
+    def batches(self) -> BatchIterator:
+        """Iterate over the batches of all types in one pass, chunk by chunk."""
 
     def __len__(self) -> int: ...
     def __contains__(self, name: str, /) -> bool: ...

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
-from ._baler import KafkaRange
+from ._baler import Range
 
-_One: TypeAlias = str | PathLike[str] | bytes | bytearray | memoryview | KafkaRange
+_One: TypeAlias = str | PathLike[str] | bytes | bytearray | memoryview | Range
 
 Source: TypeAlias = _One | Sequence[_One]
-"""A path of a folder or a file, a pattern of paths, a URI, chunks in memory, a range of Kafka's offsets,
-or a list of them."""
+"""A path of a folder or a file, a pattern of paths, a URI, chunks in memory, chunks at offsets, or a
+list of them."""
 
 
 class ChunkIdentity(TypedDict):

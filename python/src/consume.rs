@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use baler::ConsumerConfig;
 use baler::analysis::{Parcel, Source, Step};
-use baler::arrow::Converter;
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -190,10 +189,7 @@ impl Delivery {
     fn batches(&self, py: Python<'_>) -> PyResult<Vec<Batch>> {
         let (parcel, columns) = (self.parcel()?, self.columns);
         let batches = py.detach(|| {
-            let mut converter = Converter::new(columns.times);
-            if columns.identity {
-                converter = converter.with_identity();
-            }
+            let mut converter = columns.converter();
             let opened = parcel.opened();
             let identity = opened.identity();
             converter.convert(&opened.chunk().batch, None, identity.as_ref())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use std::{fs, mem};
 
 use baler::analysis::Source;
@@ -13,7 +13,7 @@ use baler::transport::{
     Browse, ChunkReader, Damaged, Delivery, Media, Order, Origin, ReaderCapability,
     ReaderCloseReport, Received, Settled, Token, TransportError, Verdict,
 };
-use baler_connector_file::{FileReader, FileReaderConfig, chunk_files};
+use baler_connector_file::{FileReader, FileReaderConfig, chunk_files, chunk_numbers};
 use baler_connector_kafka::{KafkaBrowser, KafkaConfig};
 use baler_connector_kieker::{KiekerLogConfig, KiekerLogReader, is_log};
 use bytes::Bytes;
@@ -23,6 +23,9 @@ use crate::error::{ReadError, Refuse};
 /// The most chunks that are received and not settled: one is in work while the next one is read.
 const DEMAND: usize = 2;
 
+/// How long a cluster may take to tell its partitions and offsets.
+const POSITIONS_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// A source of chunks. It can be opened any number of times.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
@@ -30,6 +33,8 @@ pub(crate) enum Input {
     Bytes(Bytes),
     /// A folder of segments, one segment, or a file of chunks.
     File(PathBuf),
+    /// Chunks of a folder of segments, by their numbers.
+    Chunks(PathBuf, Range<u64>),
     /// These offsets of these partitions of a topic.
     Kafka(KafkaConfig, BTreeMap<i32, Range<i64>>),
     /// A folder with a log of Kieker.
@@ -72,14 +77,35 @@ impl Input {
     ///
     /// The URI is wrong, or not one of Kafka.
     pub(crate) fn kafka(uri: &str, ranges: BTreeMap<i32, Range<i64>>) -> Result<Self, ReadError> {
-        let uri = Uri::parse(uri)?;
-        if uri.scheme() != baler_connector_kafka::SCHEME {
-            return Err(ReadError::Wrong(format!("{uri}: is no topic of Kafka")));
+        Ok(Self::Kafka(topic(Uri::parse(uri)?)?, ranges))
+    }
+
+    /// Returns the offset of the oldest chunk and the one after the newest chunk, for each partition
+    /// of a topic; a folder of segments has partition 0, and numbers of chunks as offsets.
+    ///
+    /// # Errors
+    ///
+    /// The medium cannot be read, or its chunks have no offsets.
+    pub(crate) fn positions(&self) -> Result<BTreeMap<i32, Range<i64>>, ReadError> {
+        match self {
+            Self::File(folder) => {
+                let numbers = chunk_numbers(folder);
+                let numbers = numbers.map_err(|error| ReadError::file(folder, error))?;
+                let [start, end] = [numbers.start, numbers.end]
+                    .map(|it| i64::try_from(it).expect("a folder has fewer than 2^63 chunks"));
+                Ok(BTreeMap::from([(0, start..end)]))
+            }
+            Self::Uri(uri) if uri.scheme() == baler_connector_file::SCHEME => {
+                Self::File(FileReaderConfig::from_uri(uri.clone())?.path).positions()
+            }
+            Self::Uri(uri) => {
+                let by = Instant::now() + POSITIONS_TIMEOUT;
+                Ok(KafkaBrowser::offsets(topic(uri.clone())?, by)?)
+            }
+            Self::Bytes(_) | Self::Chunks(..) | Self::Kafka(..) | Self::Log(_) => Err(
+                ReadError::Wrong("only a topic and a folder of segments have offsets".into()),
+            ),
         }
-        let endpoint = uri.to_string();
-        let config = KafkaConfig::from_uri(uri);
-        let config = config.map_err(|error| ReadError::Wrong(format!("{endpoint}: {error}")))?;
-        Ok(Self::Kafka(config, ranges))
     }
 
     /// Opens a reader that takes nothing from other readers, and leaves no trace.
@@ -91,6 +117,11 @@ impl Input {
         Ok(match self {
             Self::Bytes(bytes) => Box::new(Memory::new(bytes.clone())),
             Self::File(path) => Box::new(FileReader::open(FileReaderConfig::new(path))?),
+            Self::Chunks(folder, numbers) => {
+                let mut config = FileReaderConfig::new(folder);
+                config.chunks = Some(numbers.clone());
+                Box::new(FileReader::open(config)?)
+            }
             Self::Kafka(config, ranges) => {
                 let (config, ranges) = (config.clone(), ranges.clone());
                 Box::new(KafkaBrowser::open_ranges(config, ranges)?)
@@ -111,6 +142,17 @@ impl Input {
             .with_quarantine(Refuse)
             .with_demand(DEMAND))
     }
+}
+
+fn topic(uri: Uri) -> Result<KafkaConfig, ReadError> {
+    let endpoint = uri.to_string();
+    if uri.scheme() != baler_connector_kafka::SCHEME {
+        return Err(ReadError::Wrong(format!(
+            "{endpoint}: is no topic of Kafka"
+        )));
+    }
+    let config = KafkaConfig::from_uri(uri);
+    config.map_err(|error| ReadError::Wrong(format!("{endpoint}: {error}")))
 }
 
 /// Whether a text is meant as a URI: it begins with a known scheme, or looks like `scheme://`.

@@ -110,6 +110,20 @@ mod _baler {
         Ok(Consumer::open(py, config, columns(identity, times)?)?)
     }
 
+    #[pyfunction]
+    fn positions(py: Python<'_>, source: &Bound<'_, PyAny>) -> PyResult<BTreeMap<i32, (i64, i64)>> {
+        let inputs = inputs(source)?;
+        let [input] = &inputs[..] else {
+            return Err(PyValueError::new_err(
+                "positions are those of one topic or folder",
+            ));
+        };
+        let positions = py.detach(|| input.positions())?.into_iter();
+        Ok(positions
+            .map(|(partition, it)| (partition, (it.start, it.end)))
+            .collect())
+    }
+
     fn columns(identity: bool, times: &str) -> PyResult<Columns> {
         let times = match times {
             "ns" => Times::Nanos,
@@ -122,17 +136,33 @@ mod _baler {
         Ok(Columns { identity, times })
     }
 
-    /// Chunks at offsets of a topic, as a source.
-    #[pyclass(frozen, module = "baler")]
-    pub(crate) struct KafkaRange(Input);
+    /// Chunks at offsets, as a source.
+    #[pyclass(frozen, subclass, module = "baler")]
+    pub(crate) struct Range(Input);
+
+    /// Chunks of a folder, as a source.
+    #[pyclass(frozen, extends = Range, module = "baler")]
+    pub(crate) struct FileRange;
+
+    #[pymethods]
+    impl FileRange {
+        #[new]
+        fn new(folder: PathBuf, start: u64, end: u64) -> (Self, Range) {
+            (Self, Range(Input::Chunks(folder, start..end)))
+        }
+    }
+
+    /// Chunks of a topic, as a source.
+    #[pyclass(frozen, extends = Range, module = "baler")]
+    pub(crate) struct KafkaRange;
 
     #[pymethods]
     impl KafkaRange {
         #[new]
-        fn new(topic: &str, partitions: BTreeMap<i32, (i64, i64)>) -> PyResult<Self> {
+        fn new(topic: &str, partitions: BTreeMap<i32, (i64, i64)>) -> PyResult<(Self, Range)> {
             let ranges = partitions.into_iter();
             let ranges = ranges.map(|(partition, (start, end))| (partition, start..end));
-            Ok(Self(Input::kafka(topic, ranges.collect())?))
+            Ok((Self, Range(Input::kafka(topic, ranges.collect())?)))
         }
     }
 
@@ -178,7 +208,7 @@ mod _baler {
             }
             return Ok(all);
         }
-        if let Ok(range) = source.cast::<KafkaRange>() {
+        if let Ok(range) = source.cast::<Range>() {
             return Ok(vec![range.get().0.clone()]);
         }
         if let Ok(bytes) = source.extract::<PyBackedBytes>() {

@@ -1,5 +1,6 @@
 //! Record types as tables, which Arrow's C interface hands over without a copy.
 
+use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, ThreadId};
@@ -43,8 +44,8 @@ pub(crate) struct Columns {
 }
 
 impl Columns {
-    fn converter(self, table: &Schema) -> Converter {
-        let converter = Converter::new(self.times).with_only(table.fingerprint());
+    pub(crate) fn converter(self) -> Converter {
+        let converter = Converter::new(self.times);
         match self.identity {
             true => converter.with_identity(),
             false => converter,
@@ -154,6 +155,11 @@ impl Tables {
         PyTuple::new(py, tables.collect::<Vec<_>>())?.call_method0("__iter__")
     }
 
+    fn batches(&self) -> PyResult<BatchIterator> {
+        let batches = Batches::new(&self.query, self.columns.converter(), None)?;
+        Ok(BatchIterator(Mutex::new(batches)))
+    }
+
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         Ok(self.all(py)?.len())
     }
@@ -225,12 +231,10 @@ pub(crate) struct Table {
 
 impl Table {
     fn batches(&self) -> Result<Batches, ReadError> {
-        Ok(Batches {
-            scan: Scan::new(&self.query)?,
-            converter: self.columns.converter(&self.schema),
-            schema: Arc::clone(&self.schema),
-            is_only: self.is_only,
-        })
+        let converter = self.columns.converter();
+        let converter = converter.with_only(self.schema.fingerprint());
+        let only = self.is_only.then(|| Arc::clone(&self.schema));
+        Batches::new(&self.query, converter, only)
     }
 }
 
@@ -302,24 +306,39 @@ fn schema_capsule<'py>(py: Python<'py>, schema: &SchemaRef) -> PyResult<Bound<'p
     PyCapsule::new_with_value(py, schema, c"arrow_schema")
 }
 
-/// The records of one version of a type, chunk by chunk.
+/// Records by type, chunk by chunk.
 struct Batches {
     scan: Scan,
     converter: Converter,
-    schema: Arc<Schema>,
-    is_only: bool,
+    /// The type whose other versions are an error.
+    only: Option<Arc<Schema>>,
+    /// The other types of the last chunk.
+    ready: VecDeque<TypeBatch>,
 }
 
 impl Batches {
-    /// Returns the records of a chunk; `None` if it has none of the type.
+    fn new(
+        query: &Query,
+        converter: Converter,
+        only: Option<Arc<Schema>>,
+    ) -> Result<Self, ReadError> {
+        Ok(Self {
+            scan: Scan::new(query)?,
+            converter,
+            only,
+            ready: VecDeque::new(),
+        })
+    }
+
+    /// Returns the next records of a chunk; `None` if it has no more of the wanted types.
     fn convert(&mut self, parcel: &Parcel) -> Result<Option<TypeBatch>, ReadError> {
         let records = &parcel.chunk().batch;
-        if self.is_only {
-            let (name, version) = (self.schema.name(), self.schema.fingerprint());
+        if let Some(only) = &self.only {
+            let (name, version) = (only.name(), only.fingerprint());
             let tables = records.tables().iter().map(|table| table.schema());
             let mut others = tables.filter(|it| it.name() == name && it.fingerprint() != version);
             if let Some(other) = others.next() {
-                let both = [Arc::clone(&self.schema), Arc::clone(other)];
+                let both = [Arc::clone(only), Arc::clone(other)];
                 return Err(ReadError::Version(several_types(name, &both)));
             }
         }
@@ -328,12 +347,12 @@ impl Batches {
         let batches = self
             .converter
             .convert(records, selection, identity.as_ref())?;
-        // The converter has only this type.
-        Ok(batches.into_iter().next())
+        self.ready.extend(batches);
+        Ok(self.ready.pop_front())
     }
 }
 
-/// Iterates over batches, one a chunk.
+/// Iterates over batches, one a chunk and type.
 #[pyclass(frozen, module = "baler")]
 pub(crate) struct BatchIterator(Mutex<Batches>);
 
@@ -346,6 +365,9 @@ impl BatchIterator {
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<Batch>> {
         let locked = self.0.lock_py_attached(py);
         let batches = &mut *locked.unwrap_or_else(PoisonError::into_inner);
+        if let Some(batch) = batches.ready.pop_front() {
+            return Ok(Some(batch.into()));
+        }
         while let Some(parcel) = batches.scan.next(py)? {
             if let Some(batch) = py.detach(|| batches.convert(&parcel))? {
                 return Ok(Some(batch.into()));

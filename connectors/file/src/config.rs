@@ -1,6 +1,7 @@
 //! Settings of writer and reader, with their defaults and the reasons for them.
 
 use std::num::{NonZeroU64, NonZeroUsize};
+use std::ops::Range;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
@@ -171,6 +172,10 @@ pub struct FileReaderConfig {
     pub path: PathBuf,
     /// Where to begin. Default: at the oldest chunk. A consumer with a position begins there.
     pub from: Start,
+    /// The only chunks of the folder to read, by their numbers; the end is excluded. The reader ends
+    /// after them, and cannot be opened if the folder lacks some of them. Default none: all from
+    /// `from` on.
+    pub chunks: Option<Range<u64>>,
     /// Whether to wait for more chunks at the end. Default no: the reader ends.
     pub follow: bool,
     /// The name under which the folder remembers the settled position. Default none.
@@ -194,6 +199,7 @@ impl FileReaderConfig {
         Self {
             path: path.into(),
             from: Start::default(),
+            chunks: None,
             follow: false,
             consumer: None,
             commit_interval: Duration::from_secs(1),

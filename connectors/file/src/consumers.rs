@@ -14,7 +14,8 @@ use crate::client::{
 };
 use crate::error::io_error;
 use crate::headers::SEGMENT_HEADER_BYTES;
-use crate::reader::scanner::{PieceContent, SegmentScanner, Tail};
+use crate::numbers::for_each_frame;
+use crate::reader::scanner::Tail;
 
 /// A place in a folder. Later positions compare greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -256,22 +257,17 @@ pub fn backlog(folder: &Path, name: &ConsumerName) -> io::Result<Backlog> {
         ..Backlog::default()
     };
     for segment in if_found(list_segments(folder))?.unwrap_or_default() {
-        let mut offset = match segment.first_chunk == from.segment {
+        let offset = match segment.first_chunk == from.segment {
             true => from.offset,
             false if segment.first_chunk < from.segment => continue,
             false => 0,
         };
-        let path = folder.join(segment_name(segment.first_chunk));
-        let mut scanner = SegmentScanner::open(&path, 0)?;
-        scanner.set_skips(true);
-        while let Some(piece) = scanner.step(offset, Tail::Final)? {
-            offset = piece.end;
-            if let PieceContent::Skipped(header) = piece.content {
-                backlog.chunks += 1;
-                backlog.records += header.meta.map_or(0, |meta| u64::from(meta.records));
-                backlog.bytes += u64::from(header.length);
-            }
-        }
+        for_each_frame(folder, &segment, offset, Tail::Final, |header, _| {
+            backlog.chunks += 1;
+            backlog.records += header.meta.map_or(0, |meta| u64::from(meta.records));
+            backlog.bytes += u64::from(header.length);
+            true
+        })?;
     }
     Ok(backlog)
 }

@@ -5,6 +5,7 @@ mod config;
 mod consumers;
 mod error;
 pub mod headers;
+mod numbers;
 mod reader;
 #[cfg(feature = "spool")]
 pub mod spool;
@@ -19,6 +20,7 @@ pub use config::{
     FileReaderConfig, FileWriterConfig, FullPolicy, Keep, ParseStartError, Start, SyncPolicy,
 };
 pub use consumers::{Backlog, ConsumerName, ConsumerNameError, Position, backlog, remove_consumed};
+pub use numbers::chunk_numbers;
 pub use reader::{FileReader, PathItem, ReaderStats, read_path};
 pub use writer::{FileWriter, WriterStats};
 

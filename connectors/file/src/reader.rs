@@ -18,6 +18,7 @@ use bytes::Bytes;
 use super::config::{FileReaderConfig, Keep};
 use super::consumers::{Consumer, Position, Watermark, remove_consumed};
 use super::error::{endpoint, io_error};
+use super::numbers::{chunk_numbers, place_of};
 use cursor::{Cursor, PathKind};
 use scanner::{Piece, PieceContent};
 
@@ -96,9 +97,28 @@ impl FileReader {
                 ));
             }
         };
-        match consumer.as_ref().and_then(Consumer::stored) {
-            Some(stored) => cursor.go_to(stored.position, stored.next_chunk),
-            None => cursor.start(config.from).map_err(fail)?,
+        let stored = consumer.as_ref().and_then(Consumer::stored);
+        match (&config.chunks, stored) {
+            (Some(wanted), _) => {
+                let there = chunk_numbers(&config.path).map_err(fail)?;
+                if !wanted.is_empty() && (wanted.start < there.start || wanted.end > there.end) {
+                    let message = format!(
+                        "the folder has the chunks {} to {}, not all of {} to {}",
+                        there.start, there.end, wanted.start, wanted.end
+                    );
+                    let endpoint = endpoint(&config.path);
+                    return Err(TransportError::new(
+                        "open",
+                        endpoint,
+                        RetryClass::Final,
+                        message,
+                    ));
+                }
+                let place = place_of(&config.path, wanted.start).map_err(fail)?;
+                cursor.go_to(place, wanted.start);
+            }
+            (None, Some(stored)) => cursor.go_to(stored.position, stored.next_chunk),
+            (None, None) => cursor.start(config.from).map_err(fail)?,
         }
         let mut capability = ReaderCapability::new(crate::SCHEME, Order::PerLane);
         capability.max_chunk_bytes = config.max_chunk_bytes;
@@ -201,6 +221,10 @@ impl FileReader {
             }
         }
         let expected = self.cursor.next_chunk();
+        let end_chunk = self.config.chunks.as_ref().map_or(u64::MAX, |it| it.end);
+        if expected >= end_chunk {
+            return Ok(None);
+        }
         let piece = self.cursor.advance();
         let piece = piece.map_err(|error| io_error("read", &self.config.path, error))?;
         let Some(Piece {
@@ -213,6 +237,8 @@ impl FileReader {
         };
         let lane: Box<str> = self.cursor.lane().into();
         match content {
+            // Numbers may be left out: this one is the first one after the wanted chunks.
+            PieceContent::Chunk { number, .. } if number >= end_chunk => Ok(None),
             PieceContent::Chunk {
                 number,
                 meta,

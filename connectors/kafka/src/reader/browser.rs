@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
-    Token, TransportError, Verdict,
+    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, RetryClass,
+    Settled, Token, TransportError, Verdict,
 };
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
@@ -91,13 +91,25 @@ impl KafkaBrowser {
     ///
     /// librdkafka does not take the settings together.
     pub fn open(config: KafkaConfig, browse: Browse) -> Result<Self, TransportError> {
+        Self::create(config, browse, None)
+    }
+
+    fn create(
+        config: KafkaConfig,
+        browse: Browse,
+        ranges: Option<BTreeMap<i32, Range<i64>>>,
+    ) -> Result<Self, TransportError> {
         let context = Context {
             tokens: config.client.tokens(),
             refused: Mutex::default(),
         };
-        let client = config
-            .browser(browse)
-            .and_then(|settings| client::consumer(&settings, context));
+        let client = config.browser(browse).and_then(|mut settings| {
+            if ranges.is_some() {
+                // The start of a range may be removed after it was checked.
+                settings.set("auto.offset.reset", "error");
+            }
+            client::consumer(&settings, context)
+        });
         let client = client.map_err(|failure| failure.at(&config.endpoint))?;
         let mut capability = ReaderCapability::new(SCHEME, Order::PerLane);
         capability.ends = browse == Browse::UntilNow;
@@ -105,7 +117,7 @@ impl KafkaBrowser {
             capability,
             config,
             browse,
-            ranges: None,
+            ranges,
             client,
             ends: None,
             ask_at: Instant::now(),
@@ -127,9 +139,7 @@ impl KafkaBrowser {
         config: KafkaConfig,
         ranges: BTreeMap<i32, Range<i64>>,
     ) -> Result<Self, TransportError> {
-        let mut browser = Self::open(config, Browse::UntilNow)?;
-        browser.ranges = Some(ranges);
-        Ok(browser)
+        Self::create(config, Browse::UntilNow, Some(ranges))
     }
 
     /// Returns the part of a partition to read, which has the offsets of `whole`; `None` for
@@ -154,24 +164,69 @@ impl KafkaBrowser {
         Ok((!part.is_empty()).then_some(part))
     }
 
-    /// Asks for the partitions and their ends, and begins to read them.
-    fn begin(&self) -> Result<BTreeMap<i32, i64>, Failure> {
+    /// Returns the partitions of a topic, with the offset of the oldest message and the one after the
+    /// newest message of each. Asks the cluster until this time.
+    ///
+    /// # Errors
+    ///
+    /// There is no such topic, the cluster refuses this client, or it does not answer in time.
+    pub fn offsets(
+        config: KafkaConfig,
+        by: Instant,
+    ) -> Result<BTreeMap<i32, Range<i64>>, TransportError> {
+        let browser = Self::open(config, Browse::UntilNow)?;
+        let offsets = || {
+            let partitions = browser.partitions()?.into_iter();
+            let offsets = partitions.map(|it| Ok((it, browser.whole(it)?)));
+            offsets.collect::<Result<_, Failure>>()
+        };
+        loop {
+            // There are no messages: this serves the callbacks for tokens and errors.
+            browser.client.poll(Duration::ZERO);
+            let error = match offsets() {
+                Ok(offsets) => return Ok(offsets),
+                Err(failure) => browser.refusal_or(failure),
+            };
+            if !error.is_retryable() || Instant::now() >= by {
+                return Err(error);
+            }
+            browser.client.poll(WATERMARK_INTERVAL);
+        }
+    }
+
+    /// Returns the partitions of the topic.
+    fn partitions(&self) -> Result<Vec<i32>, Failure> {
         let topic = &*self.config.topic;
-        let failed = |error: KafkaError| Failure::retry("look at", error.to_string());
         let metadata = self.client.fetch_metadata(Some(topic), WATERMARK_TIMEOUT);
         let metadata = metadata.map_err(failed)?;
         let found = metadata.topics().iter().find(|it| it.name() == topic);
         let error = found.and_then(|it| it.error().map(RDKafkaErrorCode::from));
-        let Some(found) = found.filter(|it| error.is_none() && !it.partitions().is_empty()) else {
-            return Err(self.unreadable(error));
-        };
+        match found.filter(|it| error.is_none() && !it.partitions().is_empty()) {
+            Some(found) => Ok(found.partitions().iter().map(|it| it.id()).collect()),
+            None => Err(self.unreadable(error)),
+        }
+    }
+
+    /// Returns the offset of the oldest message of a partition, and the one after the newest message.
+    fn whole(&self, partition: i32) -> Result<Range<i64>, Failure> {
+        let topic = &self.config.topic;
+        let whole = self
+            .client
+            .fetch_watermarks(topic, partition, WATERMARK_TIMEOUT);
+        let (oldest, end) = whole.map_err(failed)?;
+        Ok(oldest..end)
+    }
+
+    /// Asks for the partitions and their ends, and begins to read them.
+    fn begin(&self) -> Result<BTreeMap<i32, i64>, Failure> {
+        let topic = &*self.config.topic;
+        let partitions = self.partitions()?;
         let start = match self.browse {
             Browse::FromNow => Offset::End,
             Browse::FromOldest | Browse::UntilNow => Offset::Beginning,
         };
         let mut ends = BTreeMap::new();
         let mut list = TopicPartitionList::new();
-        let partitions: Vec<i32> = found.partitions().iter().map(|it| it.id()).collect();
         let wanted = self.ranges.iter().flat_map(BTreeMap::keys);
         if let Some(missing) = wanted.copied().find(|it| !partitions.contains(it)) {
             let message = format!("topic {topic} has no partition {missing}");
@@ -180,11 +235,7 @@ impl KafkaBrowser {
         for partition in partitions {
             let mut start = start;
             if self.browse == Browse::UntilNow {
-                let whole = self
-                    .client
-                    .fetch_watermarks(topic, partition, WATERMARK_TIMEOUT);
-                let (oldest, end) = whole.map_err(failed)?;
-                let Some(part) = self.part(partition, oldest..end)? else {
+                let Some(part) = self.part(partition, self.whole(partition)?)? else {
                     continue;
                 };
                 ends.insert(partition, part.end);
@@ -252,6 +303,11 @@ impl KafkaBrowser {
         self.held.insert(token);
         Received::Chunk(arrived.delivery(endpoint, token))
     }
+}
+
+/// A call that may succeed later.
+fn failed(error: KafkaError) -> Failure {
+    Failure::retry("look at", error.to_string())
 }
 
 impl ChunkReader for KafkaBrowser {
