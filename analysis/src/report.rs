@@ -20,6 +20,9 @@ pub struct SourceReport {
     pub records: u64,
     /// The bytes of these chunks as received.
     pub bytes: u64,
+    /// Chunks without a record in the wanted time
+    /// ([`Source::with_time_span`](crate::Source::with_time_span)). They were not decoded.
+    pub outside_time: u64,
     /// Chunks settled as processed.
     pub acknowledged: u64,
     /// Chunks given back because a stage failed, or did not end in time.
@@ -97,6 +100,7 @@ impl SourceReport {
             (&mut self.chunks, other.chunks),
             (&mut self.records, other.records),
             (&mut self.bytes, other.bytes),
+            (&mut self.outside_time, other.outside_time),
             (&mut self.acknowledged, other.acknowledged),
             (&mut self.given_back, other.given_back),
             (&mut self.quarantined, other.quarantined),

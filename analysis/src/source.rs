@@ -6,6 +6,7 @@ mod settling;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::num::NonZeroU32;
+use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use baler_common::container::ChunkDecoder;
@@ -70,6 +71,8 @@ pub struct Source {
     failures: HashMap<(ChunkIdentity, u32), Failures>,
     /// Whether a chunk went to quarantine because of the medium's count.
     has_put_suspect_aside: bool,
+    /// The wanted logging times, in nanoseconds since the Unix epoch.
+    time_span: Option<Range<i64>>,
     idle_timeout: Option<Duration>,
     /// The time of the first step that received nothing since the last activity.
     silent_since: Option<Instant>,
@@ -137,6 +140,7 @@ impl Source {
             in_work_on_disk: None,
             failures: HashMap::new(),
             has_put_suspect_aside: false,
+            time_span: None,
             idle_timeout: None,
             silent_since: None,
             assigned: None,
@@ -186,6 +190,17 @@ impl Source {
     #[must_use]
     pub fn with_attempts(mut self, attempts: &Attempts) -> Self {
         self.in_work_on_disk = Some(attempts.entry());
+        self
+    }
+
+    /// Passes over chunks without a record that was logged in this span, in nanoseconds since the
+    /// Unix epoch; the end is excluded. They are acknowledged and counted
+    /// ([`SourceReport::outside_time`]), and not decoded. A chunk that does not tell its times is
+    /// passed on, and so are all records of the others: [`ByTime`](crate::filters::ByTime) selects
+    /// records.
+    #[must_use]
+    pub fn with_time_span(mut self, unix_ns: Option<Range<i64>>) -> Self {
+        self.time_span = unix_ns;
         self
     }
 

@@ -13,7 +13,7 @@ use crate::output;
 pub(crate) struct Filters {
     types: Vec<TypePattern>,
     /// Nanoseconds since the Unix epoch. Records without a timestamp are outside of every span.
-    span: Option<Range<i64>>,
+    pub(crate) span: Option<Range<i64>>,
     pub(crate) condition: Option<Condition>,
 }
 

@@ -1,6 +1,7 @@
 """The extension module; use ``baler`` instead."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, final
 
@@ -31,6 +32,8 @@ def read(
     where: str | None = None,
     fields: str | Sequence[str] | None = None,
     *,
+    since: int | datetime | None = None,
+    until: int | datetime | None = None,
     identity: bool = False,
     times: Literal["ns", "us"] = "ns",
 ) -> Tables:
@@ -39,8 +42,9 @@ def read(
     ``types`` selects record types: the full name, its last part, or either with ``*`` for any
     characters. ``where`` is a condition in CEL, as for ``baler receive --where``. A record that it
     cannot judge, or a field that no record has, is a ``ValueError``. ``fields`` selects fields by
-    name, or by ``Type.name`` for one type. ``identity`` adds the columns ``_producer``, ``_epoch``, ``_lane``, ``_sequence``
-    and ``_index``. ``times`` is the unit of points in time; Spark needs ``"us"``.
+    name, or by ``Type.name`` for one type. ``since`` and ``until`` (excluded) select records by their
+    logging time, which is a ``datetime`` or nanoseconds since 1970; chunks outside are not decoded.
+    ``identity`` adds the columns ``_producer``, ``_epoch``, ``_lane``, ``_sequence`` and ``_index``. ``times`` is the unit of points in time; Spark needs ``"us"``.
 
     Nothing is read before the tables are used. A medium is read from its oldest chunk to the chunk
     that is the last one now. Other readers lose nothing, and no position moves.
@@ -52,6 +56,8 @@ def iter_records(
     where: str | None = None,
     fields: str | Sequence[str] | None = None,
     *,
+    since: int | datetime | None = None,
+    until: int | datetime | None = None,
     identity: bool = False,
 ) -> RecordIterator:
     """Iterate over records as dicts, in their order.

@@ -32,7 +32,7 @@ mod _baler {
     use pyo3::exceptions::{PyFileNotFoundError, PyTypeError, PyValueError};
     use pyo3::prelude::*;
     use pyo3::pybacked::PyBackedBytes;
-    use pyo3::types::{PyList, PyTuple};
+    use pyo3::types::{PyDateTime, PyList, PyTuple};
 
     use crate::consume::seconds;
     #[pymodule_export]
@@ -49,29 +49,38 @@ mod _baler {
     use crate::tables::{Batch, BatchIterator, Table, Tables};
 
     #[pyfunction]
-    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, identity=false, times="ns"))]
+    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, since=None, until=None, identity=false, times="ns"))]
+    #[expect(clippy::too_many_arguments, reason = "each has a name in Python")]
     fn read(
         source: &Bound<'_, PyAny>,
         types: Option<Names>,
         r#where: Option<String>,
         fields: Option<Names>,
+        since: Option<Moment>,
+        until: Option<Moment>,
         identity: bool,
         times: &str,
     ) -> PyResult<Tables> {
         let columns = columns(identity, times)?;
-        Ok(Tables::new(query(source, types, r#where, fields)?, columns))
+        let span = span(since, until)?;
+        Ok(Tables::new(
+            query(source, types, r#where, fields, span)?,
+            columns,
+        ))
     }
 
     #[pyfunction]
-    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, identity=false))]
+    #[pyo3(signature = (source, types=None, r#where=None, fields=None, *, since=None, until=None, identity=false))]
     fn iter_records(
         source: &Bound<'_, PyAny>,
         types: Option<Names>,
         r#where: Option<String>,
         fields: Option<Names>,
+        since: Option<Moment>,
+        until: Option<Moment>,
         identity: bool,
     ) -> PyResult<RecordIterator> {
-        let query = query(source, types, r#where, fields)?;
+        let query = query(source, types, r#where, fields, span(since, until)?)?;
         Ok(RecordIterator::new(&query, identity)?)
     }
 
@@ -182,11 +191,47 @@ mod _baler {
         }
     }
 
+    /// A point in time: nanoseconds since 1970, or a `datetime`.
+    #[derive(FromPyObject)]
+    enum Moment<'py> {
+        Nanos(i64),
+        Time(Bound<'py, PyDateTime>),
+    }
+
+    impl Moment<'_> {
+        fn nanos(self) -> PyResult<i64> {
+            match self {
+                Self::Nanos(nanos) => Ok(nanos),
+                Self::Time(time) => {
+                    let seconds: f64 = time.call_method0("timestamp")?.extract()?;
+                    // A `datetime` has whole microseconds, which an `f64` has up to the year 2255.
+                    Ok(((seconds * 1e6).round() as i64).saturating_mul(1_000))
+                }
+            }
+        }
+    }
+
+    /// Nanoseconds since the Unix epoch; the end is excluded.
+    type Span = std::ops::Range<i64>;
+
+    fn span(since: Option<Moment<'_>>, until: Option<Moment<'_>>) -> PyResult<Option<Span>> {
+        if since.is_none() && until.is_none() {
+            return Ok(None);
+        }
+        let start = since.map_or(Ok(i64::MIN), Moment::nanos)?;
+        let end = until.map_or(Ok(i64::MAX), Moment::nanos)?;
+        match start < end {
+            true => Ok(Some(start..end)),
+            false => Err(PyValueError::new_err("since is not before until")),
+        }
+    }
+
     fn query(
         source: &Bound<'_, PyAny>,
         types: Option<Names>,
         condition: Option<String>,
         fields: Option<Names>,
+        span: Option<Span>,
     ) -> PyResult<Query> {
         let types = types.map_or_else(Vec::new, Names::into_list).into_iter();
         let query = Query {
@@ -194,6 +239,7 @@ mod _baler {
             types: types.map(TypePattern::new).collect(),
             condition: condition.map(Arc::from),
             fields: fields.map(|names| names.into_list().into()),
+            span,
         };
         query.check()?;
         Ok(query)

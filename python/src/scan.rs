@@ -1,9 +1,10 @@
 //! Inputs -> sources -> filters -> chunks with the wanted records.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use baler::analysis::filters::{ByType, Condition, Fields, TypePattern, Where};
+use baler::analysis::filters::{ByTime, ByType, Condition, Fields, TypePattern, Where};
 use baler::analysis::{AnalysisError, Parcel, Source, Stage, Step as SourceStep};
 use pyo3::Python;
 
@@ -24,6 +25,8 @@ pub(crate) struct Query {
     pub(crate) types: Arc<[TypePattern]>,
     pub(crate) condition: Option<Arc<str>>,
     pub(crate) fields: Option<Arc<[String]>>,
+    /// The logging times, in nanoseconds since the Unix epoch.
+    pub(crate) span: Option<Range<i64>>,
 }
 
 impl Query {
@@ -86,6 +89,9 @@ impl Scan {
         if let Some(fields) = &fields {
             filters = Box::new(fields.narrow(filters));
         }
+        if let Some(span) = query.span.clone() {
+            filters = Box::new(ByTime::new(span, filters));
+        }
         if let Some(condition) = condition.clone() {
             filters = Box::new(Where::new(condition, filters));
         }
@@ -117,7 +123,8 @@ impl Scan {
                 self.fields.as_ref().map_or(Ok(()), Fields::check)?;
                 return Ok(Step::End);
             };
-            self.source = Some(input.source()?);
+            let span = self.query.span.clone();
+            self.source = Some(input.source()?.with_time_span(span));
             self.opened += 1;
             return Ok(Step::Idle);
         };

@@ -1,6 +1,6 @@
 //! Handles received chunks: decodes them, recognises copies, or passes them to the quarantine.
 
-use baler_common::container::ChunkSummary;
+use baler_common::container::{ChunkHeader, ChunkSummary};
 use baler_common::transport::{ChunkMeta, Damaged, Delivery, Verdict};
 use baler_files::quarantine::PoisonJob;
 
@@ -18,7 +18,7 @@ impl Source {
         let summary = self.decoder.summarize(&delivery.bytes).ok();
         let own = summary.as_ref().and_then(meta);
         // Without a summary the chunk does not decode, and its checksum is never recorded.
-        let checksum = summary.map_or(0, |summary| summary.checksum);
+        let checksum = summary.as_ref().map_or(0, |summary| summary.checksum);
         let meta = own.or(delivery.meta);
         let identity = meta.map(|meta| meta.identity);
         if let Some(identity) = identity {
@@ -48,6 +48,14 @@ impl Source {
         }
         let known = identity.map(|identity| (identity, checksum));
         self.in_work.insert(delivery.token, known);
+        if let Some(summary) = summary.filter(|it| self.is_outside(it)) {
+            if let Some(header) = &summary.header {
+                self.note_header(header);
+            }
+            self.report.outside_time += 1;
+            self.conclude(delivery.token, Verdict::Ack)?;
+            return Ok(Step::Idle);
+        }
         if let Some(reason) = self.begin_attempt(&delivery, known)? {
             self.poisoned(delivery, meta, &reason, true);
             return Ok(Step::Idle);
@@ -60,10 +68,7 @@ impl Source {
             }
         };
         if let Some(header) = &decoded.summary.header {
-            self.lanes.note_header(header);
-            if let Some(member) = &self.member {
-                member.note_header(header);
-            }
+            self.note_header(header);
         }
         self.report.chunks += 1;
         self.report.records += decoded.batch.len() as u64;
@@ -72,6 +77,19 @@ impl Source {
         Ok(Step::Chunk(Parcel::delivered(
             decoded, identity, delivery, done,
         )))
+    }
+
+    fn note_header(&mut self, header: &ChunkHeader) {
+        self.lanes.note_header(header);
+        if let Some(member) = &self.member {
+            member.note_header(header);
+        }
+    }
+
+    /// Whether no record of a chunk was logged in the wanted span.
+    fn is_outside(&self, summary: &ChunkSummary) -> bool {
+        let spans = self.time_span.as_ref().zip(summary.time_span);
+        spans.is_some_and(|(wanted, (first, last))| last < wanted.start || first >= wanted.end)
     }
 
     /// Passes a chunk to the quarantine because it has the identity of another settled one.

@@ -89,12 +89,11 @@ fn read(
         None => Box::new(traces.clone()),
     };
     let filters = Filters::new(&args.types, args.since, args.until, condition)?;
-    let stage = filters.before(sink);
     let from = args.from.as_deref();
     let from = from.expect("clap demands --from, unless partial results are merged");
     let from = endpoint::with_schemas(from, &args.decoding.schemas);
     let open = open_medium(&from, args.follow)?;
-    let read = read_medium(args, open, stage, quiet, shutdown)?;
+    let read = read_medium(args, open, &filters, sink, quiet, shutdown)?;
     if !quiet {
         filters::report_undecided(filters.condition.as_ref());
     }
@@ -145,13 +144,15 @@ fn open_medium(text: &str, follow: bool) -> Result<OpenReader, Failure> {
 fn read_medium(
     args: &AnalyzeArgs,
     open: OpenReader,
-    stage: Box<dyn Stage>,
+    filters: &Filters,
+    sink: Box<dyn Stage>,
     quiet: bool,
     shutdown: &Shutdown,
 ) -> Result<ReadFigures, Failure> {
     output::listening(open.listens_on, args.port_file.as_deref(), quiet)?;
     let decoder = decoding::decoder(&args.decoding, NonZeroUsize::MIN)?;
-    let mut source = Source::new(open.reader).with_decoder(decoder);
+    let source = Source::new(open.reader).with_decoder(decoder);
+    let mut source = source.with_time_span(filters.span.clone());
     if args.partial.is_some() {
         source = source.with_demand(partial::MAX_HELD);
     }
@@ -159,6 +160,7 @@ fn read_medium(
     let mut patience = Patience::new(&open.endpoint, give_up, quiet);
     let progress = Progress::spinner(quiet);
     let idle_timeout = args.idle_timeout;
+    let stage = filters.before(sink);
     let (report, ran) = patience.run_source(source, stage, idle_timeout, shutdown, |report| {
         progress.show(report.records, || {
             let records = output::number(report.records);

@@ -79,6 +79,8 @@ pub(super) fn run(args: ReceiveArgs, quiet: bool, shutdown: &Shutdown) -> Result
         |_| {
             let reader = readers.next().expect("a reader was opened for each worker");
             let source = Source::new(observation.observed.tapped_reader(reader));
+            let span = settings.filters.span.clone();
+            let source = source.with_time_span(span);
             let mut source = source.with_decoder(decoder.clone());
             if let Some(chunks) = settings.demand() {
                 source = source.with_demand(chunks);

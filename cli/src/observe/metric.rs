@@ -132,6 +132,8 @@ metrics! {
         "Records in chunks received.";
     RECEIVED_BYTES = Counter "baler_received_bytes_total" ["worker"]
         "Bytes of chunks received.";
+    CHUNKS_OUTSIDE_TIME = Counter "baler_chunks_outside_time_total" ["worker"]
+        "Chunks without a record between --since and --until; acknowledged without being decoded.";
     CHUNKS_ACKNOWLEDGED = Counter "baler_chunks_acknowledged_total" ["worker"]
         "Chunks settled as processed.";
     CHUNKS_GIVEN_BACK = Counter "baler_chunks_given_back_total" ["worker"]

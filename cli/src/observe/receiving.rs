@@ -120,6 +120,7 @@ fn source(worker: &str, report: &SourceReport, exposition: &mut Exposition) {
     exposition.set(&metric::CHUNKS_RECEIVED, one, report.chunks);
     exposition.set(&metric::RECORDS_RECEIVED, one, report.records);
     exposition.set(&metric::RECEIVED_BYTES, one, report.bytes);
+    exposition.set(&metric::CHUNKS_OUTSIDE_TIME, one, report.outside_time);
     exposition.set(&metric::CHUNKS_ACKNOWLEDGED, one, report.acknowledged);
     exposition.set(&metric::CHUNKS_GIVEN_BACK, one, report.given_back);
     exposition.set(&metric::CHUNKS_QUARANTINED, one, report.quarantined);

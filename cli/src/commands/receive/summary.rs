@@ -65,6 +65,7 @@ pub(super) fn summary(group: &GroupReport, figures: &Figures, ended_by: &str) ->
         "records_given_back": selected - written,
         "chunks": report.chunks,
         "bytes": report.bytes,
+        "chunks_outside_time": report.outside_time,
         "acknowledged": report.acknowledged,
         "given_back": report.given_back,
         "quarantined": report.quarantined,
