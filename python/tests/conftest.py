@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "common/tests/golden/native"
+PROGRAM = os.environ.get("BALER_PROGRAM", str(ROOT / "target/debug/baler"))
 LOG_2010 = ROOT / "analysis/tests/data/kieker/operation-executions-2010"
 
 NESTED_LINES = """\
@@ -24,8 +25,7 @@ NESTED_LINES = """\
 
 def run(*arguments: str | Path) -> str:
     """Runs the program, and returns its standard output."""
-    program = os.environ.get("BALER_PROGRAM", str(ROOT / "target/debug/baler"))
-    command = [program, "--quiet", *map(str, arguments)]
+    command = [PROGRAM, "--quiet", *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
 

@@ -50,6 +50,7 @@ has() {
     iproute) command -v ip ;;
     python) python3 -m pip --version ;;
     python-tools) cmp "$tools_dir/python/installed.txt" "$root/scripts/support/python.txt" ;;
+    spark) cmp "$tools_dir/python/spark.txt" "$root/scripts/support/spark.txt" ;;
     venv) python3 -c 'import ensurepip, venv' ;;
     cargo-*) "$1" --version || cargo "${1#cargo-}" --version ;;
     duckdb | datafusion | pyarrow)
@@ -80,6 +81,7 @@ install() {
     nightly) rustup toolchain install nightly --profile minimal >&2 ;;
     promtool) install_promtool ;;
     python-tools) install_python_tools ;;
+    spark) install_spark ;;
     cargo-*) install_wheel "$1" || install_source "$1" ;;
     duckdb | datafusion | pyarrow) install_python_package "$1" ;;
     *) return 1 ;;
@@ -161,6 +163,13 @@ install_python_tools() {
     python3 -m venv "$folder" && "$folder/bin/python" -m pip install --quiet \
         --disable-pip-version-check --no-input --only-binary :all: --require-hashes -r "$wanted" >&2 &&
         cp "$wanted" "$folder/installed.txt"
+}
+
+# install_spark: into the environment of the package in python/.
+install_spark() {
+    local folder=$tools_dir/python wanted=$root/scripts/support/spark.txt
+    "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
+        --require-hashes -r "$wanted" >&2 && cp "$wanted" "$folder/spark.txt"
 }
 
 # install_promtool: it judges metrics and alert rules. The package itself would start a server.
