@@ -1,8 +1,13 @@
-"""Every block of Python in README.md runs, with a folder of calls as README.md makes it."""
+"""What README.md and the notebook show runs, with a folder of calls as README.md makes it."""
 
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import deltalake
 import pytest
 from conftest import ROOT, run
 
@@ -25,8 +30,30 @@ def test_a_block_runs(
     block: str, clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(clone)
+    before = set(clone.iterdir())
     exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out
+    assert capsys.readouterr().out or set(clone.iterdir()) - before, "it shows or writes something"
+
+
+def test_the_notebook_runs(
+    clone: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(clone)
+    notebook = json.loads((ROOT / "python/notebook/response-times.ipynb").read_text())
+    names: dict[str, Any] = {"__name__": "__main__"}
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            exec(compile("".join(cell["source"]), "response-times.ipynb", "exec"), names)
+    assert "operation" in capsys.readouterr().out
+    assert (clone / "operations.html").exists()
+
+
+def test_the_command_for_tables_runs(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(clone)
+    (command,) = (it for it in README.splitlines() if it.startswith("python -m baler.tables"))
+    subprocess.run([sys.executable, *command.split()[1:]], check=True)
+    (table,) = (clone / "tables").iterdir()
+    assert len(deltalake.DeltaTable(table).to_pyarrow_table()) == 20_000
 
 
 def test_a_result_takes_ten_lines() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,7 +20,7 @@ from conftest import GOLDEN, run
 import baler
 from baler import tables
 
-deltalake = pytest.importorskip("deltalake")
+
 
 CALL = "kieker.common.record.controlflow.OperationExecutionRecord"
 
