@@ -156,8 +156,9 @@ mod _baler {
     #[pymethods]
     impl FileRange {
         #[new]
-        fn new(folder: PathBuf, start: u64, end: u64) -> (Self, Range) {
-            (Self, Range(Input::Chunks(folder, start..end)))
+        fn new(folder: PathBuf, start: u64, end: u64) -> PyClassInitializer<Self> {
+            let range = Range(Input::Chunks(folder, start..end));
+            PyClassInitializer::from(range).add_subclass(Self)
         }
     }
 
@@ -168,10 +169,14 @@ mod _baler {
     #[pymethods]
     impl KafkaRange {
         #[new]
-        fn new(topic: &str, partitions: BTreeMap<i32, (i64, i64)>) -> PyResult<(Self, Range)> {
+        fn new(
+            topic: &str,
+            partitions: BTreeMap<i32, (i64, i64)>,
+        ) -> PyResult<PyClassInitializer<Self>> {
             let ranges = partitions.into_iter();
             let ranges = ranges.map(|(partition, (start, end))| (partition, start..end));
-            Ok((Self, Range(Input::kafka(topic, ranges.collect())?)))
+            let range = Range(Input::kafka(topic, ranges.collect())?);
+            Ok(PyClassInitializer::from(range).add_subclass(Self))
         }
     }
 

@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use baler_common::transport::{
-    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, RetryClass,
-    Settled, Token, TransportError, Verdict,
+    Browse, ChunkReader, Failure, Order, ReaderCapability, ReaderCloseReport, Received, Settled,
+    Token, TransportError, Verdict,
 };
 use rdkafka::client::{ClientContext, OAuthToken};
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
