@@ -30,7 +30,7 @@ DAY = "_day"
 #: What to install for each format.
 NEEDED = {
     "delta": "pip install pyarrow deltalake",
-    "iceberg": "pip install 'pyiceberg[pyarrow,sql-sqlite]'",
+    "iceberg": "pip install 'pyiceberg[pyarrow,pyiceberg-core,sql-sqlite]'",
     "parquet": "pip install pyarrow",
 }
 
@@ -166,7 +166,12 @@ class IcebergStore:
             )
         else:
             self.catalog = load_catalog(catalog)
-        self.catalog.create_namespace_if_not_exists(self.NAMESPACE)
+        try:
+            self.catalog.create_namespace_if_not_exists(self.NAMESPACE)
+        except Exception:
+            # Two writers begin at the same time; each catalog has an exception of its own for it.
+            if not self.catalog.namespace_exists(self.NAMESPACE):
+                raise
 
     def tables(self) -> dict[str, Table]:
         tables = map(self.catalog.load_table, self.catalog.list_tables(self.NAMESPACE))
