@@ -7,6 +7,7 @@ that ``baler.read`` takes is one partition. Spark finds this source by the packa
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -159,7 +160,7 @@ class Rows:
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Iterate over the rows, one batch a chunk."""
         assert isinstance(partition, Piece)
-        schema = to_arrow_schema(self.schema)
+        schema = arrow_schema(self.schema)
         source = partition.source(self.options.source)
         for batch in self.options.tables(source, self.options.type).batches():
             yield fit(pa.record_batch(batch), schema)
@@ -216,6 +217,13 @@ class BalerStreamReader(Rows, DataSourceStreamReader, SupportsTriggerAvailableNo
         begun = numbered(start)
         ends = numbered(end).items()
         return self.options.pieces({key: (begun.get(key, 0), last) for key, last in ends})
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Return the columns that Spark expects in batches."""
+    if "timezone" in signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 def named(position: Mapping[int, int]) -> dict[str, int]:

@@ -3,6 +3,7 @@
 It copies a source into Parquet files by Spark's file sink, which writes each batch exactly once.
 """
 
+import os
 import sys
 
 from pyspark.sql import SparkSession
@@ -10,6 +11,8 @@ from pyspark.sql import SparkSession
 
 def session() -> SparkSession:
     """Two workers in this process."""
+    # Spark asks this Python for its data sources; the default is the first python3 of the path.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master("local[2]").appName("baler")
     settings = {
         "spark.ui.enabled": "false",
