@@ -3,12 +3,14 @@
 ``read`` gives one table a record type, for libraries that know Arrow. ``iter_records`` gives dicts.
 """
 
+import atexit as _atexit
 from importlib.metadata import version as _version
 
 from ._baler import (
     Batch,
     BatchIterator,
     ChunkIterator,
+    Collector,
     Consumer,
     Delivery,
     FileRange,
@@ -23,16 +25,23 @@ from ._baler import (
     positions,
     read,
 )
+from ._baler import _close_all as _close_all_collectors
 from .errors import DecodeError, Error
-from .types import ChunkIdentity, Identity, Record, Report, Source
+from .handler import LogHandler
+from .types import Account, ChunkIdentity, Identity, Record, Report, Source
+
+# A collector that nobody closed delivers its records before the interpreter ends.
+_atexit.register(_close_all_collectors)
 
 __version__ = _version("baler-telemetry")
 
 __all__ = [
+    "Account",
     "Batch",
     "BatchIterator",
     "ChunkIdentity",
     "ChunkIterator",
+    "Collector",
     "Consumer",
     "DecodeError",
     "Delivery",
@@ -40,6 +49,7 @@ __all__ = [
     "FileRange",
     "Identity",
     "KafkaRange",
+    "LogHandler",
     "Range",
     "Record",
     "RecordIterator",

@@ -5,12 +5,13 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, final
 
-from .types import ChunkIdentity, Record, Report, Source
+from .types import Account, ChunkIdentity, Record, Report, Source
 
 __all__ = [
     "Batch",
     "BatchIterator",
     "ChunkIterator",
+    "Collector",
     "Consumer",
     "Delivery",
     "FileRange",
@@ -250,3 +251,53 @@ class Delivery:
 
     def give_back(self, reason: str = "the delivery was given back") -> None:
         """Give the chunk back. The reason is kept if it goes to the quarantine."""
+
+@final
+class Collector:
+    """Sends records to a medium. A context manager that closes itself.
+
+    A record is copied into a bounded queue, and a thread of the collector makes chunks of it. When the
+    queue is full, ``overflow`` decides: ``"drop-newest"`` and ``"drop-oldest"`` drop a record and count
+    it, ``"block"`` waits. ``wait_time`` is how many seconds a record waits at most for its chunk to
+    fill, ``chunk_records`` how many records a chunk has at most, and ``memory`` how many bytes the
+    collector may use. Collectors that are still open when the interpreter ends are closed then. The
+    child of a fork needs a collector of its own: the one of its parent accepts nothing there.
+    """
+
+    def __new__(
+        cls,
+        uri: str,
+        *,
+        application: str | None = None,
+        chunk_records: int | None = None,
+        wait_time: float | None = None,
+        memory: int | None = None,
+        overflow: Literal["block", "drop-newest", "drop-oldest"] = "drop-newest",
+    ) -> Collector: ...
+    def emit(self, type: str, timestamp: int | None = None, /, **fields: Any) -> bool:
+        """Emit a record; return whether it was accepted.
+
+        ``timestamp`` is in nanoseconds since the Unix epoch; without it, the present time counts. The
+        type of each field is that of its values: ``bool``, ``int``, ``float``, ``str``, ``bytes``,
+        lists and dicts of them. ``None`` makes a field optional, and so does a field that another
+        record of the type lacks.
+        """
+
+    def send(self, record: object, timestamp: int | None = None) -> bool:
+        """Emit a dataclass, or a dict as ``iter_records`` gives it."""
+
+    def flush(self, timeout: float = 5.0) -> None:
+        """Wait until the medium has confirmed everything that was emitted before."""
+
+    @property
+    def account(self) -> Account:
+        """The figures so far."""
+
+    def close(self, timeout: float = 5.0) -> Account:
+        """Deliver the rest, and account for every record."""
+
+    def __enter__(self) -> Collector: ...
+    def __exit__(self, *_error: object) -> None: ...
+
+def _close_all() -> None:
+    """Close all collectors that are open."""

@@ -50,3 +50,14 @@ class Report(TypedDict):
     in_work: int
     quarantined: int
     duplicates: int
+
+
+class Account(TypedDict):
+    """What became of the records of a collector: ``emitted`` is ``delivered`` plus all ``dropped``."""
+
+    emitted: int
+    delivered: int
+    dropped: dict[str, int]
+    on_time: NotRequired[bool]
+    """Whether everything was done before the deadline. Present after the end, as ``error`` is."""
+    error: NotRequired[str | None]

@@ -112,6 +112,11 @@ impl From<ReadError> for PyErr {
     }
 }
 
+/// Returns an exception of this package.
+pub(crate) fn failed(error: &dyn std::error::Error) -> PyErr {
+    exceptions::Error::new_err(error.to_string())
+}
+
 /// Returns the error for a delivery of a consumer that has ended.
 pub(crate) fn closed() -> PyErr {
     exceptions::Error::new_err(baler::Error::Closed.to_string())

@@ -2,13 +2,14 @@
 //!
 //! `input` (what a caller names) -> `scan` (sources and filters) -> `tables` (Arrow), `records`
 //! (dicts); `inspect` shows chunks,
-//! `consume` acknowledges them. Its documentation for users is `baler/_baler.pyi`.
+//! `consume` acknowledges them, `collect` sends records. Its documentation for users is `baler/_baler.pyi`.
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,
     reason = "what cannot happen becomes an exception in Python"
 )]
 
+mod collect;
 mod consume;
 mod error;
 mod input;
@@ -34,6 +35,8 @@ mod _baler {
     use pyo3::pybacked::PyBackedBytes;
     use pyo3::types::{PyDateTime, PyList, PyTuple};
 
+    #[pymodule_export]
+    use crate::collect::{_close_all, Collector};
     use crate::consume::seconds;
     #[pymodule_export]
     use crate::consume::{Consumer, Delivery};
