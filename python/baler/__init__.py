@@ -1,4 +1,4 @@
-"""Reads Baler's chunks of records into Arrow, pandas, polars, DuckDB and plain Python.
+"""Reads Baler's chunks of records into Arrow, pandas, polars, DuckDB and plain Python, and sends them.
 
 ``read`` gives one table a record type, for libraries that know Arrow. ``iter_records`` gives dicts.
 """
@@ -28,6 +28,7 @@ from ._baler import (
 from ._baler import _close_all as _close_all_collectors
 from .errors import DecodeError, Error
 from .handler import LogHandler
+from .probes import install, probe
 from .types import Account, ChunkIdentity, Identity, Record, Report, Source
 
 # A collector that nobody closed delivers its records before the interpreter ends.
@@ -59,7 +60,9 @@ __all__ = [
     "Tables",
     "consume",
     "inspect",
+    "install",
     "iter_records",
     "positions",
+    "probe",
     "read",
 ]

@@ -286,6 +286,16 @@ class Collector:
     def send(self, record: object, timestamp: int | None = None) -> bool:
         """Emit a dataclass, or a dict as ``iter_records`` gives it."""
 
+    def send_table(self, type: str, table: object) -> int:
+        """Emit the rows of a table of pyarrow, polars or anything else with ``__arrow_c_stream__``.
+
+        Return how many were accepted. It needs pyarrow. The column ``_timestamp`` is the logging
+        time; other times and spans become integers of nanoseconds.
+        """
+
+    def _emit_call(
+        self, signature: str, host: str, call: tuple[int, int, int, int, int]
+    ) -> bool: ...
     def flush(self, timeout: float = 5.0) -> None:
         """Wait until the medium has confirmed everything that was emitted before."""
 

@@ -3,6 +3,9 @@
 import pyarrow as pa
 from pyarrow import types
 
+#: The column with the logging time of a record.
+TIMESTAMP = "_timestamp"
+
 
 def plain_type(kind: pa.DataType, nanoseconds: bool = False) -> pa.DataType:
     """Return the type that takes all values of a type of Baler's columns.

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 import baler
 
-from ._plain import fit, plain_schema
+from ._plain import TIMESTAMP, fit, plain_schema
 from ._positions import Position, limited, range_of
 
 #: The column of the day in UTC by which Delta tables are partitioned.
@@ -33,9 +33,6 @@ NEEDED = {
     "iceberg": "pip install 'pyiceberg[pyarrow,pyiceberg-core,sql-sqlite]'",
     "parquet": "pip install pyarrow",
 }
-
-#: The logging time of a record.
-TIMESTAMP = "_timestamp"
 
 
 class Conflict(Exception):

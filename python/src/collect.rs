@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use baler::analysis::sinks::by_reason;
 use baler::monitoring::{Overflow, Stats};
+use baler::record::kieker::OperationExecutionRecord;
 use baler::record::{DynamicRecord, Field, FieldType, Schema, Value};
 use baler::{Controller, ControllerConfig};
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -456,6 +457,36 @@ impl Collector {
         let fields = dataclasses.call_method1("asdict", (record,))?;
         let fields = fields.cast::<PyDict>().map_err(PyErr::from)?;
         self.send_fields(py, &name, timestamp, fields)
+    }
+
+    fn send_table(
+        &self,
+        py: Python<'_>,
+        r#type: &str,
+        table: &Bound<'_, PyAny>,
+    ) -> PyResult<usize> {
+        let rows = py.import("baler._rows")?.call_method1("rows", (table,))?;
+        let mut accepted = 0;
+        for row in rows.try_iter()? {
+            let (timestamp, fields): (Option<i64>, Bound<'_, PyDict>) = row?.extract()?;
+            accepted += usize::from(self.send_fields(py, r#type, timestamp, &fields)?);
+        }
+        Ok(accepted)
+    }
+
+    /// A call that `baler.probe` has seen: trace, begin and end in nanoseconds, order and depth.
+    fn _emit_call(&self, signature: String, host: String, call: (i64, i64, i64, i32, i32)) -> bool {
+        let (trace_id, tin, tout, eoi, ess) = call;
+        self.controller.emit(&OperationExecutionRecord {
+            operation_signature: signature,
+            hostname: host,
+            trace_id,
+            tin,
+            tout,
+            eoi,
+            ess,
+            ..OperationExecutionRecord::default()
+        })
     }
 
     #[pyo3(signature = (timeout=5.0))]

@@ -1,6 +1,8 @@
 """What a collector emits arrives, or is counted."""
 
+import asyncio
 import dataclasses
+import json
 import logging
 import os
 import signal
@@ -11,7 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+import pyarrow as pa
 import pytest
+from conftest import run
 
 import baler
 
@@ -123,6 +128,75 @@ def test_dataclasses_and_dicts_are_sent(folder: Path, tmp_path: Path) -> None:
             collector.send(record)
     assert records(copy, "*Order") == [order]
     assert records(copy, "A") == records(folder, "A")
+
+
+def test_rows_of_tables_are_sent(folder: Path, tmp_path: Path) -> None:
+    run("generate", "--records", "1000", "--to", f"file:{tmp_path}/calls")
+    calls = baler.read(tmp_path / "calls")["OperationExecutionRecord"]
+    with baler.Collector(f"file:{folder}") as collector:
+        assert collector.send_table("Call", calls) == pa.table(calls).num_rows
+        assert collector.send_table("Tea", pl.DataFrame({"n": [1, None], "tags": [["a"], []]})) == 2
+    found, expected = records(folder, "Call"), records(tmp_path / "calls", "*Execution*")
+    assert [it["fields"] for it in found] == [it["fields"] for it in expected]
+    assert [it["timestamp"] for it in found] == [it["timestamp"] for it in expected]
+    tea = [it["fields"] for it in records(folder, "Tea")]
+    assert tea == [{"n": 1, "tags": ["a"]}, {"n": None, "tags": []}]
+
+
+@baler.probe
+def outer(n: int) -> int:
+    return sum(inner(it) for it in range(n))
+
+
+@baler.probe(signature="test.inner(int)")
+def inner(n: int) -> int:
+    if n == 2:
+        raise ValueError(n)
+    return n
+
+
+class Shop:
+    @baler.probe
+    async def order(self) -> str:
+        await asyncio.gather(self.pay(), self.pay())
+        return "done"
+
+    @baler.probe
+    async def pay(self) -> None:
+        await asyncio.sleep(0.01)
+
+
+def test_probes_record_calls_and_their_order(folder: Path) -> None:
+    assert outer(2) == 1
+    with baler.Collector(f"file:{folder}") as collector:
+        baler.install(collector)
+        assert outer(2) == 1
+        with pytest.raises(ValueError):
+            outer(3)
+        assert asyncio.run(Shop().order()) == "done"
+        thread = threading.Thread(target=outer, args=(1,))
+        thread.start()
+        thread.join()
+        baler.install(None)
+        assert outer(1) == 0
+    traces: dict[int, list[Any]] = {}
+    for record in records(folder, "OperationExecutionRecord"):
+        fields = record["fields"]
+        assert fields["tin"] <= fields["tout"]
+        call = (fields["eoi"], fields["ess"], fields["operationSignature"])
+        traces.setdefault(fields["traceId"], []).append(call)
+    o, i = "test_collect.outer()", "test.inner(int)"
+    order, pay = "test_collect.Shop.order()", "test_collect.Shop.pay()"
+    assert sorted(map(sorted, traces.values())) == sorted(
+        [
+            [(0, 0, o), (1, 1, i), (2, 1, i)],
+            [(0, 0, o), (1, 1, i), (2, 1, i), (3, 1, i)],
+            [(0, 0, order), (1, 1, pay), (2, 1, pay)],
+            [(0, 0, o), (1, 1, i)],
+        ]
+    )
+    page = json.loads(run("analyze", "--from", f"file:{folder}", "--format", "json"))
+    assert page["traces"]["valid"] == 4
 
 
 def test_log_records_are_sent(folder: Path) -> None:
