@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -59,9 +59,10 @@ class Options:
         self.source = options["path"]
         self.type = options.get("type")
         self.where = options.get("where")
-        self.times = options.get("times", "us")
-        if self.times not in ("us", "ns"):
-            raise ValueError(f'times is {self.times!r}; it can be "us" or "ns"')
+        times = options.get("times", "us")
+        if times != "us" and times != "ns":
+            raise ValueError(f'times is {times!r}; it can be "us" or "ns"')
+        self.times: Literal["us", "ns"] = times
         self.chunks_per_partition = positive("chunksPerPartition", options, 1000)
         self.chunks_per_trigger = positive("maxChunksPerTrigger", options, None)
 
@@ -72,8 +73,7 @@ class Options:
 
     def tables(self, source: Any, types: str | None) -> baler.Tables:
         """Return the tables of a source; nothing is read yet."""
-        times = "us" if self.times == "us" else "ns"
-        return baler.read(source, types, self.where, times=times)
+        return baler.read(source, types, self.where, times=self.times)
 
     def pieces(self, offsets: Mapping[int, tuple[int, int]]) -> list["Piece"]:
         """Return the parts of the source for one task each."""
