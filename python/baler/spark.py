@@ -60,9 +60,9 @@ class Options:
         self.type = options.get("type")
         self.where = options.get("where")
         times = options.get("times", "us")
-        if times != "us" and times != "ns":
+        if times not in ("us", "ns"):
             raise ValueError(f'times is {times!r}; it can be "us" or "ns"')
-        self.times: Literal["us", "ns"] = times
+        self.times: Literal["us", "ns"] = "us" if times == "us" else "ns"
         self.chunks_per_partition = positive("chunksPerPartition", options, 1000)
         self.chunks_per_trigger = positive("maxChunksPerTrigger", options, None)
 
