@@ -47,10 +47,8 @@ def test_a_window_is_whole_and_few_chunks_are_decoded(uri: str, tmp_path: Path) 
 
     summary = tmp_path / "summary.json"
     span = ["--since", since.isoformat(), "--until", until.isoformat(), "--type", "Tick"]
-    text = run(
-        *["receive", "--from", uri, "--format", "json", "--idle-timeout", "5s"],
-        *[*span, "--summary", summary],
-    )
+    command = ["receive", "--from", uri, "--format", "json", "--idle-timeout", "5s", *span]
+    text = run(*command, "--summary", summary)
     assert [json.loads(line)["fields"]["second"] for line in text.splitlines()] == window
     figures = json.loads(summary.read_text())
     whole = figures["chunks"] + figures["chunks_outside_time"]
