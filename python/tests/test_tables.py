@@ -4,18 +4,18 @@ import multiprocessing
 import os
 import random
 import signal
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import deltalake
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from conftest import GOLDEN, run
+from brokers import mock_topic
+from conftest import run
 
 import baler
 from baler import tables
@@ -43,6 +43,30 @@ def read(kind: str, folder: Path, record_type: str = CALL) -> pa.Table:
             return tables.IcebergStore(folder, "", None).catalog.load_table(name).scan().to_arrow()
         case _:
             return pq.read_table(folder / record_type)
+
+
+def files(kind: str, folder: Path, record_type: str = CALL) -> list[str]:
+    """The Parquet files of the newest version of a table."""
+    match kind:
+        case "delta":
+            return deltalake.DeltaTable(folder / record_type).file_uris()
+        case "iceberg":
+            name = (tables.IcebergStore.NAMESPACE, record_type.replace(".", "_"))
+            table = tables.IcebergStore(folder, "", None).catalog.load_table(name)
+            paths: list[str] = table.inspect.files()["file_path"].to_pylist()
+            return paths
+        case _:
+            return [str(path) for path in (folder / record_type).glob("part-*.parquet")]
+
+
+def check(kind: str, source: Path, target: Path) -> None:
+    """Compares a table with its source, by the library of its format and by DuckDB."""
+    wanted = expected(source)
+    assert identities(read(kind, target)) == wanted
+    counted = duckdb.read_parquet(files(kind, target)).aggregate(
+        "count(*) AS rows, count(DISTINCT (_producer, _epoch, _lane, _sequence, _index)) AS records"
+    )
+    assert counted.to_arrow_table().to_pylist() == [{"rows": len(wanted), "records": len(wanted)}]
 
 
 def identities(rows: pa.Table) -> Rows:
@@ -92,7 +116,7 @@ def test_killed_writers_leave_each_row_once(kind: str, tmp_path: Path) -> None:
             killed += 1
     assert killed > KILLS // 3
     assert write(kind, source, target) == 0
-    assert identities(read(kind, target)) == expected(source)
+    check(kind, source, target)
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -103,7 +127,58 @@ def test_two_writers_at_once_write_each_row_once(kind: str, tmp_path: Path) -> N
     for process in processes:
         process.join()
         assert process.exitcode == 0
-    assert identities(read(kind, target)) == expected(source)
+    check(kind, source, target)
     # There is nothing left to add.
     assert write(kind, source, target) == 0
-    assert identities(read(kind, target)) == expected(source)
+    check(kind, source, target)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_topic_is_copied_as_it_grows(kind: str, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    with mock_topic(tmp_path) as topic:
+        for seed in range(3):
+            run(
+                *["generate", "--records", "600", "--lanes", "3", "--chunk-records", "20"],
+                *["--seed", str(seed), "--to", topic],
+            )
+            words = [kind, "--from", topic, "--to", str(target), "--identity", "--chunks", "10"]
+            assert tables.main(words) == 0
+        source = pa.table(baler.read(topic, identity=True)[CALL])
+    assert identities(read(kind, target)) == identities(source)
+    assert len(source) == 1_800
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_columns_are_plain_and_new_fields_are_added(kind: str, tmp_path: Path) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    steps: list[dict[str, Any]] = [
+        {"big": 2**64 - 1, "tags": ["a"], "inner": {"x": 1}},
+        {"big": 1, "tags": [], "inner": {"x": None}, "more": "text"},
+    ]
+    for number, fields in enumerate(steps):
+        with baler.Collector(f"file:{source}") as collector:
+            collector.emit("shop.Order", number * 86_400 * 10**9, **fields)
+        assert write(kind, source, target) == 0
+    rows = read(kind, target, "shop.Order").sort_by("_timestamp").to_pylist()
+    assert [row["_timestamp"].day for row in rows] == [1, 2]
+    assert [int(row["big"]) for row in rows] == [2**64 - 1, 1]
+    assert [row["inner"] for row in rows] == [{"x": 1}, {"x": None}]
+    assert [row["more"] for row in rows] == [None, "text"]
+
+
+def test_removed_chunks_and_another_source_are_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    generate(source, 400, 1)
+    assert write("delta", source, target) == 0
+    for segment in source.glob("chunks-*.seg"):
+        segment.unlink()
+    generate(source, 100, 2)
+    assert write("delta", source, target) == 1
+    assert "is it the same source?" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        write("delta", source, target, "--chunks", "0")
+    assert write("delta", tmp_path / "nothing", target) == 1
+    assert "nothing" in capsys.readouterr().err
