@@ -5,6 +5,8 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Literal, final
 
+from typing_extensions import disjoint_base
+
 from .types import Account, ChunkIdentity, Record, Report, Source
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "inspect",
     "iter_records",
     "positions",
+    "_close_all",
     "read",
 ]
 
@@ -101,6 +104,7 @@ def inspect(source: Source, *, strings: int = 0, records: int = 0) -> ChunkItera
     does not decode, is a dict with the key ``reason``.
     """
 
+@disjoint_base
 class Range:
     """Chunks at offsets, as a source of ``read`` and the other functions.
 
@@ -260,7 +264,7 @@ class Collector:
     queue is full, ``overflow`` decides: ``"drop-newest"`` and ``"drop-oldest"`` drop a record and count
     it, ``"block"`` waits. ``wait_time`` is how many seconds a record waits at most for its chunk to
     fill, ``chunk_records`` how many records a chunk has at most, and ``memory`` how many bytes the
-    collector may use. Collectors that are still open when the interpreter ends are closed then. The
+    collector may use. Chunks wait in the folder ``spool`` while the medium is away. Collectors that are still open when the interpreter ends are closed then. The
     child of a fork needs a collector of its own: the one of its parent accepts nothing there.
     """
 
@@ -273,6 +277,7 @@ class Collector:
         wait_time: float | None = None,
         memory: int | None = None,
         overflow: Literal["block", "drop-newest", "drop-oldest"] = "drop-newest",
+        spool: str | PathLike[str] | None = None,
     ) -> Collector: ...
     def emit(self, type: str, timestamp: int | None = None, /, **fields: Any) -> bool:
         """Emit a record; return whether it was accepted.
@@ -285,13 +290,6 @@ class Collector:
 
     def send(self, record: object, timestamp: int | None = None) -> bool:
         """Emit a dataclass, or a dict as ``iter_records`` gives it."""
-
-    def send_table(self, type: str, table: object) -> int:
-        """Emit the rows of a table of pyarrow, polars or anything else with ``__arrow_c_stream__``.
-
-        Return how many were accepted. It needs pyarrow. The column ``_timestamp`` is the logging
-        time; other times and spans become integers of nanoseconds.
-        """
 
     def _emit_call(
         self, signature: str, host: str, call: tuple[int, int, int, int, int]

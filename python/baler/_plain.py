@@ -41,6 +41,36 @@ def plain_schema(schema: pa.Schema, nanoseconds: bool = False) -> pa.Schema:
     return pa.schema([plain_field(field, nanoseconds) for field in schema])
 
 
+def joined(one: pa.Schema, other: pa.Schema, *, fixed: bool = False) -> pa.Schema:
+    """Return the columns of two versions of a type.
+
+    The types are those of ``one`` if they are ``fixed``. Otherwise numbers become wide enough for both,
+    and text gives way: a version that had no value of a field has text there.
+    """
+    both = _joined(pa.struct(one), pa.struct(other), fixed)
+    return pa.schema(list(both), one.metadata)
+
+
+def _joined(one: pa.DataType, other: pa.DataType, fixed: bool) -> pa.DataType:
+    if types.is_struct(one) and types.is_struct(other):
+        fields = {field.name: field for field in one}
+        for field in other:
+            known = fields.get(field.name)
+            if known is not None:
+                field = known.with_type(_joined(known.type, field.type, fixed))
+            fields[field.name] = field
+        return pa.struct(list(fields.values()))
+    if (types.is_list(one) or types.is_large_list(one)) and types.is_list(other):
+        field = one.value_field
+        field = field.with_type(_joined(field.type, other.value_type, fixed))
+        return pa.large_list(field) if types.is_large_list(one) else pa.list_(field)
+    if fixed or types.is_string(other):
+        return one
+    if types.is_string(one) or types.is_floating(other) or types.is_decimal(other):
+        return other
+    return one
+
+
 def fit(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Return rows with the columns of a schema, by name. A missing column has nulls."""
     names = set(rows.schema.names)

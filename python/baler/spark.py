@@ -7,6 +7,7 @@ that ``baler.read`` takes is one partition. Spark finds this source by the packa
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from inspect import signature
 from typing import Any, Literal
 
@@ -36,7 +37,7 @@ except ImportError:
 
 import baler
 
-from ._plain import fit, plain_schema
+from ._plain import fit, joined, plain_schema
 from ._positions import limited, range_of
 
 #: The number of chunks of each partition in which the record type is looked up.
@@ -137,7 +138,7 @@ class BalerDataSource(DataSource):
                 "choose one by option('type', ...), or give a schema"
             )
         schemas = [plain_schema(pa.schema(table), options.times == "ns") for table in found]
-        return from_arrow_schema(pa.unify_schemas(schemas))
+        return from_arrow_schema(reduce(joined, schemas))
 
     def reader(self, schema: StructType) -> "BalerReader":
         """Return the reader of a batch."""

@@ -6,6 +6,8 @@ run twice by mistake: the next one goes on from the position in the table.
 """
 
 import argparse
+import fcntl
+import functools
 import json
 import os
 import sys
@@ -21,7 +23,7 @@ import pyarrow.compute as pc
 
 import baler
 
-from ._plain import TIMESTAMP, fit, plain_schema
+from ._plain import TIMESTAMP, fit, joined, plain_schema
 from ._positions import Position, limited, range_of
 
 #: The column of the day in UTC by which Delta tables are partitioned.
@@ -155,12 +157,15 @@ class IcebergStore:
         if catalog is None:
             folder.mkdir(parents=True, exist_ok=True)
             folder = folder.resolve()
-            self.catalog = load_catalog(
-                "baler",
-                type="sql",
-                uri=f"sqlite:///{folder}/catalog.db?timeout=60",
-                warehouse=folder.as_uri(),
-            )
+            # Two writers that begin at the same time must not both create the catalog.
+            with open(folder / "catalog.lock", "w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                self.catalog = load_catalog(
+                    "baler",
+                    type="sql",
+                    uri=f"sqlite:///{folder}/catalog.db?timeout=60",
+                    warehouse=folder.as_uri(),
+                )
         else:
             self.catalog = load_catalog(catalog)
         try:
@@ -370,7 +375,7 @@ class Copy:
         end = limited(start, {it: last for it, (_, last) in there.items()}, self.chunks)
         if end == start:
             return False
-        rows = self.read(start, end)
+        rows = self.read(start, end, {name: table.schema() for name, table in tables.items()})
         new = sorted(rows.keys() - tables.keys())
         for name in new:
             self.store.create(name, rows[name].schema, start)
@@ -388,25 +393,33 @@ class Copy:
             say(f"{name}: {added.num_rows:,} rows up to {end}")
         return True
 
-    def read(self, start: Position, end: Position) -> dict[str, pa.Table]:
-        """Return the rows between two positions, by record type."""
+    def read(
+        self, start: Position, end: Position, known: dict[str, pa.Schema]
+    ) -> dict[str, pa.Table]:
+        """Return the rows between two positions, by record type. Known columns keep their types."""
         offsets = {it: (start[it], last) for it, last in end.items() if last > start[it]}
-        tables: dict[str, list[pa.Table]] = {}
         chosen = baler.read(
             range_of(self.source, offsets),
             self.types,
             identity=self.identity,
             times="ns" if self.nanoseconds else "us",
         )
+        found: dict[str, list[pa.RecordBatch]] = {}
         for batch in chosen.batches():
-            rows = pa.record_batch(batch)
-            rows = fit(rows, plain_schema(rows.schema, self.nanoseconds))
-            tables.setdefault(batch.type, []).append(pa.Table.from_batches([rows]))
-        # Two versions of a type may have different fields.
-        return {
-            name: pa.concat_tables(batches, promote_options="permissive")
-            for name, batches in tables.items()
-        }
+            found.setdefault(batch.type, []).append(pa.record_batch(batch))
+        tables = {}
+        for name, batches in found.items():
+            # Two versions of a type may have different fields.
+            plain = [plain_schema(batch.schema, self.nanoseconds) for batch in batches]
+            schema = functools.reduce(joined, plain)
+            if name in known:
+                schema = joined(known[name], schema, fixed=True)
+            try:
+                fitted = [fit(batch, schema) for batch in batches]
+            except pa.ArrowException as error:
+                raise ValueError(f"{name}: its versions do not fit one table: {error}") from error
+            tables[name] = pa.Table.from_batches(fitted, schema)
+        return tables
 
     def begin(self, there: dict[int, tuple[int, int]], table: Table | None = None) -> Position:
         """Return where a table goes on."""

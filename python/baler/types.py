@@ -53,10 +53,15 @@ class Report(TypedDict):
 
 
 class Account(TypedDict):
-    """What became of the records of a collector: ``emitted`` is ``delivered`` plus all ``dropped``."""
+    """What became of the records of a collector.
+
+    ``emitted`` is ``delivered`` plus ``spooled`` plus all ``dropped``.
+    """
 
     emitted: int
     delivered: int
+    spooled: int
+    """Stored on local disk, because the medium was away."""
     dropped: dict[str, int]
     on_time: NotRequired[bool]
     """Whether everything was done before the deadline. Present after the end, as ``error`` is."""

@@ -1,6 +1,7 @@
 //! A sender: values of Python become records of types that their values show.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -310,10 +311,10 @@ impl Collector {
         let locked = self.types.lock_py_attached(py);
         let mut types = locked.unwrap_or_else(PoisonError::into_inner);
         let known = types.get(name).map(Arc::clone);
-        if let Some(shape) = &known {
-            if let Some(values) = values(fields, &shape.schema)? {
-                return record(&shape.schema, timestamp, values);
-            }
+        if let Some(shape) = &known
+            && let Some(values) = values(fields, &shape.schema)?
+        {
+            return record(&shape.schema, timestamp, values);
         }
         let Kind::Record(kinds) = Kind::of(fields, 0)? else {
             return Err(PyTypeError::new_err("the fields of a record are a dict"));
@@ -369,7 +370,7 @@ fn record(schema: &Arc<Schema>, timestamp: i64, values: Vec<Value>) -> PyResult<
 #[pymethods]
 impl Collector {
     #[new]
-    #[pyo3(signature = (uri, *, application=None, chunk_records=None, wait_time=None, memory=None, overflow="drop-newest"))]
+    #[pyo3(signature = (uri, *, application=None, chunk_records=None, wait_time=None, memory=None, overflow="drop-newest", spool=None))]
     fn new(
         uri: &str,
         application: Option<String>,
@@ -377,10 +378,12 @@ impl Collector {
         wait_time: Option<f64>,
         memory: Option<usize>,
         overflow: &str,
+        spool: Option<PathBuf>,
     ) -> PyResult<Self> {
         let mut config: ControllerConfig = uri.parse().map_err(ReadError::from)?;
         config.application = application.map(String::into_boxed_str);
         config.chunk_records = chunk_records;
+        config.spool = spool;
         config.wait_time = wait_time
             .map(|time| seconds("wait_time", time))
             .transpose()?;
@@ -459,33 +462,18 @@ impl Collector {
         self.send_fields(py, &name, timestamp, fields)
     }
 
-    fn send_table(
-        &self,
-        py: Python<'_>,
-        r#type: &str,
-        table: &Bound<'_, PyAny>,
-    ) -> PyResult<usize> {
-        let rows = py.import("baler._rows")?.call_method1("rows", (table,))?;
-        let mut accepted = 0;
-        for row in rows.try_iter()? {
-            let (timestamp, fields): (Option<i64>, Bound<'_, PyDict>) = row?.extract()?;
-            accepted += usize::from(self.send_fields(py, r#type, timestamp, &fields)?);
-        }
-        Ok(accepted)
-    }
-
     /// A call that `baler.probe` has seen: trace, begin and end in nanoseconds, order and depth.
     fn _emit_call(&self, signature: String, host: String, call: (i64, i64, i64, i32, i32)) -> bool {
         let (trace_id, tin, tout, eoi, ess) = call;
         self.controller.emit(&OperationExecutionRecord {
             operation_signature: signature,
-            hostname: host,
+            session_id: "<no-session-id>".to_owned(),
             trace_id,
             tin,
             tout,
+            hostname: host,
             eoi,
             ess,
-            ..OperationExecutionRecord::default()
         })
     }
 
@@ -540,6 +528,7 @@ fn account<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> 
     }
     account.set_item("emitted", stats.emitted)?;
     account.set_item("delivered", stats.delivered)?;
+    account.set_item("spooled", stats.spooled)?;
     account.set_item("dropped", dropped)?;
     Ok(account)
 }

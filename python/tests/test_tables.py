@@ -20,8 +20,6 @@ from conftest import run
 import baler
 from baler import tables
 
-
-
 CALL = "kieker.common.record.controlflow.OperationExecutionRecord"
 
 #: The number of times that a writer is killed; scripts/test all has more.
@@ -42,7 +40,8 @@ def read(kind: str, folder: Path, record_type: str = CALL) -> pa.Table:
             name = (tables.IcebergStore.NAMESPACE, record_type.replace(".", "_"))
             return tables.IcebergStore(folder, "", None).catalog.load_table(name).scan().to_arrow()
         case _:
-            return pq.read_table(folder / record_type)
+            parts = sorted((folder / record_type).glob("part-*.parquet"))
+            return pa.concat_tables(map(pq.read_table, parts), promote_options="default")
 
 
 def files(kind: str, folder: Path, record_type: str = CALL) -> list[str]:
@@ -153,18 +152,37 @@ def test_a_topic_is_copied_as_it_grows(kind: str, tmp_path: Path) -> None:
 def test_columns_are_plain_and_new_fields_are_added(kind: str, tmp_path: Path) -> None:
     source, target = tmp_path / "source", tmp_path / "target"
     steps: list[dict[str, Any]] = [
-        {"big": 2**64 - 1, "tags": ["a"], "inner": {"x": 1}},
-        {"big": 1, "tags": [], "inner": {"x": None}, "more": "text"},
+        {"big": 2**64 - 1, "tags": ["a"], "inner": {"x": 1}, "numbers": [1]},
+        # Of these values, the types are not known.
+        {"big": None, "tags": [], "inner": {"x": None}, "numbers": []},
+        {"big": 1, "tags": ["b"], "inner": {"x": None}, "numbers": [2], "more": "text"},
     ]
     for number, fields in enumerate(steps):
         with baler.Collector(f"file:{source}") as collector:
             collector.emit("shop.Order", number * 86_400 * 10**9, **fields)
         assert write(kind, source, target) == 0
     rows = read(kind, target, "shop.Order").sort_by("_timestamp").to_pylist()
-    assert [row["_timestamp"].day for row in rows] == [1, 2]
-    assert [int(row["big"]) for row in rows] == [2**64 - 1, 1]
-    assert [row["inner"] for row in rows] == [{"x": 1}, {"x": None}]
-    assert [row["more"] for row in rows] == [None, "text"]
+    assert [row["_timestamp"].day for row in rows] == [1, 2, 3]
+    for row, fields in zip(rows, steps, strict=True):
+        assert {name: row[name] for name in fields} == fields
+    assert rows[0]["more"] is None
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_versions_share_a_table_or_are_told(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    with baler.Collector(f"file:{source}") as collector:
+        for n in (None, 1, 0.5):
+            collector.emit("Number", 0, n=n)
+    assert write(kind, source, target) == 0
+    assert set(read(kind, target, "Number")["n"].to_pylist()) == {None, 1.0, 0.5}
+    with baler.Collector(f"file:{source}") as collector:
+        collector.emit("Number", 0, n="one")
+    assert write(kind, source, target) == 1
+    assert "Number: its versions do not fit one table" in capsys.readouterr().err
+    assert len(read(kind, target, "Number")) == 3
 
 
 def test_removed_chunks_and_another_source_are_told(

@@ -25,7 +25,8 @@ def uri(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     else:
         with mock_topic(tmp_path) as uri:
             fill(uri)
-            yield uri
+            # The receiver that starts the mock is a member of the group `baler`, and takes chunks.
+            yield f"{uri}?group.id=window"
 
 
 def fill(uri: str) -> None:
