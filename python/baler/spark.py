@@ -4,7 +4,6 @@ The partitions are offsets of a topic of Kafka, or chunks of a folder of segment
 that ``baler.read`` takes is one partition. Spark finds this source by the package ``pyspark_baler``.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -67,10 +66,12 @@ class Options:
         self.chunks_per_partition = positive("chunksPerPartition", options, 1000)
         self.chunks_per_trigger = positive("maxChunksPerTrigger", options, None)
 
-    @property
-    def has_positions(self) -> bool:
-        """Whether the chunks of the source have offsets."""
-        return self.source.startswith(("kafka:", "file:")) or os.path.isdir(self.source)
+    def positions(self) -> dict[int, tuple[int, int]] | None:
+        """Return the offsets of the source: ``None`` if it is no topic and no folder of segments."""
+        try:
+            return baler.positions(self.source)
+        except ValueError:
+            return None
 
     def tables(self, source: Any, types: str | None) -> baler.Tables:
         """Return the tables of a source; nothing is read yet."""
@@ -123,10 +124,11 @@ class BalerDataSource(DataSource):
         """Return the columns of the record type, which is looked up in the oldest chunks."""
         options = Options(self.options)
         source: Any = options.source
-        if options.has_positions:
+        positions = options.positions()
+        if positions is not None:
             oldest = {
                 partition: (start, min(end, start + SAMPLE_CHUNKS))
-                for partition, (start, end) in baler.positions(source).items()
+                for partition, (start, end) in positions.items()
             }
             source = range_of(source, oldest)
         found = list(options.tables(source, options.type))
@@ -172,9 +174,8 @@ class BalerReader(Rows, DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """Return parts of the source."""
-        if not self.options.has_positions:
-            return [Piece()]
-        return self.options.pieces(baler.positions(self.options.source))
+        positions = self.options.positions()
+        return [Piece()] if positions is None else self.options.pieces(positions)
 
 
 class BalerStreamReader(Rows, DataSourceStreamReader, SupportsTriggerAvailableNow):

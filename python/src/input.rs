@@ -88,7 +88,7 @@ impl Input {
     /// The medium cannot be read, or its chunks have no offsets.
     pub(crate) fn positions(&self) -> Result<BTreeMap<i32, Range<i64>>, ReadError> {
         match self {
-            Self::File(folder) => {
+            Self::File(folder) if !folder.is_file() => {
                 let numbers = chunk_numbers(folder);
                 let numbers = numbers.map_err(|error| ReadError::file(folder, error))?;
                 let [start, end] = [numbers.start, numbers.end]
@@ -102,7 +102,7 @@ impl Input {
                 let by = Instant::now() + POSITIONS_TIMEOUT;
                 Ok(KafkaBrowser::offsets(topic(uri.clone())?, by)?)
             }
-            Self::Bytes(_) | Self::Chunks(..) | Self::Kafka(..) | Self::Log(_) => Err(
+            Self::Bytes(_) | Self::Chunks(..) | Self::File(_) | Self::Kafka(..) | Self::Log(_) => Err(
                 ReadError::Wrong("only a topic and a folder of segments have offsets".into()),
             ),
         }

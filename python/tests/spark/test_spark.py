@@ -8,12 +8,14 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import polars as pl
 import pyarrow as pa
 import pytest
 from brokers import mock_topic
-from conftest import GOLDEN, LOG_2010, run
+from conftest import GOLDEN, LOG_2010, ROOT, run
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -22,12 +24,14 @@ from query import session
 import baler
 
 #: How often a streaming query is killed.
-KILLS = 20
+KILLS = int(os.environ.get("BALER_SPARK_KILLS", "20"))
 
 #: A Kafka to try beside the mock, as host:port.
 KAFKA = os.environ.get("KAFKA_BOOTSTRAP")
 
 CALL = "OperationExecutionRecord"
+
+README = ROOT / "python/README.md"
 
 MEDIA = ["folder", "mock"] + (["kafka"] if KAFKA else [])
 
@@ -78,31 +82,21 @@ def test_a_batch_has_all_records(spark: SparkSession, source: str) -> None:
     assert tuple(sums) == figures(source)
 
 
-def test_response_times_a_call_graph_and_traces(spark: SparkSession, source: str) -> None:
-    """The examples of python/README.md."""
-    generate(source, 5_000, 2)
-    calls = load(spark, source, times="ns")
-    took = calls.withColumn("took", F.col("tout") - F.col("tin"))
-    slow = took.groupBy("operationSignature").agg(F.count("*").alias("calls"), F.avg("took"))
-    traces = calls.groupBy("traceId").agg(F.count("*").alias("calls"), F.max("tout") - F.min("tin"))
-    calls.createOrReplaceTempView("calls")
-    edges = spark.sql(
-        """
-        SELECT caller.operationSignature, called.operationSignature, count(*) AS calls
-        FROM (SELECT called.traceId, called.eoi, max(caller.eoi) AS caller_eoi
-              FROM calls called JOIN calls caller ON caller.traceId = called.traceId
-                AND caller.ess = called.ess - 1 AND caller.eoi < called.eoi
-              GROUP BY called.traceId, called.eoi) edge
-        JOIN calls called ON called.traceId = edge.traceId AND called.eoi = edge.eoi
-        JOIN calls caller ON caller.traceId = edge.traceId AND caller.eoi = edge.caller_eoi
-        GROUP BY ALL
-        """
-    )
-    count = figures(source)[0]
-    roots = calls.where("ess = 0").count()
-    for table, expected in [(slow, count), (traces, count), (edges, count - roots)]:
-        total = table.agg(F.sum("calls")).first()
-        assert total is not None and total[0] == expected
+def test_the_examples_of_the_readme(spark: SparkSession, tmp_path: Path) -> None:
+    generate(str(tmp_path / "calls"), 5_000, 2)
+    text = README.read_text().split("```py\n")[1].split("```")[0]
+    ends = 'graph.write.parquet("graph"); traces.write.parquet("traces"); query.stop()'
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    command = [sys.executable, "-c", f"{text}\n{ends}"]
+    subprocess.run(command, check=True, cwd=tmp_path, env=environment)
+    calls = pa.table(baler.read(tmp_path / "calls")[CALL])
+    duckdb.register("calls", calls)
+    graph = duckdb.sql(text.split('"""')[1]).fetchall()
+    found = spark.read.parquet(str(tmp_path / "graph")).collect()
+    assert sorted(map(tuple, found)) == sorted(graph) != []
+    traces = spark.read.parquet(str(tmp_path / "traces")).count()
+    assert traces == len(calls["traceId"].unique())
+    assert spark.read.parquet(str(tmp_path / "rows")).count() == len(calls)
 
 
 @pytest.mark.parametrize("path", [LOG_2010, GOLDEN / "every-type.chunk"], ids=lambda it: it.name)
