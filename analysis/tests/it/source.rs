@@ -55,6 +55,33 @@ fn every_chunk_is_acknowledged_after_processing() {
 }
 
 #[test]
+fn chunks_outside_the_wanted_time_are_settled_and_not_decoded() {
+    // The times of a chunk are in its header; what follows the header is damaged here.
+    let damaged = |sequence| {
+        let mut bytes = chunk(sequence).to_vec();
+        *bytes.last_mut().unwrap() ^= 1;
+        Play::Chunk(bytes.into())
+    };
+    let first = i64::MIN..i64::MAX;
+    for (span, passed) in [(3..5, 2), (5..3, 0), (first, 10)] {
+        let plays = (0..10).map(|sequence| match passed < 10 && !(3..5).contains(&sequence) {
+            true => damaged(sequence),
+            false => Play::Chunk(chunk(sequence)),
+        });
+        let (reader, verdicts) = Scripted::new(plays.collect::<Vec<_>>());
+        let mut source = Source::new(reader).with_time_span(Some(span));
+        let (mut stage, numbers) = keep_all();
+        source.run(&mut stage, Stop::default(), |_| true).unwrap();
+        let report = source.close(soon()).unwrap();
+        assert_eq!(numbers.lock().unwrap().len(), passed);
+        assert_eq!(report.chunks + report.outside_time, 10);
+        assert_eq!(report.chunks, passed as u64);
+        assert_eq!(verdicts.lock().unwrap().len(), 10);
+        assert!(report.gaps.is_empty());
+    }
+}
+
+#[test]
 fn a_parcel_that_is_held_is_not_settled() {
     let (reader, verdicts) = Scripted::new(play([0]));
     let mut source = Source::new(reader);

@@ -8,6 +8,7 @@ mod crash;
 mod damage;
 mod follow;
 mod limits;
+mod numbers;
 mod schedules;
 #[cfg(feature = "spool")]
 mod spool;
